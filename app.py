@@ -1,0 +1,23 @@
+"""The frame of the lab: the pages in walk order, the workspace and the running job beside them."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.ui import frame
+
+ICON = Path(__file__).parent / "assets" / "icon.png"  # a file of ours: Streamlit fetches other icons from the network
+st.set_page_config(page_title="vocadapt", page_icon=str(ICON), layout="wide")
+
+# No url_path, and page files one folder down: see "pages beside st.navigation" in the design notes on the look.
+page = st.navigation(
+    {
+        "": [st.Page("pages/start/home.py", title="Home", icon=":material/home:", default=True)],
+        "Words": [
+            st.Page("pages/words/vectors.py", title="Word vectors", icon=":material/scatter_plot:"),
+            st.Page("pages/words/alignment.py", title="Alignment", icon=":material/join_inner:"),
+        ],
+        "Vocabulary": [st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:")],
+    }
+)
+frame.draw(page)

@@ -1,0 +1,39 @@
+"""How often exact-word tokenizers depart from the rule, on all of the shared text, uncased and cased.
+
+    python benchmarks/departures.py
+
+Needs ../shared/data. The added words are those of the text that occur five times or more, the model lacks and that can fire.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.words import Splitter, count_words
+from vocadapt.vocabulary.tokenizer import departures, exact_word
+from vocadapt.vocabulary.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+
+SHARED = Path(__file__).resolve().parents[2] / "shared/data"
+
+
+def main() -> None:
+    for text in sorted((SHARED / "text").glob("*.txt.gz")):
+        corpus = open_corpus([text])
+        pieces: Counter[str] = Counter()
+        for passage in corpus.passages():
+            pieces.update(passage.text.split())
+        for casing in ("uncased", "cased"):
+            old = tokenizer_of_tokens(read_tokens(SHARED / f"vocab/bert-base-{casing}.txt"))
+            splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
+            counts = count_words(corpus, splitter).counts
+            added = [word for word, n in counts.items() if n >= 5 and word not in vocabulary and splitter.keeps(word)]
+            found = departures(vocabulary, exact_word(old, added), splitter, pieces)
+            print(
+                f"{text.name:32} {casing:8} {len(added):>7,} words added, {len(pieces):>9,} distinct pieces: "
+                f"{found.missed + found.other:,} departures of {found.added_words:,} occurrences ({found.share:.5f})",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

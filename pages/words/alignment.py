@@ -1,0 +1,55 @@
+"""Alignment: a map from the domain's words into the model's wordpieces, judged on held-out words, and its neighbours."""
+
+import streamlit as st
+
+from vocadapt.lab.steps import AlignmentStep, Spec
+from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.ui import alignment_view, cache, choose, frame, job_panel, maps
+
+workspace = frame.workspace()
+st.title("Alignment")
+st.markdown(
+    "Fit a map from your :orange[**domain words**] into the model's :blue[**wordpieces**], "
+    "and see what each new word lands next to."
+)
+job_panel.job_panel(workspace, ["alignment"])
+
+found = workspace.artefacts("vectors")
+if not found:
+    choose.nothing_yet(
+        "There are no word vectors to align yet.",
+        "An alignment needs the words of your domain with vectors, and a language model.",
+        "pages/words/vectors.py", "Make word vectors",
+    )  # fmt: skip
+    st.stop()
+
+figures, controls = st.columns([2, 1], gap="large")
+with controls, st.container(horizontal=True):
+    vectors = choose.pick("Word vectors", found, "vectors")
+    name = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace))
+model = cache.model_of(name)
+alignments = maps.alignments_of(workspace, vectors, model)
+judged = maps.judged_maps(alignments)
+offered = maps.offered(cache.space_of(vectors), model.space, judged)
+with controls:
+    chosen = st.selectbox("Map", list(offered), key="map", bind="query-params")
+settings = offered[chosen]
+detail = maps.detailed(alignments, settings)
+waiting = maps.slow(settings) and not detail
+spaces = cache.crossing(vectors, name, AlignmentSettings() if waiting else settings, detail)
+with figures:
+    alignment_view.headline(judged, chosen, spaces.alignment.anchors)
+choose.stale_note(vectors, workspace)
+
+
+def judge(which: AlignmentSettings, compare: bool) -> None:
+    """Start a job that judges a map in detail, and all others beside it where asked."""
+    inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
+    name = workspace.free_name("alignments", f"{vectors.name}-{which.method}")
+    job_panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)
+
+
+if waiting:
+    alignment_view.not_fitted_yet(settings, judge)
+alignment_view.neighbours(spaces, model)
+alignment_view.held_out(judged, spaces, settings, detail, judge)

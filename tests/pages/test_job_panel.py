@@ -1,0 +1,41 @@
+"""A job that failed shows why, and can be run again or put away."""
+
+import pytest
+
+from vocadapt.lab import jobs
+from vocadapt.lab.spec import CorpusStep, Spec
+from vocadapt.lab.workspace import Workspace
+
+VECTORS = "pages/words/vectors.py"
+
+
+@pytest.fixture
+def failed(tmp_path):
+    """A workspace whose only job failed: its text is empty."""
+    workspace = Workspace(tmp_path / "trials")
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    job = jobs.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(empty),)}), "trials")
+    assert job.wait(60).state == "failed"
+    return workspace
+
+
+def test_a_failed_job_says_why_and_what_to_do(open_page, failed):
+    app = open_page(VECTORS, failed)
+    assert not app.exception
+    assert any("the file is empty" in text.value for text in app.text)
+    assert any("failed" in error.value for error in app.error)
+
+
+def test_a_dismissed_job_is_gone(open_page, failed):
+    app = open_page(VECTORS, failed)
+    next(button for button in app.button if button.label == "Dismiss").click().run()
+    assert not app.exception and not app.error
+
+
+def test_a_job_can_be_run_again(open_page, failed):
+    app = open_page(VECTORS, failed)
+    next(button for button in app.button if button.label == "Run it again").click().run()
+    assert not app.exception
+    assert len(jobs.list_jobs(failed)) == 2
+    assert jobs.list_jobs(failed)[0].wait(60).state == "failed"

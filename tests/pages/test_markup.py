@@ -1,0 +1,59 @@
+"""Tokens are hostile text: whatever they hold is shown, never read."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import streamlit as st
+
+from vocadapt.ui import markup
+
+HOSTILE = ["<img src=x onerror=alert(1)>", "</style><script>alert(1)</script>", '"><b>', "'&amp;", "##ing", "Ġthe", "▁the", "a b"]
+
+
+@pytest.fixture
+def written(monkeypatch):
+    bodies = []
+    monkeypatch.setattr(st, "html", bodies.append)
+    return bodies
+
+
+def parsed(body):
+    return ElementTree.fromstring(body.removeprefix(markup.STYLE))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_token_is_shown_as_it_is_and_adds_no_element(text, written):
+    markup.cut([text])
+    (chip,) = parsed(written[0])
+    assert (chip.tag, chip.text, chip.get("title")) == ("span", text, text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_card_shows_title_note_and_tokens_as_they_are(text, written):
+    markup.neighbour_cards([markup.Card(text, text, "domain", [(text, 0.5)])])
+    (card,) = parsed(written[0])
+    title, note, row = card
+    assert (title.text, note.text, row[0].text) == (text, text, text)
+    assert row[2].text == ".500"
+
+
+def test_shared_neighbours_are_marked_and_bars_are_relative_to_the_best(written):
+    markup.neighbour_cards([markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})])
+    body = written[0]
+    assert re.findall(r"width:(\d+)%", body.removeprefix(markup.STYLE)) == ["100", "50", "0"]
+    assert [row[0].get("class") for row in parsed(body)[0][2:]] == ["va-token ", "va-token va-shared", "va-token "]
+
+
+def test_new_tokens_are_framed(written):
+    markup.cut(["ta", "tachycardia"], new={"tachycardia"})
+    assert [chip.get("class").split()[-1] for chip in parsed(written[0])] == ["va-chip", "va-new"]
+
+
+def test_control_characters_become_pictures():
+    assert markup.visible("a\nb\x00") == "a\u240ab\u2400"
+
+
+def test_plain_escapes_every_mark_of_markdown():
+    assert markup.plain("$x$ :red[x] *a* <b>") == r"\$x\$ \:red\[x\] \*a\* \<b\>"
+    assert markup.plain("hypertension") == "hypertension"

@@ -1,0 +1,210 @@
+"""Every page, empty, full, broken and with hostile words: no exception, and what it should say."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.lab_material import NEW
+from tests.walk_material import HOSTILE
+from vocadapt.lab.spec import AlignmentStep, Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.maps import AlignmentSettings
+
+HOME, VECTORS, ALIGNMENT, ADAPT = (
+    "pages/start/home.py", "pages/words/vectors.py", "pages/words/alignment.py", "pages/vocabulary/adapt.py",
+)  # fmt: skip
+TITLES = {HOME: "vocadapt", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt"}
+EMPTY = {
+    HOME: "This workspace is empty.",
+    VECTORS: "There are no word vectors in this workspace yet.",
+    ALIGNMENT: "There are no word vectors to align yet.",
+    ADAPT: "There are no word vectors to make new words from yet.",
+}
+FULL = {
+    HOME: ["Made here lately"],
+    VECTORS: ["What is near a word", "How often words occur", "Make others"],
+    ALIGNMENT: [
+        "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",
+    ],
+    ADAPT: ["Adapt another"],
+}  # fmt: skip
+
+
+def texts(app):
+    return [element.value for kind in ("markdown", "text", "caption", "error", "warning") for element in app.get(kind)]
+
+
+def markup(app):
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+@pytest.mark.parametrize("page", TITLES)
+def test_an_empty_workspace_says_what_to_do_first(page, open_page):
+    app = open_page(page)
+    assert not app.exception
+    assert app.title[0].value == TITLES[page]
+    assert any(EMPTY[page] in text for text in texts(app))
+
+
+@pytest.mark.parametrize("page", TITLES)
+def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded):
+    app = open_page(page, seeded)
+    assert not app.exception and not app.error
+    assert app.title[0].value == TITLES[page]
+    assert [heading.value for heading in app.subheader] == FULL[page]
+
+
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT])
+def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
+    root = tmp_path / "broken"
+    shutil.copytree(seeded.root, root)
+    (root / "vectors" / "trials-vectors" / "vectors.safetensors").write_bytes(b"not a tensor")
+    app = open_page(page, root)
+    assert not app.exception
+    assert any("did not work" in error.value for error in app.error)
+
+
+def test_a_torn_judgement_is_a_message(open_page, seeded, tmp_path):
+    root = tmp_path / "broken"
+    shutil.copytree(seeded.root, root)
+    (root / "alignments" / "trials-map" / "heldout.json").write_text("{", encoding="utf-8")
+    app = open_page(ALIGNMENT, root)
+    assert not app.exception and app.error
+
+
+def test_an_artefact_that_is_not_ours_is_passed_over(open_page, tmp_path):
+    folder = tmp_path / "odd" / "vectors" / "x"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("[]", encoding="utf-8")
+    app = open_page(VECTORS, tmp_path / "odd")
+    assert not app.exception and any(EMPTY[VECTORS] in text for text in texts(app))
+
+
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT])
+def test_hostile_words_stay_words(page, open_page, hostile):
+    app = open_page(page, hostile)
+    assert not app.exception
+    assert "<img/src" not in markup(app)
+    assert not any(word in text for text in texts(app) for word in HOSTILE[:3])
+
+
+def test_a_hostile_word_can_be_asked_for(open_page, hostile):
+    app = open_page(VECTORS, hostile, probe=HOSTILE[0])
+    app.text_input(key="probe").set_value(HOSTILE[0]).run()
+    assert not app.exception and not app.error
+    assert "Nearest to &lt;img/src=x/onerror=alert(1)&gt;" in markup(app)
+
+
+def test_the_four_lists_of_a_word(open_page, seeded):
+    app = open_page(ALIGNMENT, seeded)
+    app.text_input(key="word").set_value("aspirin").run()
+    assert not app.exception
+    body = markup(app)
+    assert [body.count(f">{title}<") for title in
+            ("Words → words", "Words → wordpieces", "Wordpieces → words", "Wordpieces → wordpieces")] == [1] * 4  # fmt: skip
+    assert "mean of a ##s ##p ##i ##r ##i ##n" in body
+
+
+def test_a_word_of_no_space_is_a_message(open_page, seeded):
+    app = open_page(VECTORS, seeded)
+    app.text_input(key="probe").set_value("nosuchword").run()
+    assert not app.exception and app.error
+    assert any("nosuchword" in text for text in texts(app))
+
+
+def test_several_words_are_asked_to_be_one(open_page, seeded):
+    app = open_page(ALIGNMENT, seeded)
+    app.text_input(key="word").set_value("two words").run()
+    assert not app.exception and any("Type one word." in text for text in texts(app))
+
+
+def test_another_map_is_fitted_when_chosen(open_page, seeded):
+    app = open_page(ALIGNMENT, seeded)
+    first = markup(app)
+    app.selectbox(key="map").select("Procrustes").run()
+    assert not app.exception and markup(app) != first
+    assert any(button.label.startswith("Judge Procrustes") for button in app.button)
+
+
+def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tiny_bert, tmp_path):
+    app = open_page(ALIGNMENT, seeded)
+    paper = markup(app)
+    app.selectbox(key="map").select("Kernel ridge").run()
+    assert not app.exception and not app.error
+    assert any("takes minutes to fit" in text for text in texts(app))
+    assert [button.label for button in app.button if button.key == "judge_one"] == ["Judge Kernel ridge in detail"]
+    assert markup(app).split("va-wide")[0] == paper.split("va-wide")[0]  # the paper's neighbours meanwhile
+
+    root = Workspace(tmp_path / "kernel").root
+    shutil.copytree(seeded.root, root)
+    step = AlignmentStep(AlignmentSettings("kernel-ridge"), folds=3)
+    given = {"vectors": (str(root / "vectors" / "trials-vectors"),), "model": (str(tiny_bert),)}
+    run_step(Spec("alignment", step, given), root / "alignments" / "kernel")
+    app = open_page(ALIGNMENT, root)
+    app.selectbox(key="map").select("Kernel ridge").run()
+    assert not app.exception and not any("takes minutes to fit" in text for text in texts(app))
+
+
+def test_maps_at_chance_say_so(open_page, seeded, tmp_path):
+    root = tmp_path / "chance"
+    shutil.copytree(seeded.root, root)
+    file = root / "alignments" / "trials-map" / "heldout.json"
+    table = json.loads(file.read_text(encoding="utf-8"))
+    table["maps"][0]["held_out"]["verdict"] = "chance"
+    file.write_text(json.dumps(table), encoding="utf-8")
+    app = open_page(ALIGNMENT, root)
+    assert any("At chance" in warning.value for warning in app.warning)
+
+
+def test_the_plan_and_the_cap(open_page, seeded):
+    app = open_page(ADAPT, seeded)
+    app.number_input(key="cap").set_value(3).run()
+    figures = {metric.label: metric.value for metric in app.metric}
+    assert not app.exception
+    assert (figures["Left out"], figures["Parameters added"]) == (str(len(NEW) - 3), "48")
+
+
+def test_the_certificate_is_shown_line_by_line(open_page, seeded):
+    shown = texts(open_page(ADAPT, seeded))
+    assert any("Certificate passed" in text for text in shown)
+    assert sum(":material/check:" in text for text in shown) > 5
+
+
+def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(open_page, seeded, tmp_path):
+    root = tmp_path / "moved"
+    shutil.copytree(seeded.root, root)
+    shutil.copytree(root / "models" / "trials-model", root / "models" / "converted")
+    for name, numbers in (("trials-model", {}), ("converted", {"numbers": {"tensors": 5}})):
+        file = root / "models" / name / "manifest.json"
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest["inputs"]["model"]["paths"] = ["/nowhere/gone"]
+        file.write_text(json.dumps({**manifest, **numbers}), encoding="utf-8")
+    app = open_page(ADAPT, root)
+    assert not app.exception and not app.error
+    assert any("before · " in text and "gone" in text for text in texts(app)) and "va-cut" in markup(app)
+
+
+def test_a_stale_step_is_said(open_page, seeded, tmp_path):
+    root = tmp_path / "stale"
+    shutil.copytree(seeded.root, root)
+    manifest = root / "corpora" / "trials" / "manifest.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"seconds": ', '"seconds": 1'), encoding="utf-8")
+    app = open_page(HOME, root)
+    assert any("out of date" in text for text in texts(app))
+    assert any("Out of date" in warning.value for warning in open_page(VECTORS, root).warning)
+
+
+def test_the_workspace_of_the_address_is_opened(open_page, seeded):
+    empty = Workspace(seeded.root.parent / "other")
+    app = open_page(HOME, empty, workspace=seeded.root.name)
+    assert not app.exception
+    assert any(str(seeded.root) in text for text in texts(app))
+
+
+def test_a_workspace_may_not_lead_elsewhere(open_page, seeded):
+    app = open_page(HOME, seeded, workspace="../../etc")
+    assert not app.exception
+    assert any("cannot be a name" in text for text in texts(app))
+    assert app.sidebar.selectbox(key="workspace")

@@ -1,0 +1,149 @@
+"""The parts of pages that decide something, without a page."""
+
+import io
+
+import numpy as np
+import pytest
+
+from vocadapt.analysis import figures
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.anchors import AnchorFilter
+from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.text.words import Splitter, WordCounts
+from vocadapt.ui import choose, export, intake, making, maps, plan_view, probe, walk
+from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (AlignmentSettings(), "Least squares"),
+        (AlignmentSettings(method="procrustes", unit=True, centre=True), "Procrustes · unit rows · centred"),
+        (AlignmentSettings(method="ridge", ridge=0.1, weights="log"), "Ridge · ridge 0.1 · log weights"),
+        (AlignmentSettings(anchors=AnchorFilter(digits=True)), "Least squares · no digits"),
+        (AlignmentSettings(anchors=AnchorFilter(min_count=5)), "Least squares · anchors from 5 occurrences"),
+        (AlignmentSettings(method="random", seed=2), "Random · seed 2"),
+    ],
+)
+def test_maps_have_names_for_people(settings, name):
+    assert maps.label(settings) == name
+
+
+def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
+    space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
+    offered = maps.offered(space, space, {})
+    assert next(iter(offered.values())) == AlignmentSettings()
+    assert len(set(offered)) == len(offered) and "Identity" in offered
+    assert "Identity" not in maps.offered(space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), {})
+
+
+def judged_row(settings=None, anchors=9, folds=10, **more):
+    return maps.Row(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
+
+
+def test_a_judged_variant_never_takes_the_name_of_a_known_map():
+    space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
+    filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
+    offered = maps.offered(space, space, {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)})
+    assert offered["Least squares"] == AlignmentSettings() and offered["Least squares · no digits"] == filtered
+
+
+def test_a_table_holds_maps_of_one_set_of_anchors_and_folds():
+    rows = {"Least squares": judged_row(), "a": judged_row(), "b": judged_row(folds=5), "c": judged_row(anchors=8)}
+    assert list(maps.comparable(rows)) == ["Least squares", "a"]
+    assert list(maps.comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
+    assert maps.comparable({}) == {}
+
+
+def test_the_newest_table_names_the_best():
+    rows = {name: maps.Row(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"}
+    assert maps.best(rows) == "b" and maps.best({}) is None
+
+
+def test_what_a_training_costs_is_counted_from_the_words():
+    counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
+    said = making.cost(counts, Word2VecSettings(dim=100, min_count=5))
+    assert said.startswith("**2** of 3 different words occur 5 times or more · 19 running words · width 100 ·")
+    assert said.endswith("0.8 kB") or said.endswith("1 kB")
+
+
+def test_what_a_plan_adds_is_words_times_width():
+    plan = VocabularyPlan(Vocabulary(("[UNK]", "a"), frozenset({"[UNK]"})), (AddedWord("x", ("a",)), AddedWord("y", ("a",))))
+    assert plan_view.growth(plan, 16) == (32, 128)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("..\\..\\x y.txt.gz", "x-y.txt.gz"),
+        (".hidden", "hidden"),
+        ("Ωμέγα.txt", "txt"),
+        ("", "upload.txt"),
+        ("a" * 200 + ".txt", "a" * 76 + ".txt"),
+    ],
+)
+def test_upload_names_are_made_safe(given, kept):
+    assert intake.safe_name(given) == kept
+
+
+def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
+    def upload(content):
+        file = io.BytesIO(content)
+        file.name = "../text.txt"
+        return file
+
+    workspace = Workspace(tmp_path / "w")
+    saved = intake.save_uploads([upload(b"one"), upload(b"two")], workspace)
+    assert [path.relative_to(workspace.root).as_posix() for path in saved] == ["uploads/text.txt", "uploads/2-text.txt"]
+    assert [path.read_bytes() for path in saved] == [b"one", b"two"]
+
+
+def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        intake.existing(str(tmp_path / "none.txt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("bert-base-uncased", "bert-base-uncased"),
+        ("org/model", "org/model"),
+        ("/home/me/bert/model", "bert/model"),
+        ("/cache/models--org--name/snapshots/0123abc", "org/name"),
+    ],
+)
+def test_models_are_shown_without_the_folders_round_them(name, shown):
+    assert choose.shown_model(name) == shown
+
+
+def test_one_word_is_asked_for_as_the_model_meets_it():
+    assert probe.one_word(" Hypertension ", Splitter.bert()) == "hypertension"
+    with pytest.raises(InputError, match="2 words"):
+        probe.one_word("high pressure", Splitter.bert())
+
+
+def test_the_nearest_words_leave_the_word_itself_out():
+    space = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
+    assert [(word, round(score, 3)) for word, score in probe.similar(space, "a", 2)] == [("b", 0.707), ("c", 0.0)]
+    with pytest.raises(InputError, match="'d'"):
+        probe.similar(space, "d", 2)
+
+
+def test_tables_to_take_away_keep_one_line_per_row():
+    assert export.tsv(("a", "b"), [("x\ty", 1), ("z\n", 2.5)]) == "a\tb\nx y\t1\nz \t2.5\n"
+
+
+def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
+    figure = figures.frequency_rank(np.arange(1, 50_001), 5)
+    x, y = np.asarray(figure.data[0].x), np.asarray(figure.data[0].y)
+    assert len(x) <= figures.MOST_POINTS and (x[0], y[0], x[-1], y[-1]) == (1, 50_000, 50_000, 1)
+    assert len(figures.frequency_rank([], 0).data[0].x) == 0
+
+
+def test_a_step_without_artefacts_is_missing(tmp_path):
+    assert walk.state_of([], Workspace(tmp_path)) == "missing"

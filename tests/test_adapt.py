@@ -1,0 +1,133 @@
+"""Adapted models: bit-identical where they should be, ordinary folders, every head."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.conftest import edit_json
+from vocadapt.models.adapt import apply_plan
+from vocadapt.models.certificate import CHECKS, Edit, certify
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.vocabulary.initialise import Materials, Rows, RowSettings, initialise
+from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan, plan_from_words
+
+WORDS = ("heart", "blood", "tachycardia", "euthymia", "hypertension")
+HEADS = [
+    "BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForTokenClassification", "BertForSequenceClassification",
+    "BertForQuestionAnswering",
+]  # fmt: skip
+
+
+def planned(model: LanguageModel, kind: str = "append") -> tuple[VocabularyPlan, Rows]:
+    vectors = np.random.default_rng(1).normal(size=(len(WORDS), model.dim)).astype(np.float32)
+    domain = EmbeddingSpace(WORDS, vectors)
+    plan = plan_from_words(model.vocabulary, model.splitter, domain, PlanSettings(kind))
+    return plan, initialise(Materials(plan, model.space, domain), RowSettings("identity"))
+
+
+def adapted_folder(folder: Path, out: Path, mode: str = "exact-word", kind: str = "append") -> Path:
+    model = open_model(folder)
+    return apply_plan(model, *planned(model, kind), mode).save(out)
+
+
+@pytest.mark.parametrize("mode", ["exact-word", "insertion"])
+@pytest.mark.parametrize("head", HEADS)
+def test_every_head_keeps_its_certificate(make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str) -> None:
+    folder = make_bert(head=head)
+    edit = Edit(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out", mode)))
+    failed = {name: detail for name, check in CHECKS.items() if name != "reload" for ok, detail in [check(edit)] if not ok}
+    assert failed == {}
+    assert edit.added == ("tachycardia", "euthymia", "hypertension")
+    assert edit.after.config["architectures"] == [head]
+
+
+@pytest.mark.parametrize(("head", "mode"), [("BertForPreTraining", "exact-word"), ("BertForTokenClassification", "insertion")])
+def test_the_whole_certificate_with_a_fresh_process(make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str) -> None:
+    folder = make_bert(head=head)
+    certificate = certify(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out", mode)))
+    assert [check.name for check in certificate.checks] == list(CHECKS)
+    assert certificate.passed, certificate.to_dict()
+
+
+def test_new_rows_and_biases(tiny_bert: Path, tmp_path: Path) -> None:
+    model = open_model(tiny_bert)
+    plan, rows = planned(model)
+    tensors = load_file(apply_plan(model, plan, rows).save(tmp_path / "out") / "model.safetensors")
+    assert np.array_equal(tensors["bert.embeddings.word_embeddings.weight"][-3:].numpy(), rows.matrix)
+    assert tensors["cls.predictions.bias"][-3:].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_model_itself_is_not_changed(tiny_bert: Path) -> None:
+    model = open_model(tiny_bert)
+    before = {name: tensor.clone() for name, tensor in model.network.state_dict().items()}
+    apply_plan(model, *planned(model))
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.network.state_dict().items())
+    assert len(model.fast_tokenizer.get_vocab()) == len(model.vocabulary)
+
+
+def test_replace_renews_shared_words_only(tiny_bert: Path, tmp_path: Path) -> None:
+    before, after = open_model(tiny_bert), open_model(adapted_folder(tiny_bert, tmp_path / "out", kind="replace"))
+    edit = Edit(before, after)
+    assert edit.replaced == {"heart", "blood"}
+    assert not np.array_equal(before.space["heart"], after.space["heart"])
+    assert np.array_equal(before.space["patients"], after.space["patients"])
+    assert CHECKS["kept rows"](edit)[0]
+    assert CHECKS["outputs"](edit)[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_models_stay_half(make_bert: Callable[..., Path], tmp_path: Path, dtype: torch.dtype) -> None:
+    folder = make_bert(head="BertModel")
+    tensors = {name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    edit_json(folder / "config.json", dtype=str(dtype).removeprefix("torch."))
+    edit = Edit(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out")))
+    assert edit.after.network.dtype == dtype
+    assert all(CHECKS[name](edit)[0] for name in ("kept rows", "other tensors", "outputs"))
+
+
+def test_untied_output_layer_stays_untied_and_gets_the_rows(make_bert: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_bert(tie_word_embeddings=False)
+    model = open_model(folder)
+    plan, rows = planned(model)
+    after = open_model(apply_plan(model, plan, rows).save(tmp_path / "out"))
+    passed, detail = CHECKS["tied head"](Edit(model, after))
+    assert passed
+    assert detail == "output layer before: has rows of its own, after: has rows of its own"
+    assert np.array_equal(after.network.get_output_embeddings().weight[-3:].detach().numpy(), rows.matrix)
+
+
+def test_a_second_head_in_the_file_is_carried_over(make_bert: Callable[..., Path], tmp_path: Path) -> None:
+    """bert-base-uncased says BertForMaskedLM and also holds the next-sentence head, which transformers would drop."""
+    folder = make_bert(head="BertForPreTraining")
+    edit_json(folder / "config.json", architectures=["BertForMaskedLM"])
+    stored = load_file(folder / "model.safetensors")["cls.seq_relationship.weight"]
+    out = load_file(adapted_folder(folder, tmp_path / "out") / "model.safetensors")
+    assert torch.equal(out["cls.seq_relationship.weight"], stored)
+
+
+def test_the_saved_folder_is_complete(tiny_bert: Path, tmp_path: Path) -> None:
+    out = adapted_folder(tiny_bert, tmp_path / "out")
+    expected = {"config.json", "model.safetensors", "tokenizer.json", "base", "vocadapt.json", "README.md"}
+    assert {path.name for path in out.iterdir()} >= expected
+    assert not list(out.rglob("*.bin"))
+    record = json.loads((out / "vocadapt.json").read_text(encoding="utf-8"))
+    assert record["plan"]["added"] == 3
+    assert record["provenance"]["tokens"]["tachycardia"] == [0, [["tachycardia", 1.0]]]
+    assert open_model(out / "base").vocabulary.tokens == open_model(tiny_bert).vocabulary.tokens
+
+
+def test_an_adapted_model_can_be_adapted_again(tiny_bert: Path, tmp_path: Path) -> None:
+    first = open_model(adapted_folder(tiny_bert, tmp_path / "first"))
+    domain = EmbeddingSpace(("bradycardia", "heart"), np.ones((2, first.dim), np.float32))
+    plan = plan_from_words(first.vocabulary, first.splitter, domain)
+    rows = initialise(Materials(plan, first.space, domain), RowSettings("identity"))
+    second = open_model(apply_plan(first, plan, rows).save(tmp_path / "second"))
+    assert second.tokenizer.tokenize("tachycardia bradycardia") == ["tachycardia", "bradycardia"]
+    assert np.array_equal(second.space["tachycardia"], first.space["tachycardia"])

@@ -1,0 +1,243 @@
+"""The floors of the house, held by the imports; and a few things that no file may do."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# Lowest first. Names on one floor may import each other, except across a set: cli and ui do not know each other.
+FLOORS = [
+    {"errors", "progress"},
+    {"text"},
+    {"spaces"},
+    {"vocabulary"},
+    {"models"},
+    {"training"},
+    {"analysis"},
+    {"recipe", "catalogue", "pipeline"},
+    {"lab"},
+    {"cli", "ui"},
+    {"pages"},
+    {"app"},
+]
+APART = {"cli", "ui"}
+HEAVY = {"torch", "transformers", "gensim", "sklearn", "scipy", "pandas", "pyarrow", "umap", "accelerate", "huggingface_hub"}
+STREAMLIT = {"ui", "pages", "app"}
+RENDERERS = {"vocadapt/ui/markup.py"}  # the one place that writes HTML, escaped
+
+FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_KEYWORDS = {"trust_remote_code", "allow_pickle", "unsafe_allow_javascript", "shell"}
+
+
+def sources() -> list[Path]:
+    return sorted([*ROOT.glob("vocadapt/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "app.py"])
+
+
+def name_of(path: str) -> str:
+    """The name on FLOORS of a file given by its path from the root; "" for the package itself."""
+    parts = Path(path).with_suffix("").parts
+    name = parts[1] if parts[0] == "vocadapt" else parts[0]
+    return {"__main__": "cli", "__init__": ""}.get(name, name)
+
+
+def floor_of(name: str) -> int:
+    floors = [i for i, names in enumerate(FLOORS) if name in names]
+    if not floors:
+        raise AssertionError(f"{name} stands on no floor: put it on one in FLOORS")
+    return floors[0]
+
+
+def imported(tree: ast.AST, path: str) -> Iterator[tuple[str, int]]:
+    """Every imported module, in full, with its line: those in functions and under TYPE_CHECKING too."""
+    package = list(Path(path).parent.parts)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *(node.module.split(".") if node.module else [])])
+            yield module, node.lineno
+            if module == "vocadapt":
+                yield from ((f"vocadapt.{alias.name}", node.lineno) for alias in node.names)
+
+
+def target(module: str) -> str | None:
+    """The name on FLOORS that a module belongs to; None when it is not ours."""
+    parts = module.split(".")
+    if parts[0] in {"pages", "app"}:
+        return parts[0]
+    if parts[0] != "vocadapt" or len(parts) == 1 or parts[1].startswith("__"):
+        return None
+    return parts[1]
+
+
+def floor_breaks(source: str, path: str) -> list[str]:
+    own = name_of(path)
+    breaks = []
+    for module, line in imported(ast.parse(source), path):
+        other = target(module)
+        if other is None or other == own:
+            continue
+        above = own == "" or floor_of(other) > floor_of(own)
+        if above or (own in APART and other in APART):
+            breaks.append(f"{path}:{line} imports {module}")
+    return breaks
+
+
+def executed_at_import(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported: not function bodies, not TYPE_CHECKING blocks."""
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting.extend(node.orelse)
+            continue
+        if isinstance(node, ast.stmt):
+            yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def heavy_at_import(source: str, path: str) -> list[str]:
+    found = []
+    for node in executed_at_import(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            roots = {module.split(".")[0] for module, _ in imported(node, path)}
+            found += [f"{path}:{node.lineno} imports {name} at its top" for name in sorted(roots & HEAVY)]
+    return found
+
+
+def streamlit_outside(source: str, path: str) -> list[str]:
+    if name_of(path) in STREAMLIT:
+        return []
+    return [f"{path}:{line} imports {m}" for m, line in imported(ast.parse(source), path) if m.split(".")[0] == "streamlit"]
+
+
+def unsafe(source: str, path: str) -> list[str]:
+    tree = ast.parse(source)
+    found = [f"{path}:{n} imports {m}" for m, n in imported(tree, path) if m.split(".")[0] in FORBIDDEN_MODULES]
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            found.append(f"{path}:{node.lineno} calls {node.func.id}")
+        for keyword in node.keywords:
+            off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+            if keyword.arg in FORBIDDEN_KEYWORDS and not off:
+                found.append(f"{path}:{node.lineno} gives {keyword.arg}")
+            if keyword.arg == "unsafe_allow_html" and not off and path not in RENDERERS:
+                found.append(f"{path}:{node.lineno} gives unsafe_allow_html outside the renderer")
+        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "st.html" and path not in RENDERERS:
+            found.append(f"{path}:{node.lineno} calls st.html outside the renderer")
+        if ast.unparse(node.func) in {"os.system", "os.popen"}:
+            found.append(f"{path}:{node.lineno} calls {ast.unparse(node.func)}")
+    return found
+
+
+CHECKS = [floor_breaks, heavy_at_import, streamlit_outside, unsafe]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_every_file_keeps_the_rule(check):
+    found = [line for path in sources() for line in check(path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("from vocadapt.spaces.space import EmbeddingSpace", "vocadapt/text/corpus.py"),
+        ("def f():\n    import vocadapt.models.adapt", "vocadapt/vocabulary/plan.py"),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from vocadapt.lab import jobs", "vocadapt/models/adapt.py"),
+        ("from ..models import adapt", "vocadapt/spaces/space.py"),
+        ("from vocadapt import lab", "vocadapt/models/adapt.py"),
+        ("from vocadapt.ui import frame", "vocadapt/cli/app.py"),
+        ("from vocadapt.cli import main", "vocadapt/ui/server.py"),
+        ("from vocadapt.cli import main", "vocadapt/__init__.py"),
+        ("import app", "pages/words/vectors.py"),
+    ],
+)
+def test_a_planted_import_from_above_is_caught(source, path):
+    assert floor_breaks(source, path)
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("from . import space", "vocadapt/spaces/alignment.py"),
+        ("from ..errors import InputError", "vocadapt/spaces/space.py"),
+        ("from vocadapt.recipe import Recipe", "vocadapt/pipeline.py"),
+        ("from vocadapt import __version__", "vocadapt/text/words.py"),
+        ("from vocadapt.cli import main", "vocadapt/__main__.py"),
+        ("import vocadapt.lab.jobs", "pages/words/vectors.py"),
+    ],
+)
+def test_an_import_from_below_or_beside_passes(source, path):
+    assert not floor_breaks(source, path)
+
+
+def test_a_new_package_must_be_put_on_a_floor():
+    with pytest.raises(AssertionError, match="cloud"):
+        floor_breaks("from vocadapt.cloud import ray", "vocadapt/models/adapt.py")
+
+
+@pytest.mark.parametrize(
+    "source", ["import torch", "from sklearn.decomposition import PCA", "try:\n    import pandas\nexcept ImportError:\n    pass",
+               "class A:\n    import scipy.linalg", "if True:\n    from transformers import AutoModel"]
+)
+def test_a_heavy_import_at_the_top_is_caught(source):
+    assert heavy_at_import(source, "vocadapt/spaces/space.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def f():\n    import torch", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", "import numpy"],
+)
+def test_a_late_import_passes(source):
+    assert not heavy_at_import(source, "vocadapt/spaces/space.py")
+
+
+def test_streamlit_outside_the_interface_is_caught():
+    assert streamlit_outside("def f():\n    import streamlit as st", "vocadapt/lab/jobs.py")
+    assert not streamlit_outside("import streamlit as st", "vocadapt/ui/frame.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "def f():\n    from pickle import loads",
+        "eval('1')",
+        "exec('1')",
+        "AutoModel.from_pretrained(x, trust_remote_code=True)",
+        "AutoModel.from_pretrained(x, trust_remote_code=flag)",
+        "np.load(x, allow_pickle=True)",
+        "st.markdown(x, unsafe_allow_html=True)",
+        "st.html(x)",
+        "subprocess.run('ls', shell=True)",
+        "os.system('ls')",
+    ],
+)
+def test_unsafe_code_is_caught(source):
+    assert unsafe(source, "vocadapt/spaces/files.py")
+
+
+def test_safe_twins_pass():
+    source = "np.load(x, allow_pickle=False)\nmodel.eval()\nload(x, trust_remote_code=False)"
+    assert not unsafe(source, "vocadapt/models/adapt.py")
+
+
+def test_the_floors_below_the_interface_load_nothing_heavy():
+    paths = [p.relative_to(ROOT).with_suffix("") for p in sources()]
+    ours = [".".join(p.parts).removesuffix(".__init__") for p in paths if p.parts[0] == "vocadapt" and "ui" not in p.parts]
+    imports = "\n".join(f"import {name}" for name in ours if not name.endswith("__main__"))
+    code = f"import sys\n{imports}\nprint(*sorted(set(sys.modules) & {HEAVY | {'streamlit'}}))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""

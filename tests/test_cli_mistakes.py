@@ -1,0 +1,186 @@
+"""Mistakes on the command line: exit 2, at most three lines on stderr, no usage, no traceback, nothing left behind."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from tests.lab_material import KNOWN, write_text
+from vocadapt.cli import main
+from vocadapt.cli.run import COMMANDS, find
+
+BAD = """
+words count missing.txt --model {model}
+words count empty.txt --model {model}
+words count {text}
+words count binary.txt --model {model}
+words count latin.txt --model {model}
+words count {text} --model bpe
+words count {text} --model {model} --sample 2
+words count {text} --model {model} --field x --sample x
+vectors train {text} --model {model}
+vectors train {text} --model {model} --out out --epochs 0
+vectors train {text} --model {model} --name ../../x
+vectors train {text} --model {model} --name x --out y
+vectors train {text} --model {model} --out out --min-count 100000
+vectors train {text} --model no/pe --offline --out out
+vectors train empty.txt --model {model} --out out
+vectors train {text} --model {model} --out empty.txt/out
+vectors import missing.vec --out out
+vectors import ragged.vec --out out
+vectors import nan.vec --out out
+vectors import evil.bin --out out
+vectors import lying.vec --out out
+vectors import good.vec --fold --out out
+vectors import good.vec --limit -1 --out out
+vectors evaluate nothing
+vectors evaluate {vectors} --pairs missing.txt
+vectors evaluate {vectors} --pairs empty.txt
+vectors evaluate {vectors} --analogies ragged.vec
+align --vectors {vectors} --model {model} --method magic
+align --vectors nothing --model {model}
+align --vectors {vectors} --model {model} --folds 1
+align --vectors {vectors} --model vocab.txt --save out
+align --vectors {narrow} --model {model} --method identity --save out
+align --vectors {vectors} --model {model} --ridge nan
+neighbours unicorn --vectors {vectors} --model {model}
+neighbours drug --vectors {vectors} --model {model} -k 0
+neighbours drug --vectors {vectors} --model vocab.txt
+neighbours drug --vectors {vectors} --model {model} --metric x
+adapt --preset grean-bert --model {model} --vectors {vectors} --out out
+adapt --model {model} --out out
+adapt --model {model} --vectors {vectors} --corpus {text} --out out
+adapt --model vocab.txt --vectors {vectors} --out out
+adapt --model {model} --vectors {vectors} --recipe bad.toml --out out
+adapt --model bpe --vectors {vectors} --out out
+adapt --model weightless --vectors {vectors} --out out
+adapt --model alien --vectors {vectors} --out out
+adapt --preset green-bert --recipe bad.toml --model {model} --vectors {vectors} --out out
+certify --before {model} --after nothing/at/all
+certify --before {model}
+certify --before vocab.txt --after {model}
+certify --before {model} --after {model} --text missing.txt
+tokenize text
+tokenize text --model nothing/at/all
+tokenize --model {model}
+tokenize text --model bpe
+presets extra
+presets --jsn
+presets --offline
+convert {model} --out out
+convert nothing/at/all --out out
+convert evil --out out
+app --port x
+app --prot 1
+app --workspace empty.txt
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory, text, tiny_bert):
+    folder = tmp_path_factory.mktemp("vectors") / "v"
+    train = ["--epochs", "1", "--min-count", "1", "--workers", "1"]
+    assert main(["vectors", "train", str(text), "--model", str(tiny_bert), "--out", str(folder), *train]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("narrow")
+    (folder / "n.vec").write_text("".join(f"{word} {i} 1\n" for i, word in enumerate(KNOWN)))
+    assert main(["vectors", "import", str(folder / "n.vec"), "--out", str(folder / "n")]) == 0
+    return folder / "n"
+
+
+@pytest.fixture
+def refused(capsys, tmp_path, monkeypatch):
+    """Run a command that must be refused: exit 2, at most three lines on stderr, nothing on stdout, nothing written."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        before = sorted(tmp_path.rglob("*"))
+        capsys.readouterr()
+        code = main([*map(str, arguments), "--json"])
+        out, err = capsys.readouterr()
+        assert code == 2
+        assert out == ""
+        assert 1 <= len(err.splitlines()) <= 3
+        assert "Traceback" not in err and "usage:" not in err
+        assert sorted(tmp_path.rglob("*")) == before
+        return err
+
+    return run
+
+
+@pytest.fixture
+def bad_things(tmp_path, tiny_bert):
+    """Files and folders that no command should take."""
+    import pickle
+    import shutil
+
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)) * 100)
+    (tmp_path / "latin.txt").write_bytes("Krankheitsfälle der Ärzte\n".encode("latin-1") * 10)
+    (tmp_path / "ragged.vec").write_text("a 1 2\nb 1\n")
+    (tmp_path / "nan.vec").write_text("a 1 2\nb nan 1\n")
+    (tmp_path / "lying.vec").write_text("5 2\na 1 2\nb 3 4\n")
+    (tmp_path / "good.vec").write_text("a 1 2\nb 3 4\n")
+    (tmp_path / "evil.bin").write_bytes(pickle.dumps({"a": [1.0]}))
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
+    (tmp_path / "bad.toml").write_text("[vectors]\nepoch = 1\n")
+    for name in ("weightless", "alien", "bpe", "evil"):
+        shutil.copytree(tiny_bert, tmp_path / name)
+    (tmp_path / "weightless" / "model.safetensors").unlink()
+    config = json.loads((tmp_path / "alien" / "config.json").read_text())
+    (tmp_path / "alien" / "config.json").write_text(json.dumps({**config, "architectures": ["MartianModel"]}))
+    from tokenizers import Tokenizer, models
+
+    Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "bpe" / "tokenizer.json"))
+    (tmp_path / "evil" / "model.safetensors").unlink()
+    (tmp_path / "evil" / "pytorch_model.bin").write_bytes(pickle.dumps(print))
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_is_one_message_and_leaves_nothing(refused, bad_things, line, text, tiny_bert, vectors, narrow):
+    places = {"{text}": text, "{model}": tiny_bert, "{vectors}": vectors, "{narrow}": narrow}
+    refused(*(str(places.get(word, word)) for word in line.split()))
+
+
+def test_a_text_that_is_not_utf8_is_refused(refused, tiny_bert):
+    assert "not valid UTF-8" in refused("tokenize", "a\udcffb", "--model", tiny_bert)
+
+
+def test_every_command_has_three_bad_inputs():
+    found = Counter(find(line.split())[0] for line in BAD)
+    assert set(found) == set(COMMANDS)
+    assert min(found.values()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("adpt", "adapt"),
+        ("vectors trian", "train, import, evaluate"),
+        ("vectors", "train, import, evaluate"),
+        ("word count x", "words count"),
+        ("tokenize x --modle y", "--model"),
+        ("vectors train x --model y --min_count 3", "--min-count"),
+        ("vectors train x --model y --epoch 3", "--epochs"),
+        ("presets --jsno", "--json"),
+        ("adapt --preset green-brt --model m --vectors v --out o", "green-bert"),
+        ("tokenize x", "tokenize: it needs: --model"),
+        ("align --vectors v --model m --method procrustus", "did you mean procrustes?"),
+        ("align --vectors v --model m --method x", "choose one of least-squares"),
+        ("vectors train x --model y --epochs many", "whole number"),
+    ],
+)
+def test_a_mistake_names_the_nearest_match_in_one_line(refused, line, said):
+    err = refused(*line.split())
+    assert said in err
+    assert len(err.splitlines()) <= 2

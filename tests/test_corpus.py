@@ -1,0 +1,260 @@
+"""Corpora: every format gives the same lines, at every reading; every bad file gets a message that helps."""
+
+import csv
+import gzip
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
+from vocadapt.text.language import profile_of
+
+LINES = ["The first line, with “quotes”.", "", 'A "second" one; naïve', "第三行", "last"]
+TEXT = "".join(f"{line}\n" for line in LINES)
+
+
+def write_parquet(path: Path, **columns: list[object]) -> Path:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def write_csv(path: Path, rows: list[list[str]], delimiter: str = ",") -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    return path
+
+
+def write_format(folder: Path, name: str) -> Path:
+    """The test lines in one format."""
+    path = folder / name
+    bare = name.removesuffix(".gz")
+    if bare.endswith(".parquet"):
+        return write_parquet(path, id=list(range(len(LINES))), text=LINES)
+    if bare.endswith((".csv", ".tsv")):
+        table = write_csv(
+            folder / bare, [["id", "text"], *([str(i), line] for i, line in enumerate(LINES))], "\t" if ".tsv" in bare else ","
+        )
+        content = table.read_bytes()
+    elif bare.endswith((".jsonl", ".ndjson")):
+        content = "".join(json.dumps({"id": i, "text": line}) + "\n" for i, line in enumerate(LINES)).encode()
+    else:
+        content = TEXT.encode()
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+FORMATS = ["a.txt", "a.txt.gz", "a.gz", "a.jsonl", "a.jsonl.gz", "a.ndjson", "a.csv", "a.csv.gz", "a.tsv", "A.TXT", "a.parquet"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same_lines_twice(name: str, tmp_path: Path):
+    corpus = open_corpus([write_format(tmp_path, name)])
+    assert list(corpus) == LINES
+    assert list(corpus) == LINES
+    assert [passage.fraction for passage in corpus.passages()][-1] == 1
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 1 << 20])
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl.gz", "a.csv", "a.parquet"])
+def test_block_borders_do_not_matter(name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("vocadapt.text.source.BLOCK", block)
+    monkeypatch.setattr("vocadapt.text.readers.RECORDS", 2)
+    assert list(open_corpus([write_format(tmp_path, name)])) == LINES
+
+
+def test_two_readings_at_once_do_not_disturb_each_other(tmp_path: Path):
+    corpus = open_corpus([write_format(tmp_path, "a.csv")], CorpusSettings(sample=0.9))
+    expected = list(corpus)
+    pairs = list(zip(corpus, corpus, strict=True))
+    assert [a for a, _ in pairs] == [b for _, b in pairs] == expected
+
+
+def test_folders_are_read_in_order_and_files_once(tmp_path: Path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "z.txt").write_text("three\n")
+    (tmp_path / "b" / "a.jsonl").write_text('{"text": "two"}\n')
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0")
+    (tmp_path / ".hidden.txt").write_text("hidden")
+    (tmp_path / "nothing.txt").write_text("")
+    corpus = open_corpus([tmp_path, tmp_path / "a.txt", tmp_path / "b" / ".." / "a.txt"])
+    assert list(corpus) == ["one", "two", "three"]
+    assert corpus.bytes == sum(path.stat().st_size for path in corpus.files) and len(corpus.files) == 3
+
+
+def test_line_ends_and_byte_order_mark(tmp_path: Path):
+    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\rstill two\n\u2028three\x0b\x85".encode())
+    assert list(open_corpus([tmp_path / "a.txt"])) == ["one", "two\rstill two", "\u2028three\x0b\x85"]
+
+
+def test_a_text_with_newlines_becomes_lines(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"text": "one\\r\\ntwo"}\n\n{"text": null}\n{"text": "half \\ud800"}\n')
+    assert list(open_corpus([tmp_path / "a.jsonl"]))[:3] == ["one", "two", ""]
+    assert "".join(open_corpus([tmp_path / "a.jsonl"])).encode()
+    write_csv(tmp_path / "a.csv", [["text"], ["one\ntwo"], ["three"]])
+    assert list(open_corpus([tmp_path / "a.csv"])) == ["one", "two", "three"]
+
+
+def test_a_cell_and_a_line_of_ten_megabytes(tmp_path: Path):
+    long = "naïve " * 1_700_000
+    write_csv(tmp_path / "a.csv", [["text"], [long]])
+    (tmp_path / "a.txt").write_text(long, encoding="utf-8")
+    before = csv.field_size_limit()
+    assert list(open_corpus([tmp_path / "a.csv"])) == [long] == list(open_corpus([tmp_path / "a.txt"]))
+    assert csv.field_size_limit() == before
+
+
+def test_fields_are_chosen(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"title": "t", "body": "b"}\n')
+    write_csv(tmp_path / "b.csv", [["title", "body"], ["t2", "b2"]], ";")
+    write_parquet(tmp_path / "c.parquet", title=["t3"], body=["b3"], year=[2020])
+    assert list(open_corpus([tmp_path], CorpusSettings(field="body"))) == ["b", "b2", "b3"]
+    write_parquet(tmp_path / "d.parquet", abstract=["only text column"], year=[2020])
+    assert list(open_corpus([tmp_path / "d.parquet"])) == ["only text column"]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+@pytest.mark.parametrize("field", ["abstract", ""])
+def test_a_wrong_field_lists_those_that_exist(name: str, field: str, tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"title": "t", "body": "b"}\n')
+    write_csv(tmp_path / "a.csv", [["title", "body"], ["t", "b"]])
+    write_parquet(tmp_path / "a.parquet", title=["t"], body=["b"], year=[2020])
+    with pytest.raises(InputError) as caught:
+        open_corpus([tmp_path / name], CorpusSettings(field=field))
+    assert "'title', 'body'" in caught.value.remedy and "year" not in str(caught.value) and name in str(caught.value)
+
+
+def test_minimum_length(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("four\nfives\n\nsix letters\nfour")
+    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(min_length=5))) == ["fives", "six letters"]
+
+
+def test_sample_is_seeded_by_line_and_ignores_global_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "a.txt").write_text("".join(f"{i}\n" for i in range(10_000)))
+    (tmp_path / "b.txt").write_text("".join(f"b{i}\n" for i in range(10)))
+
+    def read(**settings: float) -> list[str]:
+        return list(open_corpus([tmp_path], CorpusSettings(**settings)))  # type: ignore[arg-type]
+
+    tenth = read(sample=0.1)
+    assert 900 < len(tenth) < 1100 and tenth != read(sample=0.1, seed=2)
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    monkeypatch.setattr("vocadapt.text.source.BLOCK", 100)
+    assert read(sample=0.1) == tenth
+    assert set(tenth) <= set(read(sample=0.2))
+    corpus = open_corpus([tmp_path], CorpusSettings(sample=0.1))
+    assert sum(passage.read for passage in corpus.passages()) == 10_010
+
+
+def test_other_languages_are_dropped_on_demand(tmp_path: Path):
+    english = [f"The patients in group {i} were treated with the drug and the pain was lower in the trial." for i in range(60)]
+    foreign = [
+        "Die Behandlung senkte den Blutdruck der Kranken, doch die Nebenwirkungen waren häufiger.",
+        "El tratamiento redujo la presión arterial, aunque los efectos adversos fueron frecuentes.",
+        "Лечение снизило артериальное давление, но побочные эффекты встречались чаще.",
+        "治疗降低了血压但是副作用更为常见治疗降低了血压但是副作用更为常见治疗降低了血压",
+    ]
+    (tmp_path / "a.txt").write_text("\n".join([*english, *foreign, "Kurz", "12 34 56"]), encoding="utf-8")
+    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(language=True))) == [*english, "Kurz", "12 34 56"]
+    assert len(list(open_corpus([tmp_path / "a.txt"]))) == 66
+
+
+def test_language_profile_by_hand():
+    profile = profile_of(["the drug eases the pain of the patients now"] * 5 + ["rare"])
+    assert profile.share("the pain of the patients, wxyzwxyzwxyzwxyz!") == 20 / 36
+    assert profile.share("too short") is None and profile.fits("too short")
+    assert profile.least == 0.25
+    assert profile_of([]).fits("anything goes where there is nothing to compare with")
+
+
+@pytest.mark.parametrize("settings", [{"sample": 0}, {"sample": 1.5}, {"sample": float("nan")}, {"min_length": -1}])
+def test_settings_are_checked(settings: dict[str, float]):
+    with pytest.raises(InputError, match="Expected"):
+        CorpusSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_digest_follows_content_and_settings(tmp_path: Path):
+    first = tmp_path / "a.txt"
+    first.write_text(TEXT, encoding="utf-8")
+    digest = open_corpus([first]).digest()
+    copy = tmp_path / "copy.txt"
+    copy.write_text(TEXT, encoding="utf-8")
+    assert open_corpus([copy]).digest() == digest == open_corpus([first]).digest()
+    others = {
+        open_corpus([first], CorpusSettings(min_length=1)).digest(),
+        open_corpus([first], CorpusSettings(sample=0.5)).digest(),
+        open_corpus([first, copy]).digest(),
+    }
+    (tmp_path / "copy.txt").write_text(TEXT + "more", encoding="utf-8")
+    others.add(open_corpus([copy]).digest())
+    (tmp_path / "a.csv").write_text(TEXT, encoding="utf-8")
+    others.add(Corpus((tmp_path / "a.csv",)).digest())
+    assert len(others | {digest}) == 6
+
+
+BAD = {
+    "empty.txt": (b"", "empty"),
+    "picture.txt": (b"\x89PNG\r\n\x1a\n\0\0\0", "binary file.*NUL byte at position 8"),
+    "latin.txt": ("na\u00efve".encode("latin-1"), "UTF-8 text, found byte 0xEF at position 2"),
+    "marked.txt": (b"\xef\xbb\xbfab\xe9", "byte 0xE9 at position 5"),
+    "utf16.txt": ("text".encode("utf-16"), "UTF-16"),
+    "packed.txt": (gzip.compress(b"text"), "gzip"),
+    "latin.gz": (gzip.compress(b"caf\xe9\n"), "position 3 of the unpacked text"),
+    "torn.txt.gz": (gzip.compress(b"text" * 99)[:-9], "not a whole gzip"),
+    "fake.txt.gz": (b"plain text", "not a whole gzip"),
+    "paper.pdf": (b"%PDF", "kind of file"),
+    "t.parquet.gz": (b"x", "kind of file"),
+    "fake.parquet": (b"not parquet", "parquet"),
+    "broken.jsonl": (b'{"text": "a"}\n\n{"text": \n', "line 3: not valid JSON"),
+    "list.jsonl": (b'["text"]\n', "line 1: expected a JSON object, found list"),
+    "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "line 2: expected text in the field, found int"),
+    "missing.jsonl": (b'{"text": "a"}\n{"title": "b", "body": "c"}\n', "line 2.*'title', 'body'"),
+    "deep.jsonl": (b"[" * 100_000, "line 1: not valid JSON"),
+    "quote.csv": (b'text,id\n"open,1\nmore', "line 3: not valid csv"),
+    "ragged.csv": (b"id,text\n1,a\n2\n", "fewer than 2 columns"),
+    "latin.csv": (b"text\ncaf\xe9\n", "position 8"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(name: str, tmp_path: Path):
+    content, message = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"(?s){message}") as caught:
+        list(open_corpus([tmp_path / name]))
+    assert name in caught.value.problem and caught.value.remedy and "\n" not in caught.value.problem
+
+
+def test_bad_byte_far_into_a_file_names_its_position(tmp_path: Path):
+    content = b"plain line of text\n" * 100_000
+    (tmp_path / "a.txt").write_bytes(content + b"caf\xe9\n" + content)
+    corpus = open_corpus([tmp_path / "a.txt"])
+    with pytest.raises(InputError, match=f"0xE9 at position {len(content) + 3:,}"):
+        list(corpus)
+
+
+def test_missing_files_and_unreadable_folders(tmp_path: Path):
+    with pytest.raises(InputError, match="no such file"):
+        open_corpus([tmp_path / "none.txt"])
+    with pytest.raises(InputError, match="No text was given"):
+        open_corpus([])
+    with pytest.raises(InputError, match="none of the 0 files"):
+        open_corpus([tmp_path])
+    (tmp_path / "picture.png").write_bytes(b"x")
+    with pytest.raises(InputError, match="none of the 1 files") as caught:
+        open_corpus([tmp_path])
+    assert ".jsonl" in caught.value.remedy
+
+
+def test_a_named_file_without_a_known_suffix_is_plain_text_but_a_folder_skips_it(tmp_path: Path):
+    (tmp_path / "stories.cor").write_text("one line\n", encoding="utf-8")
+    assert list(open_corpus([tmp_path / "stories.cor"])) == ["one line"]
+    with pytest.raises(InputError, match="none of the 1 files"):
+        open_corpus([tmp_path])

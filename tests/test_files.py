@@ -1,0 +1,556 @@
+import errno
+import gzip
+import json
+import os
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.spaces import files, tensors
+from vocadapt.spaces.files import fold, load_space, read_space, save_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.splitter import Splitter
+
+WORDS = ("the", "Café", "心臓", "x")
+ROWS = np.array([[1, 2, 3], [-0.5, 0.25, 1e-3], [0, 0, 0], [1e20, -1e-20, 7]], dtype=np.float32)
+TEXT = "".join(f"{word} {' '.join(map(repr, row))}\n" for word, row in zip(WORDS, ROWS.tolist(), strict=True))
+
+
+def binary(words=WORDS, rows=ROWS, header=None, end=b"\n"):
+    encoded = [word if isinstance(word, bytes) else word.encode() for word in words]
+    body = b"".join(word + b" " + row.tobytes() + end for word, row in zip(encoded, rows, strict=True))
+    return (header or f"{len(words)} {rows.shape[1]}\n").encode() + body
+
+
+def write(folder, content, name="vectors.any"):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def refused(path, *said, **options):
+    with pytest.raises(InputError) as caught:
+        read_space(path, **options)
+    for part in said:
+        assert part in str(caught.value), caught.value
+    return caught.value
+
+
+FORMS = {
+    "word2vec text": f"4 3\n{TEXT}".encode(),
+    "fastText: a blank ends the row": f"4 3\n{TEXT}".replace("\n", " \n").replace("3 \n", "3\n", 1).encode(),
+    "Windows line ends": f"4 3\n{TEXT}".replace("\n", "\r\n").encode(),
+    "no newline at the end": f"4 3\n{TEXT}".rstrip("\n").encode(),
+    "byte order mark": b"\xef\xbb\xbf" + f"4 3\n{TEXT}".encode(),
+    "tabs": f"4\t3\n{TEXT}".replace(" ", "\t").encode(),
+    "word2vec binary": binary(),
+    "binary without newlines": binary(end=b""),
+    "GloVe": TEXT.encode(),
+    "GloVe with a byte order mark": b"\xef\xbb\xbf" + TEXT.encode(),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_format_is_found_by_content_and_read_exactly(tmp_path, form, packed):
+    content = gzip.compress(FORMS[form]) if packed else FORMS[form]
+    got = read_space(write(tmp_path, content, "vectors.jpg"))
+    assert got.space.words == WORDS
+    np.testing.assert_array_equal(got.space.matrix, ROWS)
+    assert got.notes == ()
+    assert got.format == ("GloVe" if "GloVe" in form else "word2vec binary" if "binary" in form else "word2vec text")
+
+
+@pytest.mark.parametrize("as_binary", [False, True])
+def test_what_gensim_writes_is_read_as_gensim_reads_it(tmp_path, as_binary):
+    from gensim.models import KeyedVectors
+
+    rng = np.random.default_rng(0)
+    words = [f"wörd{n}" for n in range(5000)]
+    vectors = KeyedVectors(40)
+    vectors.add_vectors(words, rng.normal(size=(5000, 40)).astype(np.float32))
+    vectors.save_word2vec_format(str(tmp_path / "v"), binary=as_binary)
+    theirs = KeyedVectors.load_word2vec_format(str(tmp_path / "v"), binary=as_binary)
+    ours = read_space(tmp_path / "v").space
+    assert list(ours.words) == theirs.index_to_key
+    np.testing.assert_array_equal(ours.matrix, theirs.vectors)
+
+
+def test_rows_that_span_many_blocks_keep_their_order(tmp_path, monkeypatch):
+    from vocadapt.spaces import streams
+
+    monkeypatch.setattr(streams, "BLOCK", 200)
+    rows = np.arange(3000, dtype=np.float32).reshape(1000, 3)
+    words = [f"w{n}" for n in range(1000)]
+    text = "".join(f"{word} {a} {b} {c}\n" for word, (a, b, c) in zip(words, rows, strict=True))
+    for content in (binary(words, rows), text):
+        got = read_space(write(tmp_path, content)).space
+        assert got.words == tuple(words)
+        np.testing.assert_array_equal(got.matrix, rows)
+
+
+def test_words_with_blanks_in_glove(tmp_path):
+    space = read_space(write(tmp_path, "the 1 2\n. . . 3 4\nat name@domain.com 5 6\n")).space
+    assert space.words == ("the", ". . .", "at name@domain.com")
+    np.testing.assert_array_equal(space[". . ."], [3, 4])
+
+
+def test_words_of_odd_characters_stay_whole(tmp_path):
+    words = ("a\u00a0b", "c\u2028d", "e\x85f", "7", "-0.5")
+    rows = np.ones((5, 3), dtype=np.float32)
+    text = "".join(f"{word} 1 1 1\n" for word in words)
+    assert read_space(write(tmp_path, text)).space.words == words
+    assert read_space(write(tmp_path, binary(words, rows))).space.words == words
+
+
+@pytest.mark.parametrize("content", [FORMS["word2vec text"], FORMS["word2vec binary"], FORMS["GloVe"]])
+def test_limit_and_only(tmp_path, content):
+    path = write(tmp_path, content)
+    first = read_space(path, limit=2)
+    assert first.space.words == WORDS[:2]
+    assert "the first 2 rows" in first.notes[0]
+    assert read_space(path, limit=4).space.words == WORDS
+    assert read_space(path, limit=99).space.words == WORDS
+    some = read_space(path, only={"x", "the", "other"})
+    assert some.space.words == ("the", "x")
+    np.testing.assert_array_equal(some.space.matrix, ROWS[[0, 3]])
+    assert some.notes == ("2 of 4 words are wanted, the others were left out",)
+    refused(path, "none of its 4 words", only={"other"})
+    refused(path, "limit must be 1 or more", limit=0)
+
+
+def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
+    rows = np.array([[1, 1], [2, 2], [3, 3]], dtype=np.float32)
+    words = ("a", "b", "a")
+    np.save(tmp_path / "v.npy", rows)
+    write(tmp_path, "a\nb\na\n", "v.txt")
+    for path in (write(tmp_path, "a 1 1\nb 2 2\na 3 3\n"), write(tmp_path, binary(words, rows), "b"), tmp_path / "v.npy"):
+        got = read_space(path)
+        assert got.space.words == ("a", "b")
+        np.testing.assert_array_equal(got.space.matrix, rows[:2])
+        assert got.notes == ("1 of 3 rows repeat an earlier word: the first vector was kept",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("2 3\na 1 2 3\nb 1 2\n", ["line 3", "3 fields"]),
+        ("2 3\na 1 2 3\nb 1 2 3 4\n", ["line 3", "5 fields"]),
+        ("a 1 2 3\nb 1 2 3\nc 1 2\n", ["line 3"]),
+        ("a 1 2 3\nb 1 2 3\nc 1 2 3 4\n", ["line 3"]),
+        ("a 1 2 3\nb 1 2 3\n 1 2 3\n", ["line 3"]),
+        ("a 1 2 3\n\nb 1 x 3\n", ["line 3", "'x' among the numbers"]),
+        ("a 1 2 3\nb 1 2_0 3\n", ["line 2", "'2_0'"]),
+        ("2 3\na 1 2 3\nb 1 0x3 3\n", ["line 3", "'0x3'"]),
+        ("2 2\na\t1 2\nb\t1 2 3\n", ["line 3", "4 fields"]),
+        ("a 1 2\nb 1 2\nc 1\t2 3\n", ["line 3"]),
+        ("a 1 2 3\nb 1 2 3\nc 1  3\n", ["line 3"]),
+        ("a 1 2\nb 1 2\r3\n", ["line 2"]),
+        ("a 1\nb\n", ["line 2"]),
+        ("a 1 2\nb nan 2\n", ["'b'", "row 2", "NaN"]),
+        ("2 2\na 1 2\nb 1 -inf\n", ["'b'", "infinity"]),
+        ("a 1 2\nb 1 1e99\n", ["'b'", "infinity"]),
+        (binary(rows=np.where(ROWS == 7, np.nan, ROWS)), ["'x'", "row 4"]),
+        ("5 3\n" + TEXT, ["header says 5 rows", "holds 4"]),
+        ("3 3\n" + TEXT, ["header says 3 rows", "holds 4"]),
+        ("4 2\n" + TEXT, ["line 2", "2 numbers"]),
+        ("4 4\n" + TEXT, ["line 2", "4 numbers"]),
+        ("999999999999 3\n" + TEXT, ["header says 999,999,999,999 rows"]),
+        ("4 999999999999\n" + TEXT, ["100,000 numbers"]),
+        ("4 0\n" + TEXT, ["numbers"]),
+        ("0 3\n", ["holds no vectors"]),
+        (binary(header="5 3\n"), ["header says 5 rows", "holds 4"]),
+        (binary(header="3 3\n"), ["header says 3 rows", "holds 4"]),
+        (binary(header="999999999999 3\n"), ["header says 999,999,999,999 rows"]),
+        (binary(header="4 99999\n"), ["breaks off within row 1"]),
+        (binary(header="4 999999999999\n"), ["100,000 numbers"]),
+        (binary()[:-4], ["breaks off within row 4"]),
+        (binary(header="4 2\n"), []),
+        (binary(header="4 4\n"), []),
+        (b"", ["empty"]),
+        (b"\n \n", ["empty"]),
+        (gzip.compress(b""), ["empty"]),
+        (gzip.compress(FORMS["GloVe"] * 99)[:-9], ["gzip"]),
+        (gzip.compress(FORMS["GloVe"])[:20] + b"garbage", ["gzip"]),
+        (bytes(range(256)) * 40, ["binary file of an unknown kind"]),
+        (b"10 300\n" + bytes(range(256)) * 40, []),
+        (TEXT.encode("utf-16"), []),
+        (TEXT.replace("心臓", "é").encode("latin-1"), ["line 2", "not UTF-8", "iconv"]),
+        ("just a few words of prose\nand a few more words\n", ["expected a word and 5 numbers"]),
+        ("one\nword\na\nline\n", ["numbers"]),
+        (b"\xba\x16\x4f\x2f" + bytes(100), ["fastText", ".vec"]),
+        (b"a 1 2\n" + b"b" * 5_000_000, ["line 2", "more than 3,200,000 bytes"]),
+    ],
+)  # fmt: skip
+def test_bad_files_are_refused_with_the_place(tmp_path, content, said):
+    refused(write(tmp_path, content), *said)
+
+
+def test_a_lying_header_takes_no_memory(tmp_path):
+    import tracemalloc
+
+    for content in ("999999999999 3\n" + TEXT, binary(header="999999999999 99999\n"), binary(header="999999999999 3\n")):
+        path = write(tmp_path, content)
+        tracemalloc.start()
+        refused(path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+        tracemalloc.stop()
+
+
+def test_words_that_are_not_utf8_in_a_binary_file_are_left_out_and_counted(tmp_path):
+    got = read_space(write(tmp_path, binary(("the", b"caf\xe9", "a", "b"))))
+    assert got.space.words == ("the", "a", "b")
+    np.testing.assert_array_equal(got.space.matrix, ROWS[[0, 2, 3]])
+    assert got.notes == ("1 of 4 words are not UTF-8: left out",)
+
+
+def test_missing_files_and_folders(tmp_path):
+    refused(tmp_path / "none", "cannot be read")
+    refused(tmp_path, "is a folder")
+
+
+class Bomb:
+    """Pickled, it would write a file when it is opened."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.marker),))
+
+
+@pytest.mark.parametrize("name", ["v.bin", "v.kv", "v.npy", "v.pt", "v.model", "v.vec", "v.safetensors"])
+@pytest.mark.parametrize("kind", ["pickle", "old pickle", "torch", "objects", "gzip", "npz"])
+def test_a_pickle_is_refused_unexecuted(tmp_path, name, kind):
+    marker, path = tmp_path / "executed", tmp_path / name
+    write(tmp_path, "a\n", "v.txt")
+    bomb = Bomb(marker)
+    if kind == "torch":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("archive/data.pkl", pickle.dumps(bomb))
+    elif kind == "objects":
+        with path.open("wb") as file:
+            np.save(file, np.array([[bomb]], dtype=object), allow_pickle=True)
+    elif kind == "npz":
+        with path.open("wb") as file:
+            np.savez(file, a=np.array([bomb], dtype=object))
+    elif kind == "gzip":
+        path.write_bytes(gzip.compress(pickle.dumps(bomb)))
+    else:
+        path.write_bytes(pickle.dumps(bomb, protocol=0 if kind == "old pickle" else 4))
+    refused(path, *(["pickle"] if kind == "pickle" else []))
+    assert not marker.exists()
+    pickle.loads(pickle.dumps(bomb))
+    assert marker.exists(), "the bomb must be live, or the test proves nothing"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+def test_npy_with_words(tmp_path, dtype):
+    rows = np.arange(12).reshape(4, 3).astype(dtype)
+    np.save(tmp_path / "v.npy", rows)
+    refused(tmp_path / "v.npy", "words of its rows are missing", "words.txt")
+    words = write(tmp_path, "\n".join(WORDS) + "\n", "list")
+    for path in ("words.txt", "vocab.txt", "v.txt"):
+        beside = write(tmp_path, "\n".join(WORDS), path)
+        assert read_space(tmp_path / "v.npy").space.words == WORDS
+        beside.unlink()
+    got = read_space(tmp_path / "v.npy", words=words)
+    assert got.format == "npy"
+    assert got.space.matrix.dtype == np.float32
+    np.testing.assert_array_equal(got.space.matrix, rows)
+    assert read_space(tmp_path / "v.npy", words=words, limit=2).notes == ("the first 2 rows of 4 were read",)
+    np.testing.assert_array_equal(read_space(tmp_path / "v.npy", words=words, only=WORDS[1:3]).space.matrix, rows[1:3])
+
+
+def test_an_array_over_many_blocks(tmp_path):
+    rows = np.arange(30_000, dtype=np.float32).reshape(10_000, 3)
+    np.save(tmp_path / "v.npy", rows)
+    words = write(tmp_path, "".join(f"w{n}\t{n}\n" for n in range(10_000)), "words.txt")
+    got = read_space(tmp_path / "v.npy", only={f"w{n}" for n in range(0, 10_000, 7)}).space
+    assert got.words[:2] == ("w0", "w7") and words.exists()
+    np.testing.assert_array_equal(got.matrix, rows[::7])
+    assert got.counts.tolist() == list(range(0, 10_000, 7))
+
+
+def test_bad_arrays(tmp_path):
+    words = write(tmp_path, "a\nb\n", "words.txt")
+    path = tmp_path / "v.npy"
+    np.save(path, np.ones((3, 2)))
+    refused(path, "3 rows", "2 lines")
+    np.save(path, np.ones(2))
+    refused(path, "shape (2,)")
+    np.save(path, np.ones((2, 2), dtype=complex))
+    refused(path, "complex")
+    np.save(path, np.array([[1, np.nan], [1, 2]]))
+    refused(path, "'a'", "NaN")
+    np.save(path, np.array([[1, 2], [1e300, 2]]))
+    refused(path, "'b'", "infinity")
+    np.save(path, np.ones((2, 2)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-8])
+    refused(path, "not a .npy file of numbers")
+    path.write_bytes(whole.replace(b"(2, 2)", b"(9999999999, 9999999999)"))
+    refused(path, "not a .npy file of numbers")
+    path.write_bytes(gzip.compress(whole))
+    refused(path, "gunzip")
+    path.write_bytes(whole)
+    refused(path, "not UTF-8", words=write(tmp_path, b"caf\xe9\nb\n", "latin"))
+    refused(path, "cannot be read", words=tmp_path / "none")
+    refused(write(tmp_path, TEXT), "words file is not needed", words=words)
+
+
+def safetensors_file(path, **arrays):
+    from safetensors.numpy import save_file
+
+    save_file(arrays, path)
+    return path
+
+
+def test_safetensors_finds_the_matrix(tmp_path):
+    words = write(tmp_path, "\n".join(WORDS), "words.txt")
+    path = tmp_path / "m"
+    for arrays in (
+        {"weight": ROWS},
+        {"vectors": ROWS, "other": ROWS + 1},
+        {"a": ROWS, "b": np.ones((7, 7), dtype=np.float32), "c": np.ones(4, dtype=np.float32)},
+    ):
+        got = read_space(safetensors_file(path, **arrays))
+        assert got.format == "safetensors"
+        np.testing.assert_array_equal(got.space.matrix, ROWS)
+    refused(safetensors_file(path, a=ROWS, b=ROWS + 1), "found 2 among 2")
+    refused(safetensors_file(path, a=ROWS[:2]), "2 rows", "4 lines", words=words)
+
+
+def test_safetensors_in_bfloat16(tmp_path):
+    write(tmp_path, "a\nb\n", "words.txt")
+    rows = np.array([[1.5, -2.0], [3.0, 0.15625]], dtype="<f4")  # exact in bfloat16: the upper half of each float32
+    header = json.dumps({"v": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
+    upper = (rows.view("<u4") >> 16).astype("<u2").tobytes()
+    path = write(tmp_path, struct.pack("<Q", len(header)) + header + upper)
+    np.testing.assert_array_equal(read_space(path).space.matrix, rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda h: {"v": h["v"] | {"shape": [999999, 999999]}},
+        lambda h: {"v": h["v"] | {"shape": [-4, -3]}},
+        lambda h: {"v": h["v"] | {"data_offsets": [0, 10**15]}},
+        lambda h: {"v": h["v"] | {"data_offsets": [-48, 0]}},
+        lambda h: {"v": h["v"] | {"data_offsets": "x"}},
+        lambda h: {"v": 7},
+        lambda h: {"v": {}},
+        lambda h: [1],
+        lambda h: None,
+    ],
+)
+def test_a_lying_safetensors_header_is_refused(tmp_path, change):
+    write(tmp_path, "\n".join(WORDS), "words.txt")
+    path = safetensors_file(tmp_path / "m", v=ROWS)
+    raw = path.read_bytes()
+    length = struct.unpack("<Q", raw[:8])[0]
+    header = json.dumps(change(json.loads(raw[8 : 8 + length]))).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + raw[8 + length :])
+    refused(path)
+    path.write_bytes(raw[:-4])
+    refused(path, "not a whole safetensors file")
+    path.write_bytes(struct.pack("<Q", 10**7) + raw[8:])
+    refused(path, "not a whole safetensors file")
+
+
+def test_damaged_files_raise_nothing_but_input_errors(tmp_path):
+    """Bytes changed, lost and put in at random, in a file of each kind."""
+    rng = np.random.default_rng(4)
+    write(tmp_path, "\n".join(WORDS), "words.txt")
+    np.save(tmp_path / "a.npy", ROWS)
+    arrays = [(tmp_path / "a.npy").read_bytes(), safetensors_file(tmp_path / "m", v=ROWS).read_bytes()]
+    whole = [*FORMS.values(), gzip.compress(FORMS["GloVe"]), *arrays]
+    refusals = 0
+    for number in range(1500):
+        raw = bytearray(whole[number % len(whole)])
+        for _ in range(rng.integers(1, 4)):
+            place, kind = int(rng.integers(len(raw))), rng.integers(4)
+            if kind == 0:
+                raw[place] = int(rng.integers(256))
+            elif kind == 1:
+                del raw[place : place + int(rng.integers(1, 9))]
+            else:
+                raw[place:place] = rng.choice(list(b"0123456789. \n\t\r-e\0{}[]\"'\xff"), 3).astype(np.uint8).tobytes()
+        try:
+            read_space(write(tmp_path, bytes(raw)))
+        except InputError:
+            refusals += 1
+    assert 0 < refusals < 1500
+
+
+def test_reading_reports_and_can_be_stopped(tmp_path):
+    told = []
+    read_space(write(tmp_path, FORMS["word2vec text"]), progress=lambda fraction, message="": told.append((fraction, message)))
+    assert told[-1] == (1.0, "4 vectors read")
+
+    def stop(fraction, message=""):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        read_space(tmp_path / "vectors.any", progress=stop)
+
+
+# --- cased vectors onto an uncased model ---------------------------------------------------------------------------------
+
+
+def cased(counts=None):
+    words = ("Aspirin", "the", "aspirin", "New-York", "ASPIRIN", "Café")
+    matrix = np.array([[1, 0], [2, 2], [3, 0], [4, 4], [8, 4], [6, 6]], dtype=np.float32)
+    return EmbeddingSpace(words, matrix, None if counts is None else np.array(counts), "cased")
+
+
+def test_fold_keeps_the_first_spelling_and_says_so():
+    got = fold(cased(), Splitter.bert())
+    assert got.space.words == ("aspirin", "the", "cafe")
+    np.testing.assert_array_equal(got.space.matrix, [[1, 0], [2, 2], [6, 6]])
+    assert got.notes == (
+        "1 of 6 words are split by the model: left out",
+        "5 spellings became 3 words; where several became one, the first one's vector was kept",
+    )
+
+
+def test_fold_takes_the_mean():
+    plain = fold(cased(), Splitter.bert(), "mean")
+    np.testing.assert_allclose(plain.space["aspirin"], [4, 4 / 3])
+    weighted = fold(cased([4, 9, 2, 1, 2, 0]), Splitter.bert(), "mean")
+    np.testing.assert_allclose(weighted.space["aspirin"], [(4 * 1 + 2 * 3 + 2 * 8) / 8, 8 / 8])
+    assert "weighted by count" in weighted.notes[1]
+    np.testing.assert_array_equal(weighted.space.counts, [8, 9, 0])
+    np.testing.assert_allclose(fold(cased([0] * 6), Splitter.bert(), "mean").space["aspirin"], [4, 4 / 3])
+
+
+def test_fold_for_a_cased_model_changes_nothing():
+    space = cased()
+    got = fold(space, Splitter.bert(lowercase=False))
+    assert got.space.words == tuple(word for word in space.words if word != "New-York")
+    assert got.notes == ("1 of 6 words are split by the model: left out",)
+
+
+def test_fold_refuses():
+    with pytest.raises(InputError, match="Unknown rule"):
+        fold(cased(), Splitter.bert(), "last")
+    with pytest.raises(InputError, match="splits every one of its 1"):
+        fold(EmbeddingSpace(("a-b",), ROWS[:1]), Splitter.bert())
+
+
+# --- our own artefact ------------------------------------------------------------------------------------------------------
+
+
+def space_of(words=WORDS, counts=(9, 5, 2, 1)):
+    return EmbeddingSpace(words, ROWS.copy(), None if counts is None else np.array(counts, dtype=np.int64), "mine")
+
+
+@pytest.mark.parametrize("counts", [None, (9, 5, 2, 1)])
+def test_what_is_saved_comes_back(tmp_path, counts):
+    save_space(space_of(counts=counts), tmp_path / "new" / "mine")
+    got = load_space(tmp_path / "new" / "mine")
+    assert (got.words, got.name) == (WORDS, "mine")
+    assert got.matrix.dtype == np.float32
+    np.testing.assert_array_equal(got.matrix, ROWS)
+    assert got.counts is None if counts is None else got.counts.tolist() == list(counts)
+    assert sorted(path.name for path in (tmp_path / "new" / "mine").iterdir()) == ["vectors.safetensors", "words.txt"]
+    assert load_space(tmp_path / "new" / "mine", "other").name == "other"
+    np.testing.assert_array_equal(read_space(tmp_path / "new" / "mine" / "vectors.safetensors").space.matrix, ROWS)
+
+
+def test_rows_that_lie_otherwise_in_memory_are_saved_right(tmp_path):
+    matrix = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(4, 3))
+    save_space(EmbeddingSpace(WORDS, matrix), tmp_path)
+    np.testing.assert_array_equal(load_space(tmp_path).matrix, matrix)
+
+
+def test_float16_halves_the_file_and_loads_as_float32(tmp_path):
+    small = EmbeddingSpace(WORDS, ROWS.clip(-100, 100))
+    save_space(small, tmp_path, "float16")
+    got = load_space(tmp_path)
+    assert got.matrix.dtype == np.float32
+    np.testing.assert_allclose(got.matrix, small.matrix, rtol=1e-3, atol=1e-6)
+    with pytest.raises(InputError, match="65,504"):
+        save_space(space_of(), tmp_path, "float16")
+    with pytest.raises(InputError, match="float32 or float16"):
+        save_space(space_of(), tmp_path, "int8")
+
+
+def test_odd_words_survive_and_a_line_break_is_refused(tmp_path):
+    words = ("a b", "\r", "c\u2028d", "e\x85f")
+    save_space(space_of(words), tmp_path)
+    assert load_space(tmp_path).words == words
+    for word, said in (("a\nb", "line break"), ("\ud800", "Unicode")):
+        with pytest.raises(InputError, match=said):
+            save_space(space_of(("a", "b", "c", word)), tmp_path / "bad")
+    assert not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize("when", ["words", "vectors", "rust"])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, when, there):
+    import safetensors.numpy
+    from safetensors import SafetensorError
+
+    folder = tmp_path / "mine"
+    if there:
+        save_space(space_of(counts=None), folder)
+    before = {path: path.read_bytes() for path in folder.glob("*")} if there else None
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def rust(tensors, path):
+        path.write_bytes(b"half")
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    if when == "words":
+        monkeypatch.setattr(files.Path, "write_bytes", full)
+    else:
+        monkeypatch.setattr(safetensors.numpy, "save_file", full if when == "vectors" else rust)
+    with pytest.raises(InputError, match="no space left"):
+        save_space(space_of(("n", "e", "w", "!")), folder)
+    monkeypatch.undo()
+    assert folder.exists() == there
+    assert not there or {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    write(tmp_path, "a file", "taken")
+    with pytest.raises(InputError, match="cannot be written"):
+        save_space(space_of(), tmp_path / "taken" / "below")
+
+
+def test_damaged_artefacts_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"no vectors\.safetensors"):
+        load_space(tmp_path)
+    save_space(space_of(), tmp_path)
+    write(tmp_path, "a\nb\n", "words.txt")
+    with pytest.raises(InputError, match="2 words and a matrix"):
+        load_space(tmp_path)
+    safetensors_file(tmp_path / "vectors.safetensors", other=ROWS)
+    with pytest.raises(InputError, match="no tensor named vectors"):
+        load_space(tmp_path)
+    safetensors_file(tmp_path / "vectors.safetensors", vectors=ROWS[:2], counts=np.ones(4, dtype=np.int64))
+    with pytest.raises(InputError, match="counts and vectors differ"):
+        load_space(tmp_path)
+    write(tmp_path, b"junk" * 9, "vectors.safetensors")
+    with pytest.raises(InputError, match="not a whole safetensors file"):
+        load_space(tmp_path)
+
+
+def test_a_loaded_space_stays_on_the_disk(tmp_path):
+    import tracemalloc
+
+    big = EmbeddingSpace(tuple(f"w{n}" for n in range(2000)), np.ones((2000, 500), dtype=np.float32))
+    save_space(big, tmp_path)
+    tensors.stored_tensors(tmp_path / "vectors.safetensors")
+    tracemalloc.start()
+    space = load_space(tmp_path)
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000  # the matrix has 4 MB
+    tracemalloc.stop()
+    assert space.matrix[1999, 499] == 1

@@ -1,0 +1,133 @@
+"""Held-out quality: ranks by hand, chance, reproducibility, the paired comparison."""
+
+import json
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.spaces.alignment import AlignmentSettings, AnchorFilter
+from vocadapt.spaces.comparison import best, compare, left_out, maps_to_compare, paired
+from vocadapt.spaces.heldout import _ranks, held_out, split
+from vocadapt.spaces.space import EmbeddingSpace, unit_rows
+
+
+def spaces(n=300, dim=8, noise=0.0, extra=40, seed=0):
+    """A source of n words, and a target of these and some more, a linear map away but for the noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, dim))
+    y = np.vstack([x @ rng.normal(size=(dim, dim)) + noise * rng.normal(size=(n, dim)), rng.normal(size=(extra, dim))])
+    words = tuple(f"w{i}" for i in range(n))
+    target = EmbeddingSpace((*words, *(f"##{i}" for i in range(extra))), y.astype(np.float32), name="model")
+    return EmbeddingSpace(words, x.astype(np.float32), np.arange(n, 0, -1), "words"), target
+
+
+def test_a_perfect_map_finds_every_word():
+    result = held_out(*spaces())
+    assert result.precision(1) == result.precision(1, "csls pieces") == 1
+    assert result.cosine.min() > 0.9999 and result.random_cosine.mean() < 0.5
+    assert result.verdict == "better than chance"
+    assert result.candidates == {"anchors": 300, "pieces": 340, "csls anchors": 300, "csls pieces": 340}
+    assert result.chance(5) == 5 / 300 and result.chance(5, "pieces") == 5 / 340
+
+
+@pytest.mark.parametrize("method", ["random", "identity", "least-squares"])
+def test_a_map_that_knows_nothing_is_chance(method):
+    source, target = spaces(dim=64, noise=1e4 if method == "least-squares" else 0.0)
+    result = held_out(source, target, AlignmentSettings(method))
+    assert result.verdict == "chance"
+    assert result.precision(5) < 4 * result.chance(5)
+
+
+def test_ranks_by_hand():
+    pieces = unit_rows(np.array([[1, 0], [1, 1], [0, 1], [-1, 0]], dtype=np.float32))
+    queries, own, among = np.array([[1, 0]], dtype=np.float32), np.array([1]), np.array([1, 2])
+    plain = _ranks(queries, pieces, np.zeros(4, np.float32), own, among)
+    assert plain["pieces"] == 1 and plain["anchors"] == 0  # (1, 0) lies nearer, and is no anchor
+    hubs = np.array([0.9, 0, 0, 0], dtype=np.float32)  # 1 − .45 < .707: the hub falls behind
+    assert _ranks(queries, pieces, hubs, own, among)["csls pieces"] == 0
+
+
+def test_results_stand_in_the_order_of_the_anchors():
+    source, target = spaces(noise=0.5)
+    odd = target.matrix.copy()
+    odd[7] = -odd[7]
+    result = held_out(source, target.with_matrix(odd))
+    assert result.worst(1)[0][0] == "w7"
+
+
+def test_folds_are_dealt_evenly_and_reproducibly():
+    fold = split(23, 5, 1)
+    assert sorted(np.bincount(fold)) == [4, 4, 5, 5, 5]
+    np.random.seed(9)  # noqa: NPY002  the global seed must not matter
+    np.testing.assert_array_equal(fold, split(23, 5, 1))
+    assert (fold != split(23, 5, 2)).any()
+    for n, folds in ((5, 1), (3, 4)):
+        with pytest.raises(InputError, match="two folds"):
+            split(n, folds, 1)
+
+
+def test_the_fold_that_judges_is_not_fitted_on():
+    """With as many anchors in training as dimensions the fit is perfect, and the held-out score still is chance."""
+    source, target = spaces(n=40, dim=20, noise=1e4)
+    assert held_out(source, target, folds=2).precision(1) < 0.2
+
+
+def test_the_answer_is_strict_json_with_the_agreed_names():
+    answer = json.loads(json.dumps(held_out(*spaces(noise=1.0)).as_json(), allow_nan=False))
+    assert {"method", "anchors", "held_out", "seconds"} <= set(answer)
+    held = answer["held_out"]
+    assert {"cosine", "p@1", "p@5", "p@10", "chance@5", "all_pieces", "csls"} <= set(held)
+    assert held["all_pieces"]["p@5"] <= held["p@5"] <= held["p@10"]
+    assert {"p@1", "p@5", "p@10", "chance@5", "all_pieces"} <= set(held["csls"])
+
+
+def test_compare_judges_all_maps_on_the_same_folds_and_names_the_best():
+    source, target = spaces(noise=0.5)
+    judged = compare(source, target, folds=5)
+    assert judged[0].settings == AlignmentSettings()
+    assert best(judged).settings.method in ("least-squares", "ridge", "kernel-ridge")
+    chance = next(result for result in judged if result.settings.method == "random")
+    found = paired(best(judged), chance)
+    assert found.won == found.folds == 5 and found.difference > 0.5 and found.p < 0.001
+    same = paired(judged[0], judged[0])
+    assert same.difference == 0 and same.p == 1 and same.won == 0
+
+
+def test_identity_is_left_out_where_widths_differ():
+    source, target = spaces()
+    narrow = source.with_matrix(source.matrix[:, :6])
+    assert "identity" not in {result.settings.method for result in compare(narrow, target, folds=2)}
+
+
+def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
+    source, target = spaces(n=20, dim=16)
+    assert left_out(source, 20, folds=5) == {}
+    why = "13 of 20 anchors to fit on in each of 3 folds, for 16 dimensions"
+    assert left_out(source, 20, folds=3) == {"least-squares": why}
+    methods = {result.settings.method for result in compare(source, target, folds=3)}
+    assert "least-squares" not in methods and {"ridge", "procrustes", "kernel-ridge"} <= methods
+
+
+def test_all_maps_are_compared_on_the_chosen_anchors():
+    source, target = spaces()
+    chosen = AnchorFilter(single_characters=True)
+    assert {settings.anchors for settings in maps_to_compare(source, target, anchors=chosen)} == {chosen}
+
+
+def test_other_folds_cannot_be_paired():
+    source, target = spaces()
+    with pytest.raises(InputError, match="same anchors and folds"):
+        paired(held_out(source, target, seed=1), held_out(source, target, seed=2))
+
+
+def test_the_work_reports_itself_and_can_be_cancelled():
+    seen = []
+    held_out(*spaces(), folds=3, progress=lambda fraction, message="": seen.append(fraction))
+    assert seen == sorted(seen) and seen[-1] == 1
+
+    def cancel(fraction, message=""):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        held_out(*spaces(), progress=cancel)

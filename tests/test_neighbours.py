@@ -1,0 +1,152 @@
+"""Exact neighbours: against brute force, by hand, CSLS, the four lists."""
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.spaces import nearest as nearest_module
+from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.neighbours import CrossSpace, ListSettings, across, hubness, nearest, shared
+from vocadapt.spaces.space import EmbeddingSpace
+
+
+def space(matrix, words=None, name="space"):
+    matrix = np.asarray(matrix, dtype=np.float32)
+    return EmbeddingSpace(words or tuple(f"w{i}" for i in range(len(matrix))), matrix, name=name)
+
+
+PLANE = space([[2, 0], [1, 1], [0, 3], [-1, 0], [0, 0]])
+
+
+def test_cosine_by_hand():
+    found = nearest(np.array([[3, 0]], np.float32), PLANE, k=5)
+    assert found.rows.tolist() == [[0, 1, 2, 4, 3]]  # a zero row has the cosine 0 with everything
+    np.testing.assert_allclose(found.scores, [[1, 0.5**0.5, 0, 0, -1]], atol=1e-6)
+
+
+def test_euclid_by_hand():
+    found = nearest(np.array([[1, 0]], np.float32), PLANE, k=4, metric="euclidean")
+    assert found.rows.tolist() == [[0, 1, 4, 3]]  # three at distance 1, by row number
+    np.testing.assert_allclose(found.scores, [[1, 1, 1, 2]], atol=1e-6)
+
+
+def test_a_query_leaves_its_own_row_out_and_k_is_bounded_by_the_space():
+    found = nearest(PLANE.matrix[:2], PLANE, k=99, leave_out=np.array([0, 1]))
+    assert found.rows.shape == (2, 4)
+    assert 0 not in found.rows[0] and 1 not in found.rows[1]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_a_word_alone_has_no_neighbours(metric):
+    found = nearest(PLANE.matrix[:1], space([[1, 2]]), 3, metric, leave_out=np.array([0]))
+    assert found.rows.shape == found.scores.shape == (1, 0)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_against_brute_force_in_small_blocks(monkeypatch, metric):
+    monkeypatch.setattr(nearest_module, "BLOCK", 700)
+    rng = np.random.default_rng(0)
+    queries, candidates = rng.normal(size=(23, 6)).astype(np.float32), space(rng.normal(size=(200, 6)))
+    found = nearest(queries, candidates, 7, metric)
+    if metric == "cosine":
+        cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
+        order, scores = np.argsort(-cosines, axis=1)[:, :7], -np.sort(-cosines, axis=1)[:, :7]
+    else:
+        distances = np.linalg.norm(queries[:, None] - candidates.matrix, axis=2)
+        order, scores = np.argsort(distances, axis=1)[:, :7], np.sort(distances, axis=1)[:, :7]
+    np.testing.assert_array_equal(found.rows, order)
+    np.testing.assert_allclose(found.scores, scores, atol=1e-5)
+
+
+def test_csls_takes_a_hub_down():
+    # The hub lies near both queries; the other candidates near one each.
+    candidates = space([[1, 1], [1, 0.3], [0.3, 1]])
+    queries = space([[1, 0.62], [0.62, 1]])
+    assert nearest(queries.matrix, candidates, 1).rows.ravel().tolist() == [0, 0]
+    hubs = hubness(candidates.unit, queries.unit, k=2)
+    assert nearest(queries.matrix, candidates, 1, hubs=hubs).rows.ravel().tolist() == [1, 2]
+    scores = nearest(queries.matrix, candidates, 3, hubs=hubs).scores
+    cosines = queries.unit @ candidates.unit.T
+    np.testing.assert_allclose(scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubs)[::-1], atol=1e-6)
+
+
+def test_hubness_is_the_mean_of_the_k_nearest():
+    others = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
+    assert hubness(others[:1], others, k=2)[0] == pytest.approx(0.5)
+    assert hubness(others[:1], others, k=99)[0] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("options", [{"metric": "taxicab"}, {"k": 0}, {"metric": "euclidean", "hubs": np.zeros(5, np.float32)}])
+def test_bad_choices_are_input_errors(options):
+    with pytest.raises(InputError):
+        nearest(PLANE.matrix, PLANE, **options)
+    with pytest.raises(InputError, match="width 2"):
+        nearest(np.ones((1, 3), np.float32), PLANE)
+
+
+@pytest.fixture
+def cross():
+    """Words and pieces in one plane, turned by a quarter; heart is in both, angina and ##gia in one each."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 4)).astype(np.float32)
+    names = tuple(f"filler{i}" for i in range(28))
+    words = space(x, ("heart", "angina", *names), "words")
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0].astype(np.float32)
+    pieces = space(5 * x @ turn, ("heart", "##gia", *names), "pieces")
+    return CrossSpace(words, pieces, fit_alignment(words, pieces))
+
+
+def test_four_lists(cross):
+    lists = cross.lists("heart", ListSettings(k=3))
+    assert "heart" not in [name for name, _ in lists["within_words"] + lists["within_pieces"]]
+    assert lists["to_pieces"][0] == ("heart", pytest.approx(1, abs=1e-5))
+    assert lists["to_words"][0] == ("heart", pytest.approx(1, abs=1e-5))
+    assert [len(listed) for listed in lists.values()] == [3] * 4
+    assert "heart" in shared(lists)
+
+
+def test_a_space_that_lacks_the_word_answers_none(cross):
+    angina, piece = cross.lists("angina"), cross.lists("##gia")
+    assert angina["within_pieces"] is angina["to_words"] is None
+    assert angina["to_pieces"][0][0] == "##gia"  # the piece that stands where angina is mapped to
+    assert piece["within_words"] is piece["to_pieces"] is None and piece["to_words"][0][0] == "angina"
+
+
+def test_a_word_in_no_space_is_an_input_error_with_the_nearest_spelling(cross):
+    with pytest.raises(InputError, match="hearth") as caught:
+        cross.lists("hearth")
+    assert "heart" in caught.value.remedy
+
+
+def test_shared_neighbours_stand_in_two_lists():
+    lists = {"within_words": [("a", 1.0), ("b", 0.5)], "within_pieces": None, "to_pieces": [("b", 0.9)], "to_words": [("c", 0.1)]}
+    assert shared(lists) == {"b"}
+
+
+def test_the_mean_of_pieces_asks_too(cross):
+    lists = cross.lists_of_pieces(["##gia"])
+    assert lists["within_words"] is None and lists["to_words"][0][0] == "angina"
+    with pytest.raises(InputError, match="gibberish"):
+        cross.lists_of_pieces(["gibberish"])
+
+
+def test_special_tokens_are_no_anchors_of_csls():
+    same = space(np.eye(4, dtype=np.float32), ("a", "b", "c", "[CLS]"))
+    rows = CrossSpace(same, same, fit_alignment(same, same), frozenset({"[CLS]"}))._anchors[0]
+    assert rows.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("settings", [AlignmentSettings(unit=True, centre=True), AlignmentSettings("kernel-ridge", unit=True)])
+def test_across_with_csls_and_prepared_spaces(cross, settings):
+    alignment = fit_alignment(cross.words, cross.pieces, settings)
+    lists = across(["heart", "angina"], cross.words, cross.pieces, alignment, k=2, csls=True)
+    assert lists["heart"]["to_pieces"][0][0] == "heart" and lists["heart"]["to_words"][0][0] == "heart"
+    assert set(lists) == {"heart", "angina"}
+
+
+def test_identical_spaces_agree_in_all_lists():
+    matrix = np.random.default_rng(1).normal(size=(20, 3))
+    same = space(matrix)
+    lists = CrossSpace(same, same, fit_alignment(same, same, AlignmentSettings("identity"))).lists("w0", ListSettings(k=4))
+    assert lists["within_words"] == lists["within_pieces"]
+    assert [name for name, _ in lists["to_pieces"][1:]] == [name for name, _ in lists["within_words"][:3]]

@@ -1,0 +1,74 @@
+"""The walk, end to end, on a text made here."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import WORDS
+from vocadapt.errors import InputError
+from vocadapt.models.certificate import CHECKS, Edit
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, adapt, departures_on
+from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.text.corpus import Corpus, open_corpus
+
+NEW = ("tachycardia", "euthymia", "hypertension")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """400 lines of the tiny model's own words and three that it lacks."""
+    rng = np.random.default_rng(0)
+    known = [word for word in WORDS if word.isalpha()]
+    lines = (" ".join(rng.choice([*known, *NEW], size=12)) for _ in range(400))
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    path.write_text("\n".join(lines) + "\nA placebos® trial, and tachycardia® of the heart.\n", encoding="utf-8")
+    return open_corpus([path])
+
+
+def small(recipe: Recipe) -> Recipe:
+    return replace(recipe, vectors=Word2VecSettings(epochs=2, workers=1))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path: Path) -> None:
+    model = open_model(tiny_bert)
+    adapted = adapt(small(preset(name)), model, Sources(corpus=corpus))
+    assert set(adapted.plan.added_tokens) == set(NEW)
+    edit = Edit(model, open_model(adapted.save(tmp_path / "out")))
+    assert [check for check in CHECKS if check != "reload" and not CHECKS[check](edit)[0]] == []
+
+
+def test_the_same_recipe_gives_the_same_model(tiny_bert: Path, corpus: Corpus) -> None:
+    first, second = (adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus)) for _ in range(2))
+    np.random.seed(7)  # noqa: NPY002
+    third = adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
+    assert np.array_equal(first.rows.matrix, second.rows.matrix)
+    assert np.array_equal(first.rows.matrix, third.rows.matrix)
+
+
+def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -> None:
+    model = open_model(tiny_bert)
+    adapted = adapt(small(preset("green-bert")), model, Sources(corpus=corpus))
+    found = departures_on(corpus, model, adapted.tokenizer)
+    assert (found.missed, found.other) == (0, 1)  # tachycardia® fires beside the symbol; placebos is no added word
+
+
+def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
+    seen: list[float] = []
+    adapt(
+        small(preset("green-bert")),
+        open_model(tiny_bert),
+        Sources(corpus=corpus),
+        lambda fraction, message="": seen.append(fraction if fraction is not None else seen[-1] if seen else 0.0),
+    )
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] <= seen[-1] <= 1
+
+
+def test_nothing_to_learn_from(tiny_bert: Path) -> None:
+    with pytest.raises(InputError, match="got neither"):
+        adapt(preset("green-bert"), open_model(tiny_bert), Sources())

@@ -1,0 +1,62 @@
+"""The append and replace plans."""
+
+import numpy as np
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from vocadapt.errors import InputError
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.plan import CANNOT_FIRE, OVER_THE_CAP, TOO_LONG, PlanSettings, VocabularyPlan, plan_from_words
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+VOCABULARY = Vocabulary(tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}))
+WORDS = ("the", "tachycardia", "heart", "x-ray", "hypertension", "Aspirin", "与", "euthymia", "[MASK]")
+
+
+def plan(settings: PlanSettings | None = None, words: tuple[str, ...] = WORDS) -> VocabularyPlan:
+    counts = np.arange(len(words), 0, -1)
+    space = EmbeddingSpace(words, np.ones((len(words), 2), np.float32), counts)
+    return plan_from_words(VOCABULARY, Splitter.bert(), space, settings or PlanSettings())
+
+
+def test_append_adds_what_the_model_lacks_and_what_can_fire() -> None:
+    made = plan()
+    assert made.added_tokens == ("tachycardia", "hypertension", "euthymia")
+    assert made.left_out[CANNOT_FIRE] == ("x-ray", "Aspirin", "与")
+    assert made.tokens[: len(VOCABULARY)] == VOCABULARY.tokens
+    assert made.tokens[len(VOCABULARY) :] == made.added_tokens
+    assert made.replaced == ()
+    assert made.added[1].pieces == ("hyper", "##tension")
+    assert made.added[1].count == 5
+
+
+def test_a_word_longer_than_the_model_cuts_is_left_out() -> None:
+    made = plan(words=("tachycardia", "acgt" * 26))
+    assert made.added_tokens == ("tachycardia",)
+    assert made.left_out[TOO_LONG] == ("acgt" * 26,)
+
+
+def test_the_cap_keeps_the_most_frequent_and_says_what_it_left_out() -> None:
+    made = plan(PlanSettings(max_added=1))
+    assert made.added_tokens == ("tachycardia",)
+    assert made.left_out[OVER_THE_CAP] == ("hypertension", "euthymia")
+    assert made.summary()["left_out"] == {CANNOT_FIRE: 3, OVER_THE_CAP: 2}
+
+
+def test_replace_also_renews_the_shared_words_but_no_special_token() -> None:
+    made = plan(PlanSettings("replace"))
+    assert made.replaced == ("the", "heart")
+    assert made.new_rows == ("the", "heart", "tachycardia", "hypertension", "euthymia")
+
+
+def test_nothing_to_add_is_said() -> None:
+    with pytest.raises(InputError, match="None of the 2 words"):
+        plan(words=("the", "heart"))
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(InputError, match="Unknown plan"):
+        PlanSettings("append-all")
+    with pytest.raises(InputError, match="-1"):
+        PlanSettings(max_added=-1)

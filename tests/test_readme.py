@@ -1,0 +1,55 @@
+"""What the README shows is what happens: its Python, its commands, its make targets."""
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HUB = "bert-base-uncased"  # no network here: MiniLM has the same vocabulary
+
+
+def test_the_python_lines_give_what_they_show(minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    example = doctest.DocTestParser().get_doctest(block[1].replace(HUB, minilm), {}, "README", "README.md", 0)
+    assert sum(line.lstrip().startswith(">>>") for line in block[1].splitlines()) == 8
+    report: list[str] = []
+    doctest.DocTestRunner().run(example, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_the_commands_run_in_their_order(minilm: str, tmp_path: Path) -> None:
+    from gensim.test.utils import datapath
+
+    news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
+    (tmp_path / "articles.txt").write_text(news + "the tachycardia of the patient\n" * 10, encoding="utf-8")
+    commands = re.findall(r"^    python -m (vocadapt .*)$", README, re.MULTILINE)
+    assert len(commands) >= 6
+    for command in commands:
+        arguments = [sys.executable, "-m", *shlex.split(command.replace(HUB, minilm), comments=True)]
+        done = subprocess.run(arguments, cwd=tmp_path, env=_env(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_two_commands_are_make_targets() -> None:
+    for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
+        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_files_and_pictures_that_are_named_exist() -> None:
+    named = re.findall(r"!\[.*?\]\((.*?)\)", README) + re.findall(r"\| `([\w/.]+)`", README)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def _env() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,0 +1,76 @@
+"""Recipes: presets, TOML, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from vocadapt.catalogue import catalogue
+from vocadapt.errors import InputError
+from vocadapt.recipe import PRESETS, Recipe, preset, read_recipe, settings_from, write_recipe
+from vocadapt.spaces.alignment import METHODS, AlignmentSettings
+from vocadapt.vocabulary.initialise import INITIALISERS
+from vocadapt.vocabulary.plan import KINDS
+from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_survive_toml(name: str, tmp_path: Path) -> None:
+    write_recipe(preset(name), tmp_path / "recipe.toml")
+    assert read_recipe(tmp_path / "recipe.toml") == preset(name)
+
+
+def test_the_default_is_the_papers() -> None:
+    green = preset("green-bert")
+    assert green == Recipe(about=green.about)
+    assert (green.vectors.skip_gram, green.vectors.window, green.vectors.negative, green.vectors.min_count) == (False, 5, 5, 5)
+    assert (green.alignment.method, green.alignment.unit, green.alignment.centre) == ("least-squares", False, False)
+    assert (green.vocabulary.kind, green.vocabulary.max_added, green.tokenizer) == ("append", 0, "exact-word")
+    assert preset("green-bert-replace").vocabulary.kind == "replace"
+    assert not preset("green-bert-random").needs_alignment
+
+
+def test_a_short_recipe_keeps_the_defaults(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[alignment]\nmethod = "ridge"\nridge = 1\n[vocabulary]\nmax_added = 500\n')
+    recipe = read_recipe(tmp_path / "mine.toml")
+    assert recipe.name == "mine"
+    assert recipe.alignment == AlignmentSettings(method="ridge", ridge=1.0)
+    assert recipe.vocabulary.max_added == 500
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[alignment]\nmethode = 'ridge'", "no setting 'methode'"),
+        ("[alignment]\nmethod = 'magic'", "magic"),
+        ("[vocabulary]\nmax_added = 'many'", "expected int, came 'many'"),
+        ("vocabulary = 3", "expected a group of settings"),
+        ("tokenizer = 'suffix'", "Unknown tokenizer mode"),
+        ("not toml at all", "not valid TOML"),
+    ],
+)
+def test_bad_recipes(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_recipe(tmp_path / "bad.toml")
+
+
+def test_missing_recipe_and_unknown_preset(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read as a recipe"):
+        read_recipe(tmp_path)
+    with pytest.raises(InputError, match="no such recipe file"):
+        read_recipe(tmp_path / "absent.toml")
+    with pytest.raises(InputError, match="Did you mean green-bert"):
+        preset("green-brt")
+
+
+def test_a_bool_is_no_number() -> None:
+    with pytest.raises(InputError, match="expected float, came True"):
+        settings_from(AlignmentSettings, {"ridge": True})
+
+
+def test_the_catalogue_holds_a_sentence_for_everything() -> None:
+    groups = catalogue()
+    assert set(groups) == {"preset", "alignment", "initialiser", "plan", "tokenizer"}
+    registries = (PRESETS, METHODS, INITIALISERS, KINDS, TOKENIZER_MODES)
+    assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
+    assert all(len(about) > 15 for group in groups.values() for about in group.values())

@@ -1,0 +1,81 @@
+"""exact-word and insertion, and how often they depart from the rule."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.tokenizer import add_words, departures, exact_word, insertion
+from vocadapt.vocabulary.wordpiece import read_tokenizer, read_tokens, tokenizer_of_tokens, vocabulary_of
+
+ADDED = ["placebos", "tachycardia", "hypertension"]
+
+
+def tokens(tokenizer: object, text: str) -> list[str]:
+    return tokenizer.encode(text, add_special_tokens=False).tokens  # type: ignore[attr-defined, no-any-return]
+
+
+def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
+    old = read_tokenizer(tiny_bert)
+    new = exact_word(old, ADDED)
+    assert tokens(new, "Placebos, (TACHYCARDIA)-placebos") == ["placebos", ",", "(", "tachycardia", ")", "-", "placebos"]
+    assert tokens(new, "placeboss hypertensions") == tokens(old, "placeboss hypertensions")
+    assert new.token_to_id("placebos") == len(vocabulary_of(old))
+
+
+def test_insertion_also_fires_as_a_beginning(tiny_bert: Path) -> None:
+    new = insertion(read_tokenizer(tiny_bert), ADDED)
+    assert tokens(new, "tachycardias") == ["tachycardia", "##s"]
+    assert tokens(exact_word(read_tokenizer(tiny_bert), ADDED), "tachycardias")[0] == "tachy"
+
+
+@pytest.mark.parametrize("mode", ["exact-word", "insertion"])
+def test_new_ids_follow_the_old_ones_even_where_an_id_has_no_token(mode: str) -> None:
+    """The tokenizers library takes the number of tokens for the next free id, which a hole makes too small."""
+    old = tokenizer_of_tokens(("[PAD]", "[UNK]", "heart", "blood", "heart"))
+    new = add_words(old, ["placebo", "trial"], mode)
+    assert [new.token_to_id(word) for word in ("blood", "heart", "placebo", "trial")] == [3, 4, 5, 6]
+    assert vocabulary_of(new).tokens[5:] == ("placebo", "trial")
+
+
+def test_the_original_tokenizer_is_not_changed(tiny_bert: Path) -> None:
+    old = read_tokenizer(tiny_bert)
+    text = old.to_str()
+    add_words(old, ADDED, "exact-word")
+    add_words(old, ADDED, "insertion")
+    assert old.to_str() == text
+
+
+def test_unknown_mode() -> None:
+    with pytest.raises(InputError, match="exact-word, insertion"):
+        add_words(tokenizer_of_tokens(("[UNK]",)), ["x"], "suffix")
+
+
+def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) -> None:
+    old = read_tokenizer(tiny_bert)
+    pieces = Counter({"placebos": 90, "placebos®": 3, "placebos_x": 2, "heart": 5})
+    found = departures(vocabulary_of(old), exact_word(old, ADDED), Splitter.bert(), pieces)
+    assert (found.added_words, found.missed, found.other) == (92, 2, 3)
+    assert found.share == pytest.approx(5 / 92)
+    assert {example[0] for example in found.examples} == {"placebos®", "placebos_x"}
+
+
+@pytest.mark.parametrize("casing", ["uncased", "cased"])
+def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> None:
+    """On all distinct pieces of 8.7 MB of real abstracts, departures stay under .5 % of the added words' occurrences.
+
+    benchmarks/departures.py counts them on all of the shared text.
+    """
+    import gzip
+
+    with gzip.open(shared / "data/text/biomedical-abstracts.txt.gz", "rt", encoding="utf-8") as file:
+        pieces = Counter(file.read().split())
+    old = tokenizer_of_tokens(read_tokens(shared / f"data/vocab/bert-base-{casing}.txt"))
+    splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
+    words = Counter(word for piece in pieces for word in splitter.words(piece))
+    added = [word for word in words if word not in vocabulary and splitter.keeps(word)]
+    found = departures(vocabulary, exact_word(old, added), splitter, pieces)
+    assert found.added_words > 10_000
+    assert found.share < 0.005

@@ -1,0 +1,122 @@
+"""Reading vocabularies and cutting words."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, models
+
+from tests.conftest import TINY_TOKENS, edit_json
+from vocadapt.errors import InputError
+from vocadapt.vocabulary.wordpiece import Vocabulary, is_lowercase, read_tokenizer, read_tokens, vocabulary_of
+
+
+def test_cut_is_greedy_longest_match() -> None:
+    vocabulary = Vocabulary(("[UNK]", "hyper", "hyp", "##tension", "##er", "ten"), frozenset({"[UNK]"}))
+    assert vocabulary.cut("hypertension") == ("hyper", "##tension")
+    assert vocabulary.cut("hyper") == ("hyper",)
+    assert vocabulary.cut("tension") == ("[UNK]",)  # "ten" begins it, "##sion" is not there
+    assert vocabulary.cut("h" * 101) == ("[UNK]",)
+
+
+def test_whole_words_do_not_match_as_beginnings() -> None:
+    vocabulary = Vocabulary(
+        ("[UNK]", "pla", "##ce", "##bo", "##s", "placebo"), frozenset({"[UNK]"}), whole=frozenset({"placebo"})
+    )
+    assert vocabulary.cut("placebo") == ("placebo",)
+    assert vocabulary.cut("placebos") == ("pla", "##ce", "##bo", "##s")
+
+
+def test_the_papers_examples_in_the_cased_vocabulary(shared: Path) -> None:
+    """Poerner et al. 2020 print these two cuts of bert-base-cased."""
+    vocabulary = vocabulary_of(read_tokenizer(shared / "data/vocab/bert-base-cased.txt"))
+    assert vocabulary.cut("tachycardia") == ("ta", "##chy", "##card", "##ia")
+    assert vocabulary.cut("euthymia") == ("e", "##uth", "##ym", "##ia")
+
+
+def test_casing_is_inferred_from_the_vocabulary(shared: Path) -> None:
+    assert not is_lowercase(read_tokens(shared / "data/vocab/bert-base-cased.txt"))
+    assert is_lowercase(read_tokens(shared / "data/vocab/bert-base-uncased.txt"))
+    cased = read_tokenizer(shared / "data/vocab/bert-base-cased.txt")
+    assert cased.encode("Paris", add_special_tokens=False).tokens == ["Paris"]
+
+
+def test_casing_can_be_overruled_for_a_bare_vocabulary_only(shared: Path, tiny_bert: Path) -> None:
+    uncased = read_tokenizer(shared / "data/vocab/bert-base-cased.txt", lowercase=True)
+    assert uncased.encode("Heart", add_special_tokens=False).tokens == ["heart"]
+    with pytest.raises(InputError, match="stores its own casing"):
+        read_tokenizer(tiny_bert, lowercase=False)
+
+
+def test_folder_and_vocab_txt_give_the_same_cuts(tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
+    text = "Tachycardia, hypertension and Café: 5-fluorouracil?"
+    folder, bare = read_tokenizer(tiny_bert), read_tokenizer(tmp_path / "vocab.txt")
+    assert folder.encode(text).ids == bare.encode(text).ids
+    assert vocabulary_of(folder).special == vocabulary_of(bare).special == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    assert "[unused0]" not in vocabulary_of(folder).special
+
+
+def test_vocab_txt_folder_believes_its_stored_casing(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "Heart"]) + "\n", encoding="utf-8")
+    assert read_tokenizer(tmp_path).encode("Heart", add_special_tokens=False).tokens == ["Heart"]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}), encoding="utf-8")
+    assert read_tokenizer(tmp_path).encode("Heart", add_special_tokens=False).tokens == ["heart"]
+
+
+def test_vocab_txt_folder_believes_its_stored_accents(tmp_path: Path) -> None:
+    """Uncased German models keep their umlauts: do_lower_case true, strip_accents false."""
+    (tmp_path / "vocab.txt").write_text("[UNK]\närzte\narzte\n", encoding="utf-8")
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}), encoding="utf-8")
+    assert read_tokenizer(tmp_path).encode("Ärzte", add_special_tokens=False).tokens == ["ärzte"]
+    config.write_text("{broken", encoding="utf-8")
+    with pytest.raises(InputError, match="not a JSON object"):
+        read_tokenizer(tmp_path)
+
+
+def test_stored_truncation_is_off(make_bert: Callable[..., Path]) -> None:
+    folder = make_bert()
+    edit_json(
+        folder / "tokenizer.json", truncation={"max_length": 4, "stride": 0, "strategy": "LongestFirst", "direction": "Right"}
+    )
+    assert len(read_tokenizer(folder).encode("a b c d e f g").ids) == 9
+
+
+def test_an_id_without_a_token_gets_a_name_of_its_own(tmp_path: Path) -> None:
+    """A repeated line of vocab.txt leaves its first id without a token."""
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\nheart\nblood\nheart\n", encoding="utf-8")
+    vocabulary = vocabulary_of(read_tokenizer(tmp_path / "vocab.txt"))
+    assert vocabulary.tokens == ("[PAD]", "[UNK]", "[no token 2]", "blood", "heart")
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "found neither"),
+        ({"vocab.json": "{}", "merges.txt": ""}, "byte-level BPE"),
+        ({"vocab.txt": ""}, r"none of 1 lines is \[UNK\]"),
+        ({"vocab.txt": "just some\ntext\n"}, "none of 2 lines"),
+        ({"tokenizer.json": "{not json"}, "cannot be read"),
+    ],
+)
+def test_folders_without_a_wordpiece_vocabulary(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_tokenizer(tmp_path)
+
+
+def test_other_tokenizers_are_refused_by_name(tmp_path: Path) -> None:
+    Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(InputError, match=r"BPE.*not yet"):
+        read_tokenizer(tmp_path)
+
+
+def test_missing_and_binary_vocab_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_tokenizer(tmp_path / "absent.txt")
+    (tmp_path / "vocab.txt").write_bytes(b"[UNK]\n\xff\xfe\n")
+    with pytest.raises(InputError, match="byte 6"):
+        read_tokenizer(tmp_path / "vocab.txt")

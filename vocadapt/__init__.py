@@ -1,0 +1,3 @@
+"""vocadapt: teach a pretrained language model the words of a new domain."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,64 @@
+"""Values in, plotly figures out. Nothing here computes a number that a reader takes away.
+
+The colour language of every page, plot, chip and table is defined here (Okabe-Ito based); a mark, a word or a shape
+always goes with a colour.
+"""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+SOURCE = "#0B6FB3"  # the model's wordpieces
+DOMAIN = "#D55E00"  # words of the domain
+GOOD = "#009E73"  # added, good, held-out truth
+TARGET = "#E69F00"  # a target model
+CHANGED = "#CC79A7"  # changed or wrong
+NULL = "#7A8793"  # dropped, random, null
+
+MOST_POINTS = 800
+
+
+def frequency_rank(counts: ArrayLike, cut: int = 0) -> go.Figure:
+    """Occurrences of each word against its rank, both axes logarithmic.
+
+    counts: occurrences, any order. cut: a floor under which words got no vector, drawn as a line; 0 draws none.
+    """
+    ordered = np.sort(np.asarray(counts))[::-1]
+    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[: len(ordered)]
+    figure = _figure("rank of the word", "occurrences", height=300)
+    figure.add_scatter(
+        x=ranks, y=ordered[ranks - 1], mode="lines", line={"color": DOMAIN, "width": 2.5}, name="words",
+        hovertemplate="rank %{x}: %{y} occurrences<extra></extra>",
+    )  # fmt: skip
+    if cut > 0:
+        figure.add_hline(y=cut, line={"color": NULL, "dash": "dot"})
+        figure.add_annotation(  # on a logarithmic axis an annotation stands at the logarithm
+            x=0, y=np.log10(cut), text=f"min count {cut}", showarrow=False, xanchor="left", yanchor="bottom", font={"color": NULL}
+        )
+    figure.update_xaxes(type="log", dtick=1, exponentformat="power")
+    figure.update_yaxes(type="log", dtick=1, exponentformat="power")
+    figure.update_layout(showlegend=False)
+    return figure
+
+
+def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
+    """Two histograms of cosines: words with their own wordpiece (held out), and with a random one."""
+    figure = _figure("cosine after the map", "share of pairs", height=340)
+    for values, name, colour in ((random, "random pairs", NULL), (true, "held-out anchors", GOOD)):
+        figure.add_histogram(
+            x=np.asarray(values), name=name, marker={"color": colour}, opacity=0.72, histnorm="probability",
+            xbins={"start": -1, "end": 1, "size": 0.02}, hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
+        )  # fmt: skip
+    figure.update_layout(barmode="overlay", bargap=0.02)
+    return figure
+
+
+def _figure(x: str, y: str, height: int) -> go.Figure:
+    figure = go.Figure()
+    figure.update_layout(
+        height=height, uirevision="fixed", margin={"l": 8, "r": 8, "t": 34, "b": 8},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )  # fmt: skip
+    figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
+    figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
+    return figure

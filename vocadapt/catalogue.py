@@ -1,0 +1,23 @@
+"""Everything that can be chosen by name, in one list: what the command line, the pages and the tests iterate.
+
+A new alignment, initialiser, plan, tokenizer mode or preset registers beside its siblings and appears here by that.
+"""
+
+from collections.abc import Mapping
+
+from vocadapt.recipe import PRESETS
+from vocadapt.spaces.alignment import METHODS
+from vocadapt.vocabulary.initialise import INITIALISERS
+from vocadapt.vocabulary.plan import KINDS
+from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
+
+
+def catalogue() -> Mapping[str, Mapping[str, str]]:
+    """Group → name → the sentence that explains it."""
+    return {
+        "preset": {name: recipe.about for name, recipe in PRESETS.items()},
+        "alignment": {name: method.about for name, method in METHODS.items()},
+        "initialiser": {name: initialiser.about for name, initialiser in INITIALISERS.items()},
+        "plan": dict(KINDS),
+        "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
+    }

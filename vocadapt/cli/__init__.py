@@ -1,0 +1,48 @@
+"""The command line: `python -m vocadapt GROUP …`. One file per group; a command's module is imported when it is called.
+
+Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
+Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 cancelled.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from types import FrameType
+
+from vocadapt.errors import Cancelled, InputError
+
+MOST_LINES = 3  # of a mistake's message
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; gives the exit code."""
+    if arguments is None:
+        _print_anything()
+        signal.signal(signal.SIGTERM, _stop)
+    try:
+        from vocadapt.cli.run import run
+
+        return run(list(sys.argv[1:] if arguments is None else arguments))
+    except InputError as error:
+        print("\n".join(str(error).splitlines()[:MOST_LINES]), file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `… | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, Cancelled):
+        print("Cancelled: nothing was written.", file=sys.stderr)
+        return 130
+
+
+def _print_anything() -> None:
+    """A token that the terminal's encoding lacks is shown escaped, not as an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """SIGTERM ends a command as Ctrl-C does."""
+    raise KeyboardInterrupt

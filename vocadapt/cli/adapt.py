@@ -1,0 +1,86 @@
+"""adapt, certify, presets, convert."""
+
+from argparse import Namespace
+from itertools import islice
+from pathlib import Path
+
+from vocadapt.catalogue import catalogue
+from vocadapt.cli.options import add_model, add_offline, add_out, add_text, corpus_settings, write, written
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.errors import InputError
+from vocadapt.lab.spec import ConvertStep, ModelStep, Spec
+from vocadapt.models.certificate import certify
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import Progress
+from vocadapt.recipe import PRESETS as RECIPES
+from vocadapt.recipe import preset, read_recipe
+from vocadapt.text.corpus import open_corpus
+
+
+def _adapt_options(parser: Parser) -> None:
+    parser.add_argument("--preset", metavar="NAME", help="a built-in recipe (default green-bert); the command presets lists them")
+    parser.add_argument("--recipe", metavar="FILE", help="a recipe in TOML")
+    add_model(parser, help="hub name or model folder")
+    parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
+    parser.add_argument("--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on")
+    parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
+    add_text(parser)
+    add_out(parser)
+
+
+def _adapt(options: Namespace, progress: Progress) -> Answer:
+    if options.preset and options.recipe:
+        raise InputError("Give either --preset or --recipe, not both.")
+    recipe = read_recipe(Path(options.recipe)) if options.recipe else preset(options.preset or "green-bert")
+    given = {"model": options.model, "vectors": options.vectors, "text": options.corpus}
+    settings = ModelStep(recipe, corpus_settings(options), options.certify)
+    spec = Spec("model", settings, {role: value for role, value in given.items() if value}, options.offline)
+    artefact = write(spec, options, progress)
+    return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+
+
+def _certify_options(parser: Parser) -> None:
+    parser.add_argument("--before", metavar="M", required=True, help="the model as it was: hub name or folder")
+    parser.add_argument("--after", metavar="DIR", required=True, help="the model as it is now")
+    parser.add_argument("--text", metavar="FILE", help="lines to compare outputs on (default: four built-in sentences)")
+    parser.add_argument("--lines", type=whole, default=200, help="the first N lines of --text (default 200)")
+    add_offline(parser)
+
+
+def _certify(options: Namespace, progress: Progress) -> Answer:
+    before, after = (open_model(name, options.offline or None) for name in (options.before, options.after))
+    if options.lines < 1:
+        raise InputError(f"Compare outputs on one line or more, got --lines {options.lines}.")
+    text = iter(open_corpus([options.text])) if options.text else iter(())
+    lines = list(islice(text, options.lines))
+    of = len(lines) + sum(1 for _ in text)
+    progress(None, "checking")
+    certificate = certify(before, after, lines or None)
+    rows = [("passed" if check.passed else "FAILED", check.name, check.detail) for check in certificate.checks]
+    verdict = "The certificate passes." if certificate.passed else "The certificate FAILS."
+    used = f"Outputs were compared on the first {len(lines)} of {of} lines of {options.text}.\n" if options.text else ""
+    answer = {**certificate.to_dict(), **({"lines": len(lines), "of": of} if options.text else {})}
+    return Answer(answer, f"{table(('', 'check', 'detail'), rows)}\n\n{used}{verdict}", 0 if certificate.passed else 1)
+
+
+def _presets(options: Namespace, progress: Progress) -> Answer:
+    tables = [table((group, "what it does"), list(entries.items())) for group, entries in catalogue().items()]
+    return Answer({name: recipe.to_dict() for name, recipe in RECIPES.items()}, "\n\n".join(tables))
+
+
+def _convert_options(parser: Parser) -> None:
+    parser.add_argument("model", metavar="FOLDER", help="model folder (or hub name) with pytorch_model.bin")
+    add_offline(parser)
+    add_out(parser)
+
+
+def _convert(options: Namespace, progress: Progress) -> Answer:
+    return written(write(Spec("convert", ConvertStep(), {"model": options.model}, options.offline), options, progress))
+
+
+ADAPT = Command(_adapt_options, _adapt)
+CERTIFY = Command(_certify_options, _certify)
+PRESETS = Command(lambda parser: None, _presets)
+CONVERT = Command(_convert_options, _convert)

@@ -1,0 +1,90 @@
+"""Options that several commands share, and what they mean."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.run import Answer
+from vocadapt.cli.tables import facts
+from vocadapt.errors import InputError
+from vocadapt.lab.spec import Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.progress import Progress
+from vocadapt.text.corpus import CorpusSettings
+
+M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
+
+
+def add_model(parser: Parser, required: bool = True, help: str = M) -> None:
+    """--model and --offline."""
+    parser.add_argument("--model", metavar="M", required=required, help=help)
+    add_offline(parser)
+
+
+def add_offline(parser: Parser) -> None:
+    """--offline."""
+    parser.add_argument("--offline", action="store_true", help="never ask the network for a model")
+
+
+def add_casing(parser: Parser) -> None:
+    """--casing, for commands that take a bare vocab.txt."""
+    parser.add_argument("--casing", choices=("cased", "uncased"), help="of a bare vocab.txt (default: inferred from its tokens)")
+
+
+def lowercase(options: Namespace) -> bool | None:
+    """What `add_casing` asked for."""
+    return None if options.casing is None else bool(options.casing == "uncased")
+
+
+def add_text(parser: Parser, own_seed: bool = True) -> None:
+    """The options of every command that reads text; --seed too, unless the command has another use for it."""
+    default = CorpusSettings()
+    parser.add_argument("--field", default=default.field, help="JSON field or table column that holds the text")
+    parser.add_argument("--min-length", type=whole, default=default.min_length, help="drop lines of fewer characters")
+    parser.add_argument("--sample", type=real, default=default.sample, help="share of the lines to read, drawn at random")
+    names = ["--sample-seed", "--seed"] if own_seed else ["--sample-seed"]
+    parser.add_argument(*names, type=whole, default=None, dest="sample_seed", help="seed of --sample (default 1)")
+    parser.add_argument("--language", action="store_true", help="drop lines that do not look like the text's main language")
+
+
+def corpus_settings(options: Namespace) -> CorpusSettings:
+    """What `add_text` asked for."""
+    seed = options.sample_seed
+    if seed is None:
+        seed = getattr(options, "seed", CorpusSettings().seed)
+    return CorpusSettings(options.field, options.min_length, options.sample, seed, options.language)
+
+
+def add_out(parser: Parser, flag: str = "--out") -> None:
+    """Where a command writes."""
+    parser.add_argument(flag, metavar="DIR", dest="out", help="write here …")
+    parser.add_argument("--workspace", metavar="W", default="workspace", help="… or into this workspace (default ./workspace)")
+    parser.add_argument("--name", metavar="N", help="under this name")
+    parser.add_argument("--overwrite", action="store_true", help="replace what vocadapt wrote there before")
+
+
+def destination(options: Namespace, kind: str) -> Path | None:
+    """The folder to write, None where none was asked for; raises InputError for two, and for a name that may not be one."""
+    if options.out is not None and options.name is not None:
+        raise InputError("Give either a folder to write to, or a --name in the workspace, not both.")
+    if options.name is not None:
+        return Workspace(Path(options.workspace)).folder(kind, options.name)
+    return None if options.out is None else Path(options.out)
+
+
+def write(spec: Spec, options: Namespace, progress: Progress) -> Artefact:
+    """Run a step to where the options say; raises InputError where they do not say it."""
+    folder = destination(options, spec.kind)
+    if folder is None:
+        raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
+    return run_step(spec.absolute(), folder, progress, options.overwrite)
+
+
+def written(artefact: Artefact, exit: int = 0) -> Answer:
+    """The answer of a command that wrote an artefact."""
+    manifest = artefact.manifest
+    place = {"out": str(artefact.folder), "seconds": manifest.seconds, "manifest": str(artefact.folder / "manifest.json")}
+    shown = {key: "; ".join(map(str, value)) if isinstance(value, list) else value for key, value in manifest.numbers.items()}
+    flat = {key: value for key, value in shown.items() if not isinstance(value, dict) and value != ""}
+    return Answer({**place, "numbers": manifest.numbers}, facts({**flat, **place}), exit)

@@ -1,0 +1,111 @@
+"""From the arguments to a command, from its Answer to stdout."""
+
+import logging
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from vocadapt import __doc__ as about
+from vocadapt.cli.parser import Parser
+from vocadapt.cli.progress import ProgressLine
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress
+
+# Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to show the help.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "words count": ("words", "COUNT", "count the words of a text as a model meets them"),
+    "vectors train": ("vectors", "TRAIN", "train word vectors on a text"),
+    "vectors import": ("vectors", "IMPORT", "take over word vectors of another program"),
+    "vectors evaluate": ("evaluate", "EVALUATE", "compare word vectors with human judgement"),
+    "align": ("align", "ALIGN", "fit a map from word vectors to a model's wordpieces, and judge it on held-out words"),
+    "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
+    "adapt": ("adapt", "ADAPT", "teach a model the words of a domain"),
+    "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),
+    "tokenize": ("tokenize", "TOKENIZE", "how models cut a text"),
+    "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
+    "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),
+    "app": ("app", "APP", "open the lab in the browser"),
+}
+HIDDEN = {"job": ("app", "JOB", "run a job's folder")}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found: as JSON values, as text for people, and the exit code."""
+
+    json: Any
+    text: str
+    exit: int = 0
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: adds its options to a parser, and runs on what was parsed."""
+
+    options: Callable[[Parser], None]
+    run: Callable[[Namespace, Progress], Answer]
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; raises InputError for a mistake in it."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(overview())
+        return 0
+    if arguments[0] == "--version":
+        from vocadapt import __version__
+
+        print(f"vocadapt {__version__}")
+        return 0
+    name, rest = find(arguments)
+    module, attribute, sentence = (COMMANDS | HIDDEN)[name]
+    command: Command = getattr(import_module(f"vocadapt.cli.{module}"), attribute)
+    parser = Parser(prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}.")
+    command.options(parser)
+    parser.add_argument("--json", action="store_true", help="print strict JSON, and nothing else, on stdout")
+    parser.add_argument("-v", "--verbose", action="store_true", help="progress, logs and warnings on stderr")
+    options = parser.parse(rest)
+    return _answer(command, options)
+
+
+def _answer(command: Command, options: Namespace) -> int:
+    """Run the command with stdout kept clean, and print what it found."""
+    from vocadapt.lab.strict_json import dumps
+
+    if not options.verbose:
+        warnings.simplefilter("ignore")
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO if options.verbose else logging.ERROR)
+    with ProgressLine(options.verbose) as progress, redirect_stdout(sys.stderr):
+        answer = command.run(options, progress)
+    # Escaped beyond ASCII: valid whatever the terminal's encoding is.
+    print(dumps(answer.json, ascii_only=True) if options.json else answer.text, flush=True)
+    return answer.exit
+
+
+def find(arguments: list[str]) -> tuple[str, list[str]]:
+    """The command that the arguments name, and the rest; raises InputError, with the nearest name, for any other."""
+    known = COMMANDS | HIDDEN
+    for words in (2, 1):
+        name = " ".join(arguments[:words])
+        if len(arguments) >= words and name in known:
+            return name, arguments[words:]
+    group = [name for name in COMMANDS if name.startswith(f"{arguments[0]} ")]
+    if group:
+        raise InputError(f"{arguments[0]} needs to know what to do: {', '.join(name.split()[1] for name in group)}.")
+    asked = " ".join(word for word in arguments[:2] if not word.startswith("-"))
+    near = get_close_matches(asked, COMMANDS, n=1, cutoff=0.5) or get_close_matches(arguments[0], COMMANDS, n=1, cutoff=0.5)
+    advice = f"Did you mean {near[0]!r}?" if near else "python -m vocadapt --help lists them."
+    raise InputError(f"There is no command {arguments[0]!r}. {advice}")
+
+
+def overview() -> str:
+    """What --help prints: every command with its sentence."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in COMMANDS.items()]
+    usage = "usage: python -m vocadapt COMMAND …       (python -m vocadapt COMMAND --help tells more)"
+    return "\n".join([(about or "").strip(), "", usage, "", *lines])

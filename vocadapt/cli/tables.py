@@ -1,0 +1,34 @@
+"""Answers for people: aligned columns, three significant digits."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def number(value: Any) -> str:
+    """A number as people read it: whole ones with separators, others to three significant digits; a dash for none."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Columns under a header; numbers stand to the right."""
+    body = list(rows)
+    cells = [list(header), *([number(value) for value in row] for row in body)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    right = [bool(body) and not isinstance(body[0][column], str) for column in range(len(header))]
+    shapes = [f"{'>' if to_right else '<'}{width}" for width, to_right in zip(widths, right, strict=True)]
+    aligned = ([format(cell, shape) for cell, shape in zip(row, shapes, strict=True)] for row in cells)
+    return "\n".join("  ".join(row).rstrip() for row in aligned)
+
+
+def facts(values: Mapping[str, Any]) -> str:
+    """One line per value, names first."""
+    width = max(map(len, values), default=0)
+    return "\n".join(f"{name:<{width}}  {number(value)}" for name, value in values.items())

@@ -1,0 +1,100 @@
+"""A step as a command line: what was done in the browser can be repeated in a terminal."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.lab.spec import FORMS, ModelStep, Spec
+from vocadapt.recipe import PRESETS
+
+PROGRAM = ("python", "-m", "vocadapt")
+WORDS = {
+    "corpus": ("words", "count"),
+    "vectors": ("vectors", "train"),
+    "import": ("vectors", "import"),
+    "alignment": ("align",),
+    "model": ("adapt",),
+    "convert": ("convert",),
+}
+INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words"}  # other roles are given as they are
+TEXT = {"import": "--only-words-of", "model": "--corpus"}  # where text is not the command's own argument
+OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
+CORPUS_FLAGS = {
+    "corpus.field": "--field",
+    "corpus.min_length": "--min-length",
+    "corpus.sample": "--sample",
+    "corpus.seed": "--sample-seed",
+    "corpus.language": "--language",
+}
+FLAGS: dict[str, dict[str, str]] = {
+    "corpus": CORPUS_FLAGS,
+    "vectors": CORPUS_FLAGS
+    | {
+        f"word2vec.{name}": f"--{name.replace('_', '-')}"
+        for name in ("dim", "window", "min_count", "negative", "skip_gram", "alpha", "epochs", "seed", "workers")
+    }
+    | {"word2vec.sample": "--subsample"},
+    "import": CORPUS_FLAGS | {"limit": "--limit", "fold": "--fold", "collisions": "--collisions"},
+    "alignment": {
+        **{f"alignment.{name}": f"--{name}" for name in ("method", "unit", "centre", "ridge", "weights", "seed")},
+        "alignment.anchors.single_characters": "--anchors-without=single-characters",
+        "alignment.anchors.digits": "--anchors-without=digits",
+        "alignment.anchors.continuation": "--anchors-without=continuation",
+        "alignment.anchors.min_count": "--min-count",
+        "folds": "--folds",
+        "compare": "--all",
+    },
+    "model": CORPUS_FLAGS,
+    "convert": {},
+}
+
+
+def command_of(spec: Spec, folder: Path) -> str:
+    """The command line that runs `spec` into `folder`; settings at their defaults are not spelled out.
+
+    Empty for the one step the command line has no use for: text that is only taken into the workspace.
+    """
+    return "" if spec.step == "corpus" and "model" not in spec.inputs else shlex.join(arguments_of(spec, folder))
+
+
+def arguments_of(spec: Spec, folder: Path) -> list[str]:
+    """The same as a list of arguments."""
+    flag = OUT.get(spec.step, "--out")
+    return [
+        *PROGRAM, *WORDS[spec.step], *_inputs(spec), *_recipe(spec, folder), *_settings(spec),
+        *(["--offline"] if spec.offline else []), *([flag, str(folder)] if flag else []),
+    ]  # fmt: skip
+
+
+def _inputs(spec: Spec) -> Iterator[str]:
+    for role, paths in spec.inputs.items():
+        flag = TEXT.get(spec.step) if role == "text" else INPUTS.get(role)
+        flag = None if spec.step == "convert" else flag
+        yield from ([flag, *paths] if flag else paths)
+
+
+def _settings(spec: Spec) -> Iterator[str]:
+    values, defaults = _flat(asdict(spec.settings)), _flat(asdict(FORMS[spec.step].settings()))
+    for path, flag in FLAGS[spec.step].items():
+        value = values[path]
+        if value == defaults[path]:
+            continue
+        yield from [flag] if value is True else [flag, str(value)]
+
+
+def _recipe(spec: Spec, folder: Path) -> list[str]:
+    """The preset by name; a recipe of one's own by the file that lies beside the model it made."""
+    if not isinstance(spec.settings, ModelStep):
+        return []
+    recipe, certify = spec.settings.recipe, [] if spec.settings.certify else ["--no-certificate"]
+    named = PRESETS.get(recipe.name) == recipe
+    return [*(["--preset", recipe.name] if named else ["--recipe", str(folder / "recipe.toml")]), *certify]
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return flat

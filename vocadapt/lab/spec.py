@@ -1,0 +1,182 @@
+"""Spec: one step of the walk as a value: which step, with which settings, from which inputs; to and from strict JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
+from vocadapt.recipe import PRESETS, Recipe, settings_from
+from vocadapt.spaces.alignment import AlignmentSettings
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.text.corpus import CorpusSettings
+
+
+@dataclass(frozen=True)
+class CorpusStep:
+    """How text enters the workspace: by reference to the files, or with `copy` as copies of them."""
+
+    copy: bool = False
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+
+
+@dataclass(frozen=True)
+class VectorsStep:
+    """Which lines are read, and how the vectors are trained."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
+
+
+@dataclass(frozen=True)
+class ImportStep:
+    """How foreign vectors are read: the first `limit` words (0: all), cased words folded onto an uncased model.
+
+    `collisions` says how cased spellings of one word are merged. `corpus`: see `only words of this text`.
+    """
+
+    limit: int = 0
+    fold: bool = False
+    collisions: str = "first"
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise InputError(f"The row limit is {self.limit}.", "Give 0 (all rows) or a positive number.")
+
+
+@dataclass(frozen=True)
+class AlignmentStep:
+    """Which map is kept, how many folds judge it, and whether all maps are judged beside it."""
+
+    alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
+    folds: int = 10
+    compare: bool = False
+
+
+@dataclass(frozen=True)
+class ModelStep:
+    """The recipe of an adapted model, which lines of a text are read, and whether the certificate is made at once."""
+
+    recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"])
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    certify: bool = True
+
+
+@dataclass(frozen=True)
+class ConvertStep:
+    """Turning a model's .bin weights into safetensors has no settings."""
+
+
+Settings = CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | ConvertStep
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a step is: the settings it takes, the kind of artefact it makes, and its inputs by role."""
+
+    settings: type[Settings]
+    kind: str
+    needs: tuple[str, ...]
+    takes: tuple[str, ...] = ()
+
+
+FORMS: dict[str, Form] = {
+    "corpus": Form(CorpusStep, "corpora", ("text",), ("model",)),
+    "vectors": Form(VectorsStep, "vectors", ("text", "model")),
+    "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
+    "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
+    "model": Form(ModelStep, "models", ("model",), ("vectors", "text")),
+    "convert": Form(ConvertStep, "models", ("model",)),
+}
+SEVERAL = ("text",)  # the roles that take more than one path
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One step to be run. `inputs` gives for each role its paths (a hub name for the role `model`).
+
+    A single path may be given as plain text. Raises InputError for an unknown step or role, and for an input that lacks.
+    """
+
+    step: str
+    settings: Any
+    inputs: Mapping[str, tuple[str, ...]]
+    offline: bool = False
+
+    def __post_init__(self) -> None:
+        form = form_of(self.step)
+        if not isinstance(self.settings, form.settings):
+            raise TypeError(f"the step {self.step} takes {form.settings.__name__}, not {type(self.settings).__name__}")
+        object.__setattr__(self, "inputs", {role: _several(value) for role, value in self.inputs.items() if value})
+        _check_roles(self.step, form, self.inputs)
+
+    @property
+    def kind(self) -> str:
+        """The kind of artefact the step makes."""
+        return FORMS[self.step].kind
+
+    def one(self, role: str) -> str | None:
+        """The single input of a role, None where there is none."""
+        return self.inputs[role][0] if role in self.inputs else None
+
+    def absolute(self) -> "Spec":
+        """The same spec with absolute paths, so that it means the same in another working folder; hub names stay."""
+        inputs = {role: tuple(_absolute(path) for path in paths) for role, paths in self.inputs.items()}
+        return Spec(self.step, self.settings, inputs, self.offline)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as plain values."""
+        inputs = {role: list(paths) for role, paths in self.inputs.items()}
+        return {"step": self.step, "settings": asdict(self.settings), "inputs": inputs, "offline": self.offline}
+
+    def to_json(self) -> str:
+        """The spec as strict JSON."""
+        return strict_json.dumps(self.to_dict(), indent=1)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
+        """Build a spec from plain values; raises InputError for anything it does not know, by name."""
+        unknown = sorted(set(values) - {"step", "settings", "inputs", "offline"})
+        if unknown or "step" not in values:
+            raise InputError(f"{where}: " + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing."))
+        form = form_of(str(values["step"]))
+        settings, inputs = values.get("settings", {}), values.get("inputs", {})
+        if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
+            raise InputError(f"{where}: expected tables under settings and inputs.")
+        offline = values.get("offline", False) is True
+        return cls(str(values["step"]), settings_from(form.settings, settings, f"{where}: settings"), dict(inputs), offline)
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "spec") -> "Spec":
+        """Read what `to_json` wrote."""
+        return cls.from_dict(strict_json.loads(text, where), where)
+
+
+def form_of(step: str) -> Form:
+    """The form of a step; raises InputError for an unknown one."""
+    if step not in FORMS:
+        raise InputError(f"Unknown step {step!r}.", f"Choose one of: {', '.join(FORMS)}.")
+    return FORMS[step]
+
+
+def _check_roles(step: str, form: Form, inputs: Mapping[str, tuple[str, ...]]) -> None:
+    known = (*form.needs, *form.takes)
+    for role, paths in inputs.items():
+        if role not in known:
+            raise InputError(f"The step {step} takes no {role!r}.", f"It takes: {', '.join(known)}.")
+        if len(paths) > 1 and role not in SEVERAL:
+            raise InputError(f"The step {step} takes one {role}, got {len(paths)}.")
+    for role in form.needs:
+        if role not in inputs:
+            raise InputError(f"The step {step} needs {role}, and none was given.")
+
+
+def _several(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    return (str(value),) if isinstance(value, str | Path) else tuple(str(path) for path in value)
+
+
+def _absolute(path: str) -> str:
+    found = Path(path).expanduser()
+    return str(found.resolve()) if found.exists() else path

@@ -1,0 +1,282 @@
+"""One step of the walk, whoever asks for it (command line, page, job): a Spec in, an artefact out.
+
+A step is one function from a Task to the headline numbers, registered in STEPS; it fills the draft folder it is given.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.alignments import save_judged
+from vocadapt.lab.commands import command_of
+from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
+from vocadapt.lab.manifest import Input, Manifest, take_input, versions_of
+from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.workspace import KINDS, Artefact, Workspace, changed, open_artefact, writing
+from vocadapt.models.adapt import AdaptedModel
+from vocadapt.models.convert import convert
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.models.loading import network_class
+from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
+from vocadapt.progress import Progress, part, silent
+from vocadapt.recipe import settings_from, write_recipe
+from vocadapt.spaces.alignment import fit_alignment
+from vocadapt.spaces.comparison import best, compare, maps_to_compare
+from vocadapt.spaces.files import load_space, save_space
+from vocadapt.spaces.folding import fold
+from vocadapt.spaces.foreign import read_space
+from vocadapt.spaces.heldout import HeldOut, held_out
+from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus, CorpusSettings
+
+__all__ = [
+    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "Spec", "Task", "VectorsStep", "command_of",
+    "judge", "maps_to_compare", "run_step",
+]  # fmt: skip
+
+Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a step works with: its spec, the folder to fill, the workspace around it (None outside one), and its Progress."""
+
+    spec: Spec
+    draft: Path
+    root: Path | None
+    progress: Progress
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model that was named."""
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None)
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The word vectors that were named."""
+        return load_space(Path(self.spec.inputs["vectors"][0]))
+
+    def inputs(self) -> dict[str, Input]:
+        """The stamps of all inputs."""
+        return {
+            role: take_input([self.model.path] if role == "model" else [Path(path) for path in paths], self.root)
+            for role, paths in self.spec.inputs.items()
+        }
+
+
+def corpus(task: Task, settings: CorpusStep) -> Numbers:
+    """Text files → a corpus of the workspace, counted by a model's splitter where one is given."""
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    write_corpus(text, task.draft, settings.copy)
+    numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
+    if "model" in task.spec.inputs:
+        counts = kept_counts(task.root, text, task.model.splitter, task.progress)
+        numbers |= {"words": counts.words, "distinct": counts.distinct, "lines": counts.lines}
+    return numbers
+
+
+def vectors(task: Task, settings: VectorsStep) -> Numbers:
+    """Text → word vectors in a model's words and width."""
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    space = domain_space(Sources(corpus=text), task.model, settings.word2vec, task.progress, task.draft)
+    save_space(space, task.draft)
+    new = sum(word not in task.model.vocabulary for word in space.words)
+    return {**_size(space), "new_words": new, "workers": settings.word2vec.threads}
+
+
+def imported(task: Task, settings: ImportStep) -> Numbers:
+    """Vectors of another program → word vectors of ours."""
+    words, text = task.spec.one("words"), task.spec.inputs.get("text")
+    if (settings.fold or text) and "model" not in task.spec.inputs:
+        raise InputError("Folding, and keeping only the words of a text, need a model whose words count.", "Give --model.")
+    only = None
+    if text:
+        only = kept_counts(task.root, read_corpus(text, settings.corpus), task.model.splitter, task.progress).counts
+    beside, limit = Path(words) if words else None, settings.limit or None
+    found = read_space(
+        Path(task.spec.inputs["file"][0]), words=beside, limit=limit, only=None if settings.fold else only, progress=task.progress
+    )
+    space, notes = found.space, [*found.notes]
+    if settings.fold:
+        folded = fold(space, task.model.splitter, settings.collisions)
+        space, notes = folded.space, [*notes, *folded.notes]
+        if only is not None:  # these are words as the model meets them, which only folded words are
+            space, notes = _words_of_text(space, only, notes)
+    save_space(space, task.draft)
+    return {**_size(space), "notes": notes}
+
+
+def alignment(task: Task, settings: AlignmentStep) -> Numbers:
+    """Word vectors + a model → a map, and how good it is on held-out words; beside it all other maps where asked."""
+    chosen = settings.alignment
+    fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(task.draft)
+    judged = judge(settings, task.space, task.model, task.progress)
+    save_judged(judged, task.draft)
+    held = judged[0].as_json()["held_out"]
+    assert isinstance(held, dict)
+    return {
+        "method": chosen.method, "anchors": len(judged[0].anchors), "verdict": judged[0].verdict,
+        **{key: held[key] for key in ("cosine", "p@1", "p@5", "p@10", "chance@5")},
+        **({"best": asdict(best(judged).settings)} if settings.compare else {}),
+    }  # fmt: skip
+
+
+def model(task: Task, settings: ModelStep) -> Numbers:
+    """A model + word vectors or a text → the model that knows the new words, with its recipe and certificate."""
+    given = [role for role in ("vectors", "text") if role in task.spec.inputs]
+    if len(given) != 1:
+        raise InputError(
+            f"Adapting needs word vectors or a text of the domain, and got {'both' if given else 'neither'}.",
+            "Give either --vectors DIR or --corpus TEXT.",
+        )
+    network_class(task.model)  # known to be loadable before anything long begins
+    text = _text_of(task, settings)
+    sources = Sources(vectors=task.space) if given == ["vectors"] else Sources(corpus=text)
+    adapted = adapt(settings.recipe, task.model, sources, part(task.progress, 0.0, 0.85), task.draft)
+    adapted.save(task.draft, settings.recipe.to_dict())
+    write_recipe(settings.recipe, task.draft / "recipe.toml")
+    numbers: Numbers = {"preset": settings.recipe.name, **adapted.plan.summary()}
+    if given == ["text"]:
+        numbers["workers"] = settings.recipe.vectors.threads
+    if text is not None and adapted.mode == "exact-word":
+        numbers |= _departures(task, text, adapted)
+    if settings.recipe.needs_alignment and given == ["vectors"]:
+        numbers |= _quality(task, settings.recipe.alignment)
+    return numbers | (_certified(task) if settings.certify else {})
+
+
+def _quality(task: Task, settings: AlignmentSettings) -> Numbers:
+    """Whether the map behind the rows does better than chance, by three folds; nothing where they are too small for it."""
+    try:
+        judged = held_out(
+            task.space, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
+        )
+    except InputError:
+        return {"verdict": "not judged: too few anchors"}
+    return {"verdict": judged.verdict, "p@5": judged.precision(5), "chance@5": judged.chance(5)}
+
+
+def converted(task: Task, settings: ConvertStep) -> Numbers:
+    """A model with .bin weights → the same with safetensors."""
+    return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: its function, the sentence that explains it, and the libraries whose versions matter."""
+
+    run: Callable[[Task, Any], Numbers]
+    about: str
+    libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")
+
+
+STEPS: dict[str, Step] = {
+    "corpus": Step(corpus, "Take text into the workspace"),
+    "vectors": Step(vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")),
+    "import": Step(imported, "Import word vectors"),
+    "alignment": Step(alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")),
+    "model": Step(model, "Adapt a model", ("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers")),
+    "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
+}
+
+
+def run_step(spec: Spec, folder: Path, progress: Progress = silent, overwrite: bool = False) -> Artefact:
+    """Run one step and put its artefact at `folder`: whole, or not at all.
+
+    Raises InputError for mistakes in the spec, where `folder` is taken, and when the disk is full.
+    """
+    start = time.perf_counter()
+    folder = Path(folder)
+    with writing(folder, overwrite) as draft:
+        root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
+        task = Task(spec, draft, root, progress)
+        inputs = task.inputs()  # before the step: what changes while it runs makes its result stale
+        numbers = STEPS[spec.step].run(task, spec.settings)
+        Manifest(
+            kind=spec.kind,
+            name=folder.name,
+            settings=asdict(spec.settings),
+            inputs=inputs,
+            numbers=numbers,
+            versions=versions_of(STEPS[spec.step].libraries),
+            seed=_seed(spec),
+            seconds=time.perf_counter() - start,
+            command=command_of(spec, folder),
+        ).save(draft)
+    return open_artefact(folder)
+
+
+def judge(
+    settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel, progress: Progress = silent
+) -> tuple[HeldOut, ...]:
+    """Judge the chosen map on held-out words, and after it all others where asked."""
+    chosen, special = settings.alignment, model.vocabulary.special
+    maps = [chosen]
+    if settings.compare:
+        others = maps_to_compare(space, model.space, settings.folds, chosen.anchors, special)
+        maps += [other for other in others if other != chosen]
+    return compare(space, model.space, maps, settings.folds, exclude=special, progress=progress)
+
+
+def _size(space: EmbeddingSpace) -> Numbers:
+    counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
+    return {"words": len(space), "dim": space.dim, **counted}
+
+
+def _words_of_text(space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]) -> tuple[EmbeddingSpace, list[str]]:
+    """The words that stand in a text, and the notes with how many of how many; raises InputError where none does."""
+    rows = [row for row, word in enumerate(space.words) if word in only]
+    if not rows:
+        raise InputError(f"None of the {len(space):,} words of {space.name} stands in the text.", "Give another text, or none.")
+    return space.take(rows), [*notes, f"{len(rows):,} of {len(space):,} words stand in the text: the others are left out"]
+
+
+def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
+    """The text of the domain: the one given, or the one the vectors were trained on, where it is still the same."""
+    if "text" in task.spec.inputs:
+        return read_corpus(task.spec.inputs["text"], settings.corpus)
+    folder = Path(task.spec.inputs["vectors"][0]).resolve()
+    try:
+        manifest, around = open_artefact(folder).manifest, Workspace(folder.parent.parent)
+        if changed(manifest.inputs["text"], around):
+            return None
+        paths = [around.root / path for path in manifest.inputs["text"].paths]  # an absolute path stays itself
+        return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
+    except (InputError, KeyError, OSError):
+        return None
+
+
+def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
+    """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
+    try:
+        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.92))
+    except (InputError, OSError):
+        return {}
+    return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
+
+
+def _certified(task: Task) -> Numbers:
+    """Certify the draft and add the certificate to its record."""
+    from vocadapt.lab import strict_json
+    from vocadapt.models.adapt import RECORD
+    from vocadapt.models.certificate import certify
+
+    task.progress(0.92, "checking that everything else was kept")
+    certificate = certify(task.model, open_model(task.draft))
+    record = strict_json.loads((task.draft / RECORD).read_text(encoding="utf-8"), RECORD)
+    strict_json.write(task.draft / RECORD, {**record, "certificate": certificate.to_dict()})
+    return {"certificate": certificate.passed}
+
+
+def _seed(spec: Spec) -> int | None:
+    """The seed that the step's randomness came from."""
+    if isinstance(spec.settings, VectorsStep):
+        return spec.settings.word2vec.seed
+    if isinstance(spec.settings, AlignmentStep):
+        return spec.settings.alignment.seed
+    return spec.settings.recipe.vectors.seed if isinstance(spec.settings, ModelStep) else None

@@ -1,0 +1,52 @@
+"""JSON without NaN and Infinity, in either direction, and small files of it that are never half written."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from vocadapt.errors import InputError
+
+
+def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
+    """Strict JSON; a NaN or an infinity becomes null, a path its text, a numpy number its plain twin."""
+    return json.dumps(plain(value), allow_nan=False, ensure_ascii=ascii_only, indent=indent)
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # numpy
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def loads(text: str, what: str) -> dict[str, Any]:
+    """Read a strict JSON object; `what` names it in the InputError raised for anything else."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except ValueError as error:
+        raise InputError(f"{what}: expected JSON, but {error}.") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{what}: expected a JSON object, came {type(value).__name__}.")
+    return value
+
+
+def write(path: Path, value: object) -> None:
+    """Replace a file's content in one step: a reader sees the old or the new, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(dumps(value, indent=1) + "\n", encoding="utf-8")
+    os.replace(draft, path)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

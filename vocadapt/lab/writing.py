@@ -1,0 +1,144 @@
+"""Whole or not at all: a folder is filled under a temporary name beside its place and renamed when it is complete."""
+
+import errno
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from vocadapt.errors import InputError
+from vocadapt.lab.locks import held, hold
+from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
+
+DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
+OLD = ".old"  # .<name>.<random>.old: being replaced
+LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)  # group 1: the name of the artefact
+SETTLED = 60.0  # seconds; a younger draft may be one whose writer is about to lock it
+FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+@contextmanager
+def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
+    """Give an empty folder to fill; it becomes `folder` when the block ends, and vanishes when the block raises.
+
+    The block writes the manifest last. Raises InputError where `folder` is already there (unless `overwrite`), cannot be
+    made, or the disk is full.
+    """
+    folder = Path(os.path.abspath(folder))
+    check_free(folder, overwrite)
+    draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
+    missing = [parent for parent in draft.parents if not parent.exists()]
+    try:
+        _make(draft)
+        with hold(draft):
+            yield draft
+            if not (draft / MANIFEST).is_file():
+                raise AssertionError(f"the block that writes {folder} left no {MANIFEST}")
+            _put_in_place(draft, folder, overwrite)
+    except BaseException as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        _remove_empty(missing)
+        if is_disk_full(error):
+            raise InputError(f"The disk is full: {folder} was not written.", "Make room, or choose another place.") from error
+        raise
+
+
+def check_free(folder: Path, overwrite: bool = False) -> None:
+    """Raise InputError where something stands at `folder`; an empty folder is free, and an artefact may be overwritten."""
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file, not a folder.", "Choose another place.")
+    if not any(folder.iterdir()):
+        return
+    if not overwrite:
+        raise InputError(f"{folder} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+    if not _is_ours(folder):
+        raise InputError(f"{folder} is not something vocadapt wrote, so it is not overwritten.", "Choose another place.")
+    if foreign := Manifest.load(folder).foreign(folder):
+        raise InputError(
+            f"{folder} also holds {foreign[0]}, which vocadapt did not write there, so it is not overwritten.",
+            "Move it away, or choose another place.",
+        )
+
+
+def sweep(parent: Path, name: str | None = None) -> None:
+    """Remove what killed writers left in a folder; an artefact that was just being replaced is put back.
+
+    With a `name`, only the drafts of that artefact, however young: for who knows that its writer is dead.
+    """
+    for old, place in _left(parent, OLD, name):
+        if not _is_ours(old):
+            continue
+        if place.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        elif not any(held(draft) for draft, _ in _left(parent, DRAFT, place.name)):
+            os.replace(old, place)
+    for draft, _ in _left(parent, DRAFT, name):
+        settled = name is not None or time.time() - draft.stat().st_mtime > SETTLED
+        if settled and not held(draft):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _left(parent: Path, ending: str, name: str | None) -> list[tuple[Path, Path]]:
+    """The folders of our own naming in a folder (of one artefact), each with the place it was meant for."""
+    folders = [path for path in parent.glob(f".*{ending}") if path.is_dir() and not path.is_symlink()]
+    named = [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
+    return [(path, place) for path, place in named if name in (None, place.name)]
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is an artefact: its manifest can be read and tells a kind that we know."""
+    try:
+        return Manifest.load(folder).kind in tuple(ARTEFACTS)
+    except (InputError, OSError):
+        return False
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error says that no room is left; libraries written in Rust say it in words only."""
+    return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
+
+
+def _make(draft: Path) -> None:
+    """Make the temporary folder, and clear away what was left beside it."""
+    try:
+        draft.mkdir(parents=True)
+    except OSError as error:
+        if error.errno in FULL:
+            raise
+        raise InputError(f"{draft.parent}: cannot write there: {error.strerror}.", "Choose another place.") from error
+    with suppress(OSError):  # what cannot be removed is somebody else's
+        sweep(draft.parent)
+
+
+def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
+    """Rename the complete draft to its place; what stands there gives way first."""
+    check_free(folder, overwrite)  # another writer may have been quicker
+    _open_to_readers(draft)
+    if folder.is_dir() and any(folder.iterdir()):
+        old = draft.with_name(draft.name.removesuffix(DRAFT) + OLD)
+        os.replace(folder, old)
+        os.replace(draft, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.replace(draft, folder)
+
+
+def _open_to_readers(draft: Path) -> None:
+    """Give every file the mode of the manifest: some libraries write files that only their owner may read."""
+    mode = (draft / MANIFEST).stat().st_mode & 0o777
+    for path in draft.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Remove the folders that were made on the way, as far as they are empty."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()

@@ -1,0 +1,149 @@
+"""LanguageModel + plan + rows → AdaptedModel: the same network with a wider vocabulary, saved as an ordinary folder."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokenizers import Tokenizer
+
+from vocadapt import __version__
+from vocadapt.models.card import model_card
+from vocadapt.models.language_model import LanguageModel, weight_files
+from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer
+from vocadapt.models.loading import load_network, quietly
+from vocadapt.vocabulary.initialise import Rows
+from vocadapt.vocabulary.plan import VocabularyPlan
+from vocadapt.vocabulary.tokenizer import add_words
+
+if TYPE_CHECKING:
+    import transformers
+
+RECORD = "vocadapt.json"  # what was done to the model, beside its weights
+BASE = "base"  # folder of the original tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedModel:
+    """A network that knows the added words, its new tokenizer, and what it was made from."""
+
+    base: LanguageModel
+    network: "transformers.PreTrainedModel"
+    tokenizer: Tokenizer
+    plan: VocabularyPlan
+    rows: Rows
+    mode: str
+    unused: tuple[str, ...] = ()  # stored tensors the network's class does not know; carried over when saved
+
+    def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
+        """Write an ordinary model folder: weights, config, adapted tokenizer, the original one in base/, a record and a card."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        quietly(lambda: self.network.save_pretrained(folder))
+        _carry_over(self.base.path, folder, self.unused)
+        _save_tokenizers(self.base, self.tokenizer, folder)
+        record = {
+            "vocadapt": __version__,
+            "base_model": self.base.name,
+            "tokenizer_mode": self.mode,
+            "recipe": recipe,
+            "plan": self.plan.to_dict(),
+            "provenance": provenance_record(self.rows),
+        }
+        (folder / RECORD).write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+        (folder / "README.md").write_text(model_card(self.base.name, self.plan, self.rows, self.mode), encoding="utf-8")
+        return folder
+
+
+def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word") -> AdaptedModel:
+    """Give `model` the plan's tokens and rows; `model` itself is not changed.
+
+    Old rows, biases and the head stay bit-identical; new rows are cast to the stored dtype. A new token's output bias is
+    0; an output layer that is not tied to the input rows gets the same new rows.
+    """
+    tokenizer = add_words(model.fast_tokenizer, plan.added_tokens, mode)
+    place = {token: i for i, token in enumerate(plan.tokens)}
+    ids = [place[token] for token in rows.tokens]
+    if [tokenizer.token_to_id(token) for token in rows.tokens] != ids:
+        raise AssertionError("the tokenizer gave a token another id than the plan")
+    loaded = load_network(model)
+    network = loaded.network
+    _widen(network, len(plan.tokens))
+    _write_rows(network, ids, rows)
+    _clear_biases(network, [place[token] for token in plan.added_tokens])
+    return AdaptedModel(model, network, tokenizer, plan, rows, mode, loaded.unused)
+
+
+def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:
+    """Make room for `tokens`; a model that already carries more rows than that keeps them."""
+    if tokens <= len(input_rows(network)):
+        return
+    separate = {name for name, _ in network.named_parameters()}
+    network.resize_token_embeddings(tokens, mean_resizing=False)  # the default would resample means
+    for name in separate - {name for name, _ in network.named_parameters()}:
+        _unshare(network, name)
+
+
+def _unshare(network: "transformers.PreTrainedModel", name: str) -> None:
+    """Give a parameter its own storage again: resizing an untied head ties its bias, and saving would then drop it."""
+    import torch
+
+    parent, _, leaf = name.rpartition(".")
+    module = network.get_submodule(parent)
+    setattr(module, leaf, torch.nn.Parameter(getattr(module, leaf).detach().clone()))
+
+
+def _write_rows(network: "transformers.PreTrainedModel", ids: list[int], rows: Rows) -> None:
+    """Set the rows of `ids`, in the output layer too where that has a matrix of its own."""
+    import torch
+
+    matrices = [input_rows(network)]
+    output = output_layer(network)
+    if output is not None and not is_tied(network) and output.weight.shape == matrices[0].shape:
+        matrices.append(output.weight)
+    with torch.no_grad():
+        for matrix in matrices:
+            matrix[torch.tensor(ids)] = torch.from_numpy(rows.matrix.copy()).to(matrix.dtype)
+
+
+def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> None:
+    """The output bias of the added tokens becomes 0."""
+    import torch
+
+    bias = output_bias(network)
+    if bias is not None and ids:
+        with torch.no_grad():
+            bias[torch.tensor(ids)] = 0.0
+
+
+def _save_tokenizers(base: LanguageModel, adapted: Tokenizer, folder: Path) -> None:
+    """The adapted tokenizer at the folder's root under the original's settings, the original one in base/."""
+    base.tokenizer.save_pretrained(folder)
+    base.tokenizer.save_pretrained(folder / BASE)
+    adapted.save(str(folder / "tokenizer.json"))
+
+
+def _carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
+    """Add tensors that the network's class does not use (a next-sentence head beside a masked-word head) to the saved file."""
+    from safetensors import safe_open
+    from safetensors.torch import load_file, save_file
+
+    if not unused:
+        return
+    target = folder / "model.safetensors"
+    tensors = load_file(target)
+    for file in weight_files(source):
+        with safe_open(file, "pt") as stored:
+            tensors |= {name: stored.get_tensor(name) for name in stored.keys() if name in unused}  # noqa: SIM118
+    save_file(tensors, target, metadata={"format": "pt"})
+
+
+def provenance_record(rows: Rows) -> dict[str, object]:
+    """Provenance as JSON: the distinct ways rows were made, and for each token which way and its donors with weights."""
+    ways = list(dict.fromkeys(source.how for source in rows.provenance))
+    place = {how: i for i, how in enumerate(ways)}
+    tokens = {
+        token: [place[source.how], [list(donor) for donor in source.donors]]
+        for token, source in zip(rows.tokens, rows.provenance, strict=True)
+    }
+    return {"how": ways, "tokens": tokens}

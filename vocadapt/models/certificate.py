@@ -1,0 +1,291 @@
+"""Certificate: proof that an edit of the vocabulary kept everything it should.
+
+Each check is one function over the two models; all of them always run, and the certificate passes when every one does.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.models import layers
+from vocadapt.models.adapt import RECORD
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import input_rows
+from vocadapt.models.reload import reload_elsewhere, tensors_of
+
+if TYPE_CHECKING:
+    import torch
+
+LINES = (
+    "The patient was treated with a new drug for two weeks.",
+    "We found no difference between the groups (p = 0.42).",
+    "Blood pressure, heart rate and pain were recorded at each visit.",
+    "It was a long trial; nobody knew what the outcome would be.",
+)
+PROBES, PROBE_LENGTH, SEED = 8, 24, 1
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property, whether it holds, and the numbers behind the verdict."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All checks of one edit; it passes when each of them does."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    def to_dict(self) -> dict[str, object]:
+        """The certificate as JSON values."""
+        return {"passed": self.passed, "checks": [asdict(check) for check in self.checks]}
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """The two models and what both tokenizers know: the material of every check."""
+
+    before: LanguageModel
+    after: LanguageModel
+    lines: tuple[str, ...] = LINES
+
+    @cached_property
+    def replaced(self) -> frozenset[str]:
+        """Old tokens that were given a new row on purpose, as the folder's record says."""
+        return frozenset(self._plan.get("replaced_tokens", ()))
+
+    @cached_property
+    def _plan(self) -> dict[str, Any]:
+        path = self.after.path / RECORD
+        return dict(json.loads(path.read_text(encoding="utf-8"))["plan"]) if path.is_file() else {}
+
+    @cached_property
+    def added(self) -> tuple[str, ...]:
+        """Tokens that only the model after the edit has."""
+        return tuple(token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary)
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """Tokens that both have and that should have kept their row."""
+        after = self.after.vocabulary
+        return tuple(token for token in self.before.vocabulary.tokens if token in after and token not in self.replaced)
+
+    def ids(self, model: LanguageModel, tokens: Sequence[str]) -> "torch.Tensor":
+        """Ids of `tokens` in one of the two models."""
+        import torch
+
+        return torch.tensor([model.vocabulary.ids[token] for token in tokens], dtype=torch.long)
+
+
+def certify(before: LanguageModel, after: LanguageModel, lines: Sequence[str] | None = None) -> Certificate:
+    """Run every check on an edited model; `lines` of text replace the four built-in sentences.
+
+    Raises InputError when either model has no network.
+    """
+    for model in (before, after):
+        if model.path.is_file():
+            raise InputError(f"{model.path} is a vocabulary without a model: there is nothing to certify.", "Give model folders.")
+        _ = model.config  # a folder that is no model at all is a mistake, not a failed check
+    edit = Edit(before, after, tuple(lines) if lines else LINES)
+    return Certificate(tuple(run_check(name, edit) for name in CHECKS))
+
+
+def run_check(name: str, edit: Edit) -> Check:
+    """One check by name; a model so damaged that the check cannot run fails it and says why."""
+    try:
+        passed, detail = CHECKS[name](edit)
+    except (InputError, RuntimeError, IndexError, KeyError, ValueError) as error:
+        passed, detail = False, f"could not be checked: {type(error).__name__}: {str(error).splitlines()[0]}"
+    return Check(name, passed, detail)
+
+
+def kept_rows(edit: Edit) -> tuple[bool, str]:
+    """Every kept token has the bit-identical row."""
+    import torch
+
+    old = input_rows(edit.before.network)[edit.ids(edit.before, edit.kept)]
+    new = input_rows(edit.after.network)[edit.ids(edit.after, edit.kept)]
+    same = int((_bits(old) == _bits(new)).all(dim=1).sum()) if old.dtype == new.dtype else 0
+    finite = bool(torch.isfinite(input_rows(edit.after.network)).all())
+    detail = f"{same} of {len(edit.kept)} kept rows are bit-identical, {len(edit.replaced)} replaced on purpose"
+    return same == len(edit.kept) and finite, detail if finite else f"{detail}; some rows are not finite"
+
+
+def token_ids(edit: Edit) -> tuple[bool, str]:
+    """Kept tokens keep their ids unless the vocabulary shrank; special ids and names mean the same tokens."""
+    before, after = edit.before.vocabulary, edit.after.vocabulary
+    shrank = any(token not in after for token in before.tokens)
+    moved = 0 if shrank else sum(before.ids[token] != after.ids[token] for token in before.tokens)
+    wrong = [key for key in edit.before.config if key.endswith("_token_id") and not _same_special(edit, key)]
+    wrong += [name for name, token in _special_tokens(edit.before).items() if _special_tokens(edit.after).get(name) != token]
+    detail = f"{moved} of {len(before)} ids moved, special tokens that differ: {', '.join(wrong) or 'none'}"
+    return moved == 0 and not wrong, detail
+
+
+def padding(edit: Edit) -> tuple[bool, str]:
+    """The embedding layer treats the same token as padding."""
+    old, new = (_padding_token(model) for model in (edit.before, edit.after))
+    return old == new, f"padding row before: {old}, after: {new}"
+
+
+def tied_head(edit: Edit) -> tuple[bool, str]:
+    """An output layer that shared the input rows still does, and one that did not still does not."""
+    old, new = (_tie(model.network) for model in (edit.before, edit.after))
+    return old == new, f"output layer before: {old}, after: {new}"
+
+
+def output_bias(edit: Edit) -> tuple[bool, str]:
+    """Every kept token has its output bias, and there is one for each row."""
+    old, new = (layers.output_bias(model.network) for model in (edit.before, edit.after))
+    if old is None or new is None:
+        return old is None and new is None, "no output bias" if new is None else "an output bias appeared"
+    rows, kept = len(input_rows(edit.after.network)), len(edit.kept)
+    same = int((_bits(old[edit.ids(edit.before, edit.kept)]) == _bits(new[edit.ids(edit.after, edit.kept)])).sum())
+    return same == kept and len(new) == rows, f"{same} of {kept} biases are bit-identical, {len(new)} for {rows} rows"
+
+
+def size(edit: Edit) -> tuple[bool, str]:
+    """`vocab_size` is the number of rows, and every id of the tokenizer has one."""
+    rows = input_rows(edit.after.network).shape[0]
+    stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
+    return stated == rows and largest < rows, f"vocab_size {stated}, {rows} rows, largest id {largest}"
+
+
+def other_tensors(edit: Edit) -> tuple[bool, str]:
+    """Every tensor that does not depend on the vocabulary is bit-identical, and none was lost."""
+    import torch
+
+    old, new = (model.network.state_dict() for model in (edit.before, edit.after))
+    rows = input_rows(edit.before.network).shape[0]
+    names = [name for name, tensor in old.items() if not _by_token(name, tensor, rows)]
+    wrong = [name for name in names if name not in new or not torch.equal(_bits(old[name]), _bits(new[name]))]
+    gone = sorted(set(old) ^ set(new))
+    detail = f"{len(names) - len(wrong)} of {len(names)} other tensors are bit-identical"
+    return not wrong and not gone, detail + (f"; differ: {', '.join([*wrong, *gone][:3])}" if wrong or gone else "")
+
+
+def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
+    """Each added word is cut into its one token."""
+    encoded = edit.after.fast_tokenizer.encode_batch(list(edit.added), add_special_tokens=False)
+    prefix = edit.after.vocabulary.continuation
+    pairs = zip(edit.added, encoded, strict=True)
+    silent = [token for token, got in pairs if got.tokens != [token] and not token.startswith(prefix)]
+    detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
+    return not silent, detail + (f", not {silent[0]!r}" if silent else "")
+
+
+def outputs(edit: Edit) -> tuple[bool, str]:
+    """Where the cut did not change, every output of the network is bit-equal; logits over tokens are compared on kept tokens."""
+    same_cut, batches = 0, list(_probes(edit))
+    for line in edit.lines:
+        old, new = (model.fast_tokenizer.encode(line) for model in (edit.before, edit.after))
+        if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
+            same_cut += 1
+            batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
+    different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
+    detail = f"{len(batches) - different} of {len(batches)} inputs give bit-equal outputs"
+    return different == 0, f"{detail} ({PROBES} random sequences, {same_cut} of {len(edit.lines)} lines whose cut did not change)"
+
+
+def reload(edit: Edit) -> tuple[bool, str]:
+    """Loaded by transformers alone, in a process that does not know vocadapt, the folder gives the same ids and outputs."""
+    return reload_elsewhere(edit.after, (*edit.lines, " ".join(edit.added[:20])))
+
+
+CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
+    "kept rows": kept_rows,
+    "token ids": token_ids,
+    "padding row": padding,
+    "tied head": tied_head,
+    "output bias": output_bias,
+    "vocabulary size": size,
+    "other tensors": other_tensors,
+    "added tokens fire": added_tokens_fire,
+    "outputs": outputs,
+    "reload": reload,
+}
+
+
+def _bits(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The tensor's bytes as integers, so that equal means bit-identical, NaN and -0 included."""
+    import torch
+
+    whole = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.int8}
+    return tensor.detach().contiguous().view(whole[tensor.element_size()])
+
+
+def _same_special(edit: Edit, key: str) -> bool:
+    """Whether a special id of config.json names the same token in both models."""
+    old, new = edit.before.config.get(key), edit.after.config.get(key)
+    if not isinstance(old, int) or not isinstance(new, int):
+        return bool(old == new)
+    known = old < len(edit.before.vocabulary) and new < len(edit.after.vocabulary)
+    return known and edit.before.vocabulary.tokens[old] == edit.after.vocabulary.tokens[new]
+
+
+def _special_tokens(model: LanguageModel) -> dict[str, str]:
+    return {name: str(token) for name, token in model.tokenizer.special_tokens_map.items()}
+
+
+def _padding_token(model: LanguageModel) -> str:
+    """The token whose row the embedding layer treats as padding."""
+    row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
+    return "none" if row is None else model.vocabulary.tokens[row]
+
+
+def _tie(network: Any) -> str:
+    if layers.output_layer(network) is None:
+        return "none"
+    return "shares the input rows" if layers.is_tied(network) else "has rows of its own"
+
+
+def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
+    """Whether a tensor holds one entry for each token: the rows, the output layer, its bias."""
+    return tensor.ndim > 0 and tensor.shape[0] == rows and name.split(".")[-1] in ("weight", "bias") and "position" not in name
+
+
+def _probes(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
+    """Random sequences of kept tokens, as inputs to both models."""
+    rng = np.random.default_rng(SEED)
+    chosen = [[edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)] for _ in range(PROBES)]
+    return [
+        (_batch(edit.before, edit.ids(edit.before, tokens).tolist()), _batch(edit.after, edit.ids(edit.after, tokens).tolist()))
+        for tokens in chosen
+    ]
+
+
+def _batch(model: LanguageModel, ids: list[int]) -> "dict[str, torch.Tensor]":
+    """One input row, cut to what the network's positions hold."""
+    import torch
+
+    longest = int(model.config.get("max_position_embeddings", 512))
+    row = torch.tensor([ids[:longest]])
+    return {"input_ids": row, "attention_mask": torch.ones_like(row)}
+
+
+def _equal_outputs(edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]") -> bool:
+    """Whether both networks give bit-equal tensors under every name."""
+    import torch
+
+    with torch.inference_mode():
+        before, after = tensors_of(edit.before.network(**old)), tensors_of(edit.after.network(**new))
+    over_tokens = len(input_rows(edit.before.network)) if layers.output_layer(edit.before.network) is not None else -1
+    kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)
+    pairs = (
+        (a[..., kept_old], b[..., kept_new]) if a.shape[-1] == over_tokens else (a, b) for a, b in zip(before, after, strict=True)
+    )
+    return all(a.shape == b.shape and torch.equal(_bits(a), _bits(b)) for a, b in pairs)

@@ -1,0 +1,65 @@
+"""A published pytorch_model.bin → safetensors: opt-in, weights only, in a process of its own."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import FILES, HUB_NAME, download
+
+BIN = "pytorch_model.bin"
+PARTS = "pytorch_model-*.bin"
+
+# weights_only refuses every pickled object that is not a tensor; the process of its own bounds what a flaw in it could do.
+SCRIPT = """
+import sys
+from pathlib import Path
+import torch
+from safetensors.torch import save_file
+out, *files = sys.argv[1:]
+tensors = {}
+for file in files:
+    try:
+        tensors |= torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:
+        sys.exit(str(error).strip().splitlines()[0])
+if not tensors or not all(torch.is_tensor(t) for t in tensors.values()):
+    sys.exit("it does not hold a plain table of named tensors")
+def today(name):
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+save_file({today(name): t.contiguous().clone() for name, t in tensors.items()}, out, metadata={"format": "pt"})
+print(len(tensors))
+"""
+
+
+def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
+    """Copy a model folder (or hub model) with its .bin weights turned into model.safetensors; gives the number of tensors.
+
+    Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) become today's. Raises InputError when there is no .bin,
+    or when it holds anything but tensors.
+    """
+    folder = _folder(source, offline)
+    files = sorted(folder.glob(PARTS)) or [folder / BIN]
+    if not files[0].is_file():
+        raise InputError(f"{folder}: expected {BIN}, found none.", "Give the folder of a model saved by PyTorch.")
+    out.mkdir(parents=True, exist_ok=True)
+    for pattern in ("*.json", "*.txt"):
+        for file in folder.glob(pattern):
+            if not file.name.endswith(".index.json"):
+                shutil.copy(file, out / file.name)
+    command = [sys.executable, "-I", "-c", SCRIPT, str(out / "model.safetensors"), *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise InputError(f"{files[0]} was refused: {reason[:300]}", "Only plain tensors are read, never code.")
+    return int(done.stdout)
+
+
+def _folder(source: str | Path, offline: bool | None) -> Path:
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists() or not HUB_NAME.fullmatch(str(source)):
+        raise InputError(f"{source}: expected a model folder or a hub name.", "Give the folder that holds pytorch_model.bin.")
+    return download(str(source), offline, (*FILES, "*.bin"))

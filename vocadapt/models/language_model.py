@@ -1,0 +1,193 @@
+"""LanguageModel: the one place that finds, reads and checks a pretrained model.
+
+A model is a hub name, a folder, or, where only the vocabulary matters, a bare vocab.txt. Its parts are read when first
+asked for: the vocabulary, the splitter and the wordpiece rows need neither torch nor transformers and take a fraction of
+a second; the network with its head takes seconds. Only safetensors are read, and no code of a model is ever run.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+
+if TYPE_CHECKING:
+    import transformers
+
+ROWS = "word_embeddings.weight"  # how the wordpiece rows of every BERT-type architecture are named
+FILES = ("*.json", "*.txt", "*.safetensors")
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A model on this machine: its files, and its parts, each read when first asked for.
+
+    `path` is a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no rows and no network.
+    """
+
+    path: Path
+    name: str
+    lowercase: bool | None = None  # casing of a bare vocab.txt, where it is given and not inferred
+
+    @cached_property
+    def fast_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the tokenizers library: what cuts text, without truncation."""
+        return read_tokenizer(self.path, self.lowercase)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens by id."""
+        return vocabulary_of(self.fast_tokenizer)
+
+    @cached_property
+    def splitter(self) -> Splitter:
+        """The model's own normaliser and pre-tokenizer: what makes words out of text."""
+        return Splitter.from_tokenizer(json.loads(self.fast_tokenizer.to_str()))
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """config.json, as it is written."""
+        if self.path.is_file():
+            raise InputError(f"{self.path} is a vocabulary without a model.", "Give a model folder or a hub name.")
+        file = self.path / "config.json"
+        try:
+            config = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(f"{self.path}: expected config.json, found none.", "Give the folder of a saved model.") from error
+        except ValueError as error:
+            raise InputError(f"{file} is not valid JSON: {error}.") from error
+        if not isinstance(config, dict):
+            raise InputError(f"{file}: expected a JSON object, came {type(config).__name__}.")
+        return config
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The wordpiece rows, one for each token in the order of their ids, in float32."""
+        rows = read_rows(self)
+        tokens = self.vocabulary.tokens
+        if len(tokens) > len(rows):
+            raise InputError(
+                f"{self.path}: its tokenizer has {len(tokens)} tokens and its embedding matrix only {len(rows)} rows.",
+                "Tokenizer and weights do not belong together: check where the files came from.",
+            )
+        return EmbeddingSpace(tokens, np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32), name=self.name)
+
+    @property
+    def dim(self) -> int:
+        """Width of a wordpiece row."""
+        return self.space.dim
+
+    @cached_property
+    def tokenizer(self) -> "transformers.PreTrainedTokenizerFast":
+        """The transformers tokenizer, cutting exactly as `fast_tokenizer` does, truncation off."""
+        from vocadapt.models.loading import load_tokenizer
+
+        return load_tokenizer(self)
+
+    @cached_property
+    def network(self) -> "transformers.PreTrainedModel":
+        """The network with the head it was saved with, in evaluation mode and its stored dtype."""
+        from vocadapt.models.loading import load_network
+
+        return load_network(self).network
+
+
+def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercase: bool | None = None) -> LanguageModel:
+    """Find a model: a folder, a vocab.txt, or a hub name (downloaded once, then read from the local cache).
+
+    `offline` True never asks the network; None leaves it to HF_HUB_OFFLINE. `lowercase` overrules the casing that is
+    inferred from a bare vocab.txt. Raises InputError when there is no such model.
+    """
+    path = Path(name_or_folder).expanduser()
+    if _exists(path):
+        return LanguageModel(path.resolve(), path.resolve().name, lowercase)
+    name = str(name_or_folder)
+    if not HUB_NAME.fullmatch(name):
+        raise InputError(f"{name[:200]}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
+    return LanguageModel(download(name, offline), name, lowercase)
+
+
+def _exists(path: Path) -> bool:
+    """Whether something is there; a name too long for a path is none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def download(name: str, offline: bool | None = None, files: tuple[str, ...] = FILES) -> Path:
+    """The local folder of a hub model; raises InputError when it is neither cached nor to be had."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    local_only = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0") if offline is None else offline
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(files), local_files_only=local_only))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        how = "offline" if local_only else "the model hub did not give it"
+        raise InputError(
+            f"{name}: no folder of this name here, and no model of this name in the local cache ({how}).",
+            "Check the name, or give the folder of a saved model.",
+        ) from error
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a model folder; raises InputError when there are none, naming what is there instead."""
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        files = [folder / Path(shard).name for shard in shards]
+    else:
+        files = [folder / "model.safetensors"]
+    if all(file.is_file() for file in files):
+        return files
+    if any(folder.glob("*.bin")):
+        raise InputError(
+            f"{folder}: its weights are a pickled .bin, which vocadapt does not load.",
+            f"Convert it once: python -m vocadapt convert {folder} --out DIR",
+        )
+    raise InputError(f"{folder}: expected model.safetensors, found no weights.", "Give the folder of a saved model.")
+
+
+def read_rows(model: LanguageModel) -> Matrix:
+    """The wordpiece embedding matrix as it is stored (rows, width), in float32."""
+    from safetensors import safe_open
+
+    file, name, dtype = find_rows(model)
+    with safe_open(file, "pt" if dtype == "BF16" else "np") as tensors:  # numpy has no bfloat16
+        stored = tensors.get_tensor(name)
+    return np.asarray(stored.float().numpy() if dtype == "BF16" else stored, dtype=np.float32)
+
+
+def find_rows(model: LanguageModel) -> tuple[Path, str, str]:
+    """File, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
+
+    Raises InputError when no file can be read or none holds such a matrix: the architecture is not a BERT-type one.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    architecture = model.config.get("model_type", "unknown")  # read first: a bare vocabulary ends here
+    for file in weight_files(model.path):
+        try:
+            with safe_open(file, "np") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 (not a dict)
+                    if name.endswith(ROWS):
+                        return file, name, tensors.get_slice(name).get_dtype()
+        except SafetensorError as error:
+            raise InputError(f"{file} is not a readable safetensors file: {error}.") from error
+    raise InputError(
+        f"{model.path}: no tensor named …{ROWS} in its weights (architecture {architecture}).",
+        "vocadapt works with BERT-type models. Choose a BERT-type model, such as bert-base-uncased.",
+    )

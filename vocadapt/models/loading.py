@@ -1,0 +1,118 @@
+"""A model folder → the transformers network and tokenizer, refusing what transformers would only warn about."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel, find_rows
+
+if TYPE_CHECKING:
+    import transformers
+
+DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A network, and the names of stored tensors that its class has no use for."""
+
+    network: "transformers.PreTrainedModel"
+    unused: tuple[str, ...]
+
+
+def load_network(model: LanguageModel) -> Loaded:
+    """The network of the class named in the folder's `architectures`, in evaluation mode, stored dtype, fully loaded.
+
+    Raises InputError for an architecture transformers does not have, and when weights of its class are missing from the
+    files: transformers would fill them with random numbers.
+    """
+    network, report = _load(model)
+    missing = sorted(report["missing_keys"])
+    if missing and all("pooler." in name for name in missing):  # saved without a pooler: leave it out again
+        network, report = _load(model, add_pooling_layer=False)
+        missing = sorted(report["missing_keys"])
+    if missing:
+        raise InputError(
+            f"{model.path}: it says it is a {type(network).__name__}, but {len(missing)} tensors of that class are not in its "
+            f"files ({', '.join(missing[:2])} …); they would be random.",
+            "Correct `architectures` in config.json to what was saved (BertModel for a model without a head).",
+        )
+    network.eval()
+    return Loaded(network, tuple(sorted(report["unexpected_keys"])))
+
+
+def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
+    """The network and transformers' report on what was missing or unexpected."""
+    kind = network_class(model)
+    dtype = DTYPES.get(find_rows(model)[2], "auto")  # what is stored, not what config.json says of it
+    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
+    try:
+        loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = quietly(
+            lambda: kind.from_pretrained(model.path, output_loading_info=True, dtype=dtype, **safe, **options)
+        )
+    except (RuntimeError, ValueError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{model.path}: config.json and weights do not fit together: {reason[:200]}") from error
+    return loaded
+
+
+def network_class(model: LanguageModel) -> Any:
+    """The transformers class that config.json names; raises InputError for an unknown or unfit one."""
+    import transformers
+
+    named = model.config.get("architectures") or []
+    if not named:
+        raise InputError(f"{model.path}: config.json names no architecture.", 'Add "architectures": ["BertModel"], for example.')
+    kind = getattr(transformers, str(named[0]), None)
+    if kind is None or not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
+        raise InputError(
+            f"{model.path}: unknown architecture {named[0]!r}, not one of transformers {transformers.__version__}.",
+            "Models with code of their own are not run; choose a BERT-type model of the library.",
+        )
+    return kind
+
+
+def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFast":
+    """The folder's tokenizer, of its own class wherever that class cuts as the stored tokenizer does."""
+    from transformers import AutoTokenizer
+
+    truth = json.loads(model.fast_tokenizer.to_str())
+    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    if not (model.path / "tokenizer.json").is_file():
+        options["do_lower_case"] = model.splitter.lowercase
+    tokenizer = quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
+    loaded = json.loads(tokenizer.backend_tokenizer.to_str())
+    if any(loaded[part] != truth[part] for part in ("normalizer", "pre_tokenizer", "model")):
+        tokenizer = _generic(tokenizer, model.fast_tokenizer)
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    return tokenizer  # type: ignore[no-any-return]
+
+
+def _generic(tokenizer: Any, backend: Any) -> Any:
+    """A tokenizer of the class that keeps every part of `backend`, where the folder's own class would rebuild it otherwise."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        model_max_length=tokenizer.model_max_length,
+        padding_side=tokenizer.padding_side,
+        **tokenizer.special_tokens_map,
+    )
+
+
+def quietly(work: Any) -> Any:
+    """Run something of transformers without its progress bars and warnings; what matters is checked by the caller."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        return work()
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,80 @@
+"""What a saved model gives in a process that does not know vocadapt: transformers and the folder, nothing else."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.models.language_model import LanguageModel
+
+if TYPE_CHECKING:
+    import torch
+
+# Runs with -I and from another folder: neither this package nor the user's own modules are on its path by accident.
+SCRIPT = """
+import json, sys
+from hashlib import blake2b
+import torch, transformers
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+folder, lines = json.load(sys.stdin)
+safe = {"local_files_only": True, "trust_remote_code": False}
+tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safe)
+config = transformers.AutoConfig.from_pretrained(folder, **safe)
+kind = getattr(transformers, config.architectures[0])
+network = kind.from_pretrained(folder, use_safetensors=True, dtype="auto", **safe).eval()
+ids = [tokenizer(line)["input_ids"][: config.max_position_embeddings] for line in lines]
+digest = blake2b()
+with torch.inference_mode():
+    for row in ids:
+        row = torch.tensor([row])
+        for tensor in filter(torch.is_tensor, network(input_ids=row, attention_mask=torch.ones_like(row)).to_tuple()):
+            digest.update(tensor.float().contiguous().numpy().tobytes())
+json.dump({"ids": ids, "outputs": digest.hexdigest(), "vocadapt": "vocadapt" in sys.modules}, sys.stdout)
+"""
+
+
+def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
+    """Compare ids and outputs on `lines` with those of a fresh process."""
+    texts = list(lines)
+    answer = _ask(str(model.path), texts)
+    if isinstance(answer, str):
+        return False, answer
+    ids, outputs = _here(model, texts)
+    same_ids, same_outputs = answer["ids"] == ids, answer["outputs"] == outputs
+    alone = not answer["vocadapt"]
+    detail = f"{len(texts)} texts: ids {'equal' if same_ids else 'differ'}, outputs {'bit-equal' if same_outputs else 'differ'}"
+    return same_ids and same_outputs and alone, detail + (", without vocadapt" if alone else ", but vocadapt was loaded")
+
+
+def tensors_of(output: Any) -> "list[torch.Tensor]":
+    """The tensors of a network's answer, in order; optional hidden states and attentions, which are tuples, are left out."""
+    import torch
+
+    return [part for part in output.to_tuple() if torch.is_tensor(part)]
+
+
+def _ask(folder: str, texts: list[str]) -> Any:
+    """The other process's answer, or why it gave none."""
+    command = [sys.executable, "-I", "-c", SCRIPT]
+    done = subprocess.run(command, input=json.dumps([folder, texts]), capture_output=True, text=True, cwd="/", check=False)
+    if done.returncode:
+        return f"a fresh process cannot load it: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+    return json.loads(done.stdout)
+
+
+def _here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], str]:
+    """Ids and a digest of the outputs in this process."""
+    import torch
+
+    longest = int(model.config.get("max_position_embeddings", 512))
+    ids = [encoding.ids[:longest] for encoding in model.fast_tokenizer.encode_batch(list(texts))]
+    digest = blake2b()
+    with torch.inference_mode():
+        for row in ids:
+            batch = torch.tensor([row])
+            for tensor in tensors_of(model.network(input_ids=batch, attention_mask=torch.ones_like(batch))):
+                digest.update(tensor.float().contiguous().numpy().tobytes())
+    return ids, digest.hexdigest()

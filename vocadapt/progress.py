@@ -1,0 +1,25 @@
+"""How long work reports itself: a callable that is given a fraction and a message, silent by default.
+
+A caller that wants the work to stop raises `Cancelled` from its Progress.
+"""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Called as `progress(fraction, message)`; fraction from 0 to 1, or None where the end is unknown."""
+
+    def __call__(self, fraction: float | None, message: str = "") -> None: ...
+
+
+def silent(fraction: float | None, message: str = "") -> None:
+    """Report nothing."""
+
+
+def part(progress: Progress, start: float, end: float) -> Progress:
+    """Give a sub-task its own Progress from 0 to 1, shown as `start` to `end` of the whole."""
+
+    def report(fraction: float | None, message: str = "") -> None:
+        progress(None if fraction is None else start + (end - start) * fraction, message)
+
+    return report

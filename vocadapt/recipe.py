@@ -1,0 +1,122 @@
+"""Recipe: the settings of every step of the walk, to and from TOML, and the presets that have a published name."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.alignment import AlignmentSettings
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
+from vocadapt.vocabulary.plan import PlanSettings
+from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What makes an adapted model out of a model and a domain text: one group of settings for each step."""
+
+    name: str = "green-bert"
+    about: str = ""
+    vectors: Word2VecSettings = field(default_factory=Word2VecSettings)
+    vocabulary: PlanSettings = field(default_factory=PlanSettings)
+    alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
+    rows: RowSettings = field(default_factory=RowSettings)
+    tokenizer: str = "exact-word"
+
+    def __post_init__(self) -> None:
+        if self.tokenizer not in TOKENIZER_MODES:
+            raise InputError(f"Unknown tokenizer mode {self.tokenizer!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}.")
+
+    @property
+    def needs_alignment(self) -> bool:
+        """Whether the rows are made through a fitted map."""
+        return INITIALISERS[self.rows.method].needs_alignment
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as plain values."""
+        return asdict(self)
+
+
+PRESETS: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("green-bert", "word vectors of the domain, mapped by least squares, behind the old rows (Poerner et al. 2020)"),
+        Recipe("green-bert-identity", "the same without a map, W = 1 (their ablation)", rows=RowSettings("identity")),
+        Recipe("green-bert-random", "the same words with random rows (their ablation)", rows=RowSettings("random")),
+        Recipe(
+            "green-bert-replace",
+            "their radical variant: every old token that has a word vector takes it too; the others keep their row",
+            vocabulary=PlanSettings("replace"),
+        ),
+    )
+}
+
+
+def preset(name: str) -> Recipe:
+    """The preset of this name; raises InputError with the nearest names for any other."""
+    if name in PRESETS:
+        return PRESETS[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, PRESETS, n=2)
+    raise InputError(
+        f"Unknown preset {name!r}.", f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}."
+    )
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe from TOML; settings it does not name keep their defaults.
+
+    Raises InputError when the file is missing, is not TOML, or names a setting that does not exist.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such recipe file.", "python -m vocadapt presets lists the built-in ones.") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read as a recipe: {error.strerror}.", "Give a recipe in TOML.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid TOML: {error}.") from error
+    return settings_from(Recipe, {"name": path.stem, **content}, str(path))
+
+
+def write_recipe(recipe: Recipe, path: Path) -> None:
+    """Write a recipe as TOML, every setting spelled out."""
+    import tomli_w
+
+    path.write_text(tomli_w.dumps(recipe.to_dict()), encoding="utf-8")
+
+
+def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:
+    """Build a settings dataclass, nested ones included, from plain values.
+
+    Raises InputError for a name the dataclass does not have and for a value of another type.
+    """
+    hints = get_type_hints(kind)
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise InputError(f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}.")
+    given = {name: _value(hints[name], value, f"{where}: {name}") for name, value in values.items()}
+    lacking = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
+    if lacking:
+        raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
+    return kind(**given)
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
+    """One setting, an int accepted for a float, a table for a nested group."""
+    if is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise InputError(f"{where}: expected a group of settings, came {value!r}.")
+        return settings_from(kind, value, where)  # type: ignore[arg-type]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind in (int, float, str, bool) and type(value) is not kind:
+        raise InputError(f"{where}: expected {kind.__name__}, came {value!r}.")
+    return value

@@ -1,0 +1,149 @@
+"""The four neighbour lists of a word: within the words, within the wordpieces, and across through the map both ways.
+
+Conventions: a list within a space leaves the query word out; a list across keeps it, since a word that finds its own piece is
+what a good map looks like. Similarities across are read where the map was fitted (after unit length and centring, if the
+settings ask for them), as the held-out scores are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TypedDict
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.alignment import Alignment
+from vocadapt.spaces.anchors import find_anchors
+from vocadapt.spaces.nearest import METRICS, Neighbours, hubness, nearest
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
+
+__all__ = ["METRICS", "CrossSpace", "FourLists", "ListSettings", "Listed", "Neighbours", "across", "hubness", "nearest", "shared"]
+
+Listed = list[tuple[str, float]]
+
+
+class FourLists(TypedDict):
+    """Neighbours with their scores, best first; None where the space lacks the query word."""
+
+    within_words: Listed | None
+    within_pieces: Listed | None
+    to_pieces: Listed | None
+    to_words: Listed | None
+
+
+@dataclass(frozen=True)
+class ListSettings:
+    """How long the lists are and what orders them; CSLS orders the lists across, the lists within stay cosine."""
+
+    k: int = 10
+    metric: str = "cosine"
+    csls: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CrossSpace:
+    """Word vectors, a model's wordpieces and the map between; what queries share is computed once and kept.
+
+    `special` are the model's special tokens, which are no anchors.
+    """
+
+    words: EmbeddingSpace
+    pieces: EmbeddingSpace
+    alignment: Alignment
+    special: frozenset[str] = frozenset()
+
+    @cached_property
+    def mapped_words(self) -> EmbeddingSpace:
+        """The words' vectors, sent to where the map was fitted."""
+        return self.words.with_matrix(self.alignment.map_source(self.words.matrix))
+
+    @cached_property
+    def prepared_pieces(self) -> EmbeddingSpace:
+        """The wordpieces' rows where the map was fitted; the same rows for a map without unit length and centring."""
+        settings = self.alignment.settings
+        changed = settings.unit or settings.centre
+        return self.pieces.with_matrix(self.alignment.prepare_target(self.pieces.matrix)) if changed else self.pieces
+
+    @cached_property
+    def piece_hubs(self) -> Matrix:
+        """Hubness of the wordpieces among the mapped anchors."""
+        return hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
+
+    @cached_property
+    def word_hubs(self) -> Matrix:
+        """Hubness of the mapped words among the anchors' wordpieces."""
+        return hubness(self.mapped_words.unit, self.prepared_pieces.unit[self._anchors[1]])
+
+    @cached_property
+    def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
+        anchors = find_anchors(self.words, self.pieces, self.alignment.settings.anchors, self.special)
+        return anchors.source_rows, anchors.target_rows
+
+    def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
+        """The four lists of one word; raises InputError, with the nearest spellings, where no space has it."""
+        if word not in self.words and word not in self.pieces:
+            raise InputError(f"{word[:60]!r} is neither among the words nor among the wordpieces.", self._spellings(word))
+        found, piece = word in self.words, word in self.pieces
+        return {
+            "within_words": _list(self.words, self.words[word], settings, word) if found else None,
+            "within_pieces": _list(self.pieces, self.pieces[word], settings, word) if piece else None,
+            "to_pieces": self._to_pieces(self.mapped_words[word], settings) if found else None,
+            "to_words": self._to_words(self.prepared_pieces[word], settings) if piece else None,
+        }
+
+    def lists_of_pieces(self, pieces: Sequence[str], settings: ListSettings = ListSettings()) -> FourLists:
+        """The lists of a word the model cuts, asked for by the mean of its pieces' rows; it has no place among the words."""
+        unknown = [piece for piece in pieces if piece not in self.pieces]
+        if unknown or not pieces:
+            raise InputError(f"Expected wordpieces of {self.pieces.name}, got {', '.join(map(repr, unknown)) or 'none'}.")
+        rows = self.pieces.rows(pieces)
+        return {
+            "within_words": None,
+            "within_pieces": _list(self.pieces, self.pieces.matrix[rows].mean(axis=0), settings),
+            "to_pieces": None,
+            "to_words": self._to_words(self.prepared_pieces.matrix[rows].mean(axis=0), settings),
+        }
+
+    def _to_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
+        return _list(self.prepared_pieces, row, settings, hubs=self.piece_hubs if settings.csls else None)
+
+    def _to_words(self, row: Matrix, settings: ListSettings) -> Listed:
+        return _list(self.mapped_words, row, settings, hubs=self.word_hubs if settings.csls else None)
+
+    def _spellings(self, word: str) -> str:
+        known = {*self.words.words, *self.pieces.words}
+        close = get_close_matches(word, [other for other in known if abs(len(other) - len(word)) <= 2], n=3, cutoff=0.7)
+        return f"Did you mean {', '.join(close)}?" if close else "Words are spelled as the model's tokenizer leaves them."
+
+
+def across(
+    words: Sequence[str],
+    source: EmbeddingSpace,
+    target: EmbeddingSpace,
+    alignment: Alignment,
+    k: int = 10,
+    metric: str = "cosine",
+    csls: bool = False,
+    special: frozenset[str] = frozenset(),
+) -> dict[str, FourLists]:
+    """The four lists of each word; raises InputError where a word is in no space."""
+    spaces, settings = CrossSpace(source, target, alignment, special), ListSettings(k, metric, csls)
+    return {word: spaces.lists(word, settings) for word in words}
+
+
+def shared(lists: FourLists) -> frozenset[str]:
+    """The neighbours that stand in more than one of the lists."""
+    named = [name for listed in (lists["within_words"], lists["within_pieces"], lists["to_pieces"], lists["to_words"])
+             for name in {name for name, _ in listed or ()}]  # fmt: skip
+    return frozenset(name for name in named if named.count(name) > 1)
+
+
+def _list(
+    space: EmbeddingSpace, row: Matrix, settings: ListSettings, own: str | None = None, hubs: Matrix | None = None
+) -> Listed:
+    """Neighbours of one row, by name."""
+    leave_out = None if own is None else np.array([space.index[own]])
+    found = nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
+    return [(space.words[i], float(score)) for i, score in zip(found.rows[0], found.scores[0], strict=True)]

@@ -1,0 +1,73 @@
+"""A safetensors file seen without loading it: its tensors as read-only arrays on the disk. numpy only."""
+
+import json
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+
+MAX_HEADER = 100_000_000  # bytes, the format's own limit
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
+SIZES = {name: np.dtype(code).itemsize for name, code in DTYPES.items()}
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """One tensor of a file: where it lies and how it is to be read."""
+
+    path: Path
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+
+    def rows(self, limit: int | None = None) -> NDArray[Any]:
+        """The first `limit` rows, mapped from the disk; bfloat16 comes as float32."""
+        shape = self.shape if limit is None else (min(limit, self.shape[0]), *self.shape[1:])
+        if not prod(shape):
+            return np.zeros(shape, dtype=np.float32)
+        stored = np.asarray(np.memmap(self.path, DTYPES[self.dtype], "r", self.offset, shape))
+        return (stored.astype("<u4") << 16).view("<f4") if self.dtype == "BF16" else stored
+
+
+def stored_tensors(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of a safetensors file by name, those of a number type that words can have.
+
+    Raises InputError when the file is not whole or its header does not fit it.
+    """
+    try:
+        return _stored_tensors(path)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path}: not a whole safetensors file ({error}).", "Download or write it again.") from None
+
+
+def is_safetensors(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a safetensors file."""
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= MAX_HEADER
+
+
+def _stored_tensors(path: Path) -> dict[str, StoredTensor]:
+    """The same; whatever is wrong with the header raises one of the built-in errors."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(MAX_HEADER, size - 8):
+            raise ValueError(f"its header claims {length:,} bytes, the file has {size:,}")
+        header = json.loads(file.read(length))
+    start = 8 + length
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__" or entry["dtype"] not in DTYPES:
+            continue
+        first, last = (int(place) for place in entry["data_offsets"])
+        shape = tuple(int(side) for side in entry["shape"])
+        fits = 0 <= first <= last <= size - start and min(shape, default=0) >= 0
+        if not fits or last - first != prod(shape) * SIZES[entry["dtype"]]:
+            raise ValueError(f"tensor {name!r} of shape {shape} does not lie where the header says")
+        tensors[name] = StoredTensor(path, name, entry["dtype"], shape, start + first)
+    return tensors

@@ -1,0 +1,237 @@
+"""Sentences → word vectors: gensim's word2vec, fed slice by slice so that it can report its progress and be stopped.
+
+gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several threads its learning rate
+jumps at every epoch and the file is cut at arbitrary bytes. Here the file is cut into slices of whole lines; each slice is one
+call of gensim's compiled trainer with the learning rate that belongs to it, and all threads take slices from one queue.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.words import WordCounts
+
+if TYPE_CHECKING:
+    from gensim.models import Word2Vec
+
+BATCH = 10_000  # words: gensim's trainer takes lines until it has more than this (MAX_SENTENCE_LEN)
+SLICE = 5 * BATCH  # words of one call: a fraction of a second
+LARGEST_SEED = 2**32 - 1
+REPORT = 0.2  # seconds between two reports
+
+
+@dataclass(frozen=True)
+class Word2VecSettings:
+    """How word vectors are trained; the defaults are word2vec's own, CBOW with negative sampling (Mikolov et al. 2013).
+
+    `dim` 0 means the width of the model that the vectors are for. `workers` 0 means all cores; with 1 the same settings on the
+    same text give the same bits. `sample` is the share of the text above which a word is thinned out.
+    """
+
+    dim: int = 0
+    window: int = 5
+    min_count: int = 5
+    negative: int = 5
+    skip_gram: bool = False
+    alpha: float = 0.025
+    epochs: int = 5
+    sample: float = 1e-3
+    seed: int = 1
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        lowest = {"dim": 0, "window": 1, "min_count": 1, "negative": 1, "epochs": 1, "seed": 0, "workers": 0}
+        for name, low in lowest.items():
+            if getattr(self, name) < low:
+                raise InputError(f"Word vectors: {name} must be {low} or more, got {getattr(self, name)}.")
+        if self.seed > LARGEST_SEED:
+            raise InputError(f"Word vectors: seed must be {LARGEST_SEED} or less, got {self.seed}.")
+        if not 0 < self.alpha <= 1:
+            raise InputError(f"Word vectors: alpha must lie between 0 and 1, got {self.alpha}.", "The usual value is 0.025.")
+        if not 0 <= self.sample <= 1:
+            raise InputError(f"Word vectors: sample must lie between 0 and 1, got {self.sample}.", "The usual value is 0.001.")
+
+    @property
+    def threads(self) -> int:
+        """How many threads train: `workers`, or one for each core this process may use."""
+        return self.workers or usable_cores()
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Whole lines of the words file: where they start (byte) and how many words they hold."""
+
+    offset: int
+    words: int
+
+
+def train_word2vec(
+    sentences: Path, counts: WordCounts, settings: Word2VecSettings, progress: Progress = silent
+) -> EmbeddingSpace:
+    """Train word vectors on a words file (`write_sentences`) whose words are counted in `counts`.
+
+    Gives one float32 row (dim,) for every word that occurs `min_count` times, most frequent first, with the counts.
+    Raises InputError when no word does, when the file is empty, and when `settings.dim` is 0.
+    """
+    if not settings.dim:
+        raise InputError("The width of the word vectors is not known.", "Give dim, or the model that they are for.")
+    words = _frequent(counts, settings.min_count)
+    slices = cut_into_slices(sentences)
+    if not slices:
+        raise InputError(f"{sentences}: the words file is empty.", "Write it from a text that holds words.")
+    with _quiet_gensim():
+        model = _untrained(words, settings)
+        _train(model, sentences, slices, settings, progress)
+    return EmbeddingSpace(tuple(words), model.wv.vectors, np.array(list(words.values()), dtype=np.int64), name="word2vec")
+
+
+def estimate_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
+    """About how long `train_word2vec` will take: the speed of a 2.5 GHz core, scaled by width, window, negatives and threads.
+
+    Another machine may be twice as fast or slow; the training itself says how long is left.
+    """
+    contexts, targets = settings.window + 1, settings.negative + 1  # on average: the window shrinks at random
+    rows = 2 * contexts * targets if settings.skip_gram else contexts + targets  # touched for each word, 12 by default
+    microseconds = 1.7 + 4.6e-3 * settings.dim * rows / 12
+    speed_up = 1 + 0.83 * (settings.threads - 1)
+    return trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
+
+
+def trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
+    """How many running words an epoch trains on: without the rare ones, and with the commonest thinned out."""
+    kept = np.array([count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64)
+    if settings.sample:
+        share = kept / (settings.sample * kept.sum())
+        kept = kept * np.minimum(1, (np.sqrt(share) + 1) / share)
+    return float(kept.sum())
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cut_into_slices(sentences: Path) -> list[Slice]:
+    """Cut a words file into slices of 50 000 words and a bit, at lines after which gensim's trainer ends a batch."""
+    slices: list[Slice] = []
+    start = offset = words = batch = 0
+    with sentences.open("rb") as file:
+        for line in file:
+            length = len(line.split())
+            offset, words, batch = offset + len(line), words + length, batch + length
+            if batch > BATCH:
+                batch = 0
+                if words > SLICE:
+                    slices.append(Slice(start, words))
+                    start, words = offset, 0
+    return [*slices, Slice(start, words)] if words else slices
+
+
+def _frequent(counts: WordCounts, min_count: int) -> dict[str, int]:
+    """The words to learn, most frequent first; raises InputError when there are none."""
+    kept = {word: count for word, count in counts.counts.items() if count >= min_count}
+    if not kept:
+        most = max(counts.counts.values(), default=0)
+        raise InputError(
+            f"Too little text for word vectors: {counts.words:,} words, and none of the {counts.distinct:,} different ones "
+            f"occurs {min_count} times (at most {most}).",
+            f"Give more text, or lower min_count to {most} or less." if most else "Give a text that holds words.",
+        )
+    return dict(sorted(kept.items(), key=lambda item: -item[1]))
+
+
+def _untrained(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
+    """A gensim model with its words and random first vectors, not yet trained."""
+    from gensim.models import Word2Vec
+
+    model = Word2Vec(
+        vector_size=settings.dim, window=settings.window, min_count=1, negative=settings.negative, sg=int(settings.skip_gram),
+        alpha=settings.alpha, sample=settings.sample, seed=settings.seed, sorted_vocab=0, workers=1,
+    )  # fmt: skip
+    model.build_vocab_from_freq(words)
+    return model
+
+
+def _train(model: "Word2Vec", sentences: Path, slices: list[Slice], settings: Word2VecSettings, progress: Progress) -> None:
+    """Train all epochs, slice after slice, in as many threads as asked for; a Progress that raises stops them."""
+    from gensim.models.word2vec_corpusfile import CythonVocab, train_epoch_cbow, train_epoch_sg
+
+    train = train_epoch_sg if settings.skip_gram else train_epoch_cbow
+    vocabulary = CythonVocab(model.wv)
+    model.epochs = len(slices) * settings.epochs  # what gensim takes for an epoch is one slice here: so alpha falls evenly
+
+    def train_slice(number: int, part: Slice) -> int:
+        """One call of the compiled trainer; it reads batches until it has seen more than `expected` words."""
+        memory = model._get_thread_working_mem()
+        train(model, str(sentences), part.offset, vocabulary, number, None, part.words - 1, *memory, False)
+        return part.words
+
+    report = _Report(sum(part.words for part in slices), settings.epochs, progress)
+    with ThreadPoolExecutor(settings.threads) as pool:
+        waiting = {pool.submit(train_slice, number, part) for number, part in enumerate(slices * settings.epochs)}
+        try:
+            for words in _as_done(waiting):
+                report.add(words)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _as_done(waiting: set[Future[int]]) -> Iterator[int]:
+    """The results as they come, and 0 whenever there was none for a while."""
+    while waiting:
+        done, waiting = wait(waiting, REPORT, FIRST_COMPLETED)
+        yield sum(future.result() for future in done)
+
+
+class _Report:
+    """Words trained so far → fraction, epoch, words a second and time left, told a few times a second."""
+
+    def __init__(self, words: int, epochs: int, progress: Progress) -> None:
+        self.words = words
+        self.epochs = epochs
+        self.progress = progress
+        self.done = 0
+        self.start = time.perf_counter()
+        self.last = self.start - REPORT
+
+    def add(self, words: int) -> None:
+        """Count words as trained, and report when the last report is old or all is done."""
+        self.done += words
+        now, total = time.perf_counter(), self.words * self.epochs
+        if now - self.last < REPORT and self.done < total:
+            return
+        self.last = now
+        self.progress(self.done / total, self._message(now - self.start, total))
+
+    def _message(self, seconds: float, total: int) -> str:
+        """For example: epoch 2 of 5, 740,000 words/s, about 1:20 left."""
+        epoch = f"epoch {min(self.done // self.words + 1, self.epochs)} of {self.epochs}"
+        if not self.done:
+            return epoch
+        speed = self.done / seconds
+        left = round((total - self.done) / speed)
+        return f"{epoch}, {speed:,.0f} words/s, about {left // 60}:{left % 60:02} left"
+
+
+@contextmanager
+def _quiet_gensim() -> Iterator[None]:
+    """Let gensim log nothing below an error while the block runs."""
+    logger = logging.getLogger("gensim")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

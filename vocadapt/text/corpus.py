@@ -1,0 +1,211 @@
+"""Files and folders of text → Corpus: lines, streamed, the same ones at every reading."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.text.language import LanguageProfile, profile_of
+from vocadapt.text.readers import Block, Reader, read_json_lines, read_parquet, read_table, read_text
+from vocadapt.text.source import SNIFF, lines_of, opened, refuse_binary
+
+READERS: dict[str, Reader] = {
+    ".txt": read_text,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".csv": read_table,
+    ".tsv": read_table,
+    ".parquet": read_parquet,
+}
+NOT_PLAIN = {
+    ".json",
+    ".xml",
+    ".html",
+    ".htm",
+    ".pdf",
+    ".doc",
+    ".docx",
+    ".odt",
+    ".rtf",
+    ".zip",
+    ".tar",
+}  # words and markup together
+READABLE = f"{', '.join(READERS)}, and .gz of all but parquet"
+PROFILE_FILES = 16
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """Which lines of the files are read; by default all of them.
+
+    field: the JSON field or table column that holds the text; empty: the only one, or the one called `text`.
+    min_length: lines of fewer characters are dropped.
+    sample: share of the lines that is read, drawn line by line with `seed`; the same lines at every reading.
+    language: drop lines that do not look like the corpus' main language (see `vocadapt.text.language`).
+    Raises InputError for a share outside (0, 1], a negative length and a negative seed.
+    """
+
+    field: str = ""
+    min_length: int = 0
+    sample: float = 1.0
+    seed: int = 1
+    language: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.sample <= 1:
+            raise InputError(f"Expected a sample share in (0, 1], got {self.sample}.", "0.1 reads one line in ten.")
+        if self.min_length < 0:
+            raise InputError(f"Expected a minimum length of 0 or more characters, got {self.min_length}.")
+        if self.seed < 0:
+            raise InputError(f"Expected a seed of 0 or more, got {self.seed}.")
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether every line is kept."""
+        return self.min_length == 0 and self.sample == 1 and not self.language
+
+
+class Passage(NamedTuple):
+    """Some lines of a corpus: the kept ones, each ended by a newline; how many were read; the share of the corpus read so far."""
+
+    text: str
+    read: int
+    fraction: float
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Text files, in order, and which of their lines count. Iterating gives the lines; each iteration starts anew."""
+
+    files: tuple[Path, ...]
+    settings: CorpusSettings = CorpusSettings()
+
+    def __iter__(self) -> Iterator[str]:
+        for passage in self.passages():
+            yield from lines_of(passage.text)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Size of the files on disk."""
+        return sum(path.stat().st_size for path in self.files)
+
+    def passages(self) -> Iterator[Passage]:
+        """The lines in blocks of about a megabyte, with what is needed to report progress.
+
+        Raises InputError for bytes that are not UTF-8 (file and position), malformed records (line) and unknown fields.
+        """
+        kept = _LineFilter(self.settings, self._profile() if self.settings.language else None)
+        done = 0
+        for path in self.files:
+            for block in _blocks(path, self.settings.field):
+                text = block.text if self.settings.reads_all else kept(block.text)
+                yield Passage(text, block.text.count("\n"), (done + block.position) / self.bytes)
+            done += path.stat().st_size
+
+    def digest(self) -> str:
+        """A hash of what the files hold, in order, and of the settings: equal digests give equal lines."""
+        total = hashlib.blake2b(json.dumps(asdict(self.settings), sort_keys=True).encode(), digest_size=16)
+        for path in self.files:
+            with path.open("rb") as file:
+                total.update(hashlib.file_digest(file, "blake2b").digest())
+            total.update("".join(_suffixes(path)).encode())
+        return total.hexdigest()
+
+    def _profile(self) -> LanguageProfile:
+        """The main language, from the first block of up to 16 files spread over the corpus."""
+        step = -(-len(self.files) // PROFILE_FILES)
+        firsts = (next(_blocks(path, self.settings.field), Block("", 0)) for path in self.files[::step])
+        return profile_of(line for block in firsts for line in lines_of(block.text))
+
+
+class _LineFilter:
+    """Keeps the lines that the settings ask for; draws one random number per line, so block borders do not matter."""
+
+    def __init__(self, settings: CorpusSettings, profile: LanguageProfile | None) -> None:
+        self.settings = settings
+        self.profile = profile
+        self.draws = np.random.default_rng(settings.seed)
+
+    def __call__(self, text: str) -> str:
+        lines = lines_of(text)
+        drawn = self.draws.random(len(lines)) < self.settings.sample
+        return "".join(f"{line}\n" for line, taken in zip(lines, drawn, strict=True) if taken and self._fits(line))
+
+    def _fits(self, line: str) -> bool:
+        return len(line) >= self.settings.min_length and (self.profile is None or self.profile.fits(line))
+
+
+def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSettings()) -> Corpus:
+    """Open files and folders (all readable files below them, sorted) as one corpus; a file named twice is read once.
+
+    Raises InputError for a missing or empty file, a binary, bytes that are not UTF-8 within the first block, a kind of file
+    that cannot be read, an unknown field or column, and a folder with nothing readable in it.
+    """
+    if not paths:
+        raise InputError("No text was given.", f"Name files or folders: {READABLE}.")
+    files = {file.resolve(): file for path in paths for file in _expand(Path(path))}
+    for file in files.values():
+        _check(file, settings.field)
+    return Corpus(tuple(files.values()), settings)
+
+
+def _expand(path: Path) -> list[Path]:
+    """A file as it is; a folder as its readable, not empty files."""
+    try:
+        there = path.exists()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise InputError(f"{str(path)[:100]}: cannot be looked up: {error.strerror}.", "Check the spelling.") from error
+    if not there:
+        raise InputError(f"{path}: no such file or folder.", "Check the spelling and the folder you are in.")
+    if not path.is_dir():
+        return [path]
+    inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    files = [file for file in inside if _known_reader(file) and file.stat().st_size]
+    if not files:
+        raise InputError(f"{path}: none of the {len(inside)} files in this folder can be read.", f"Readable: {READABLE}.")
+    return files
+
+
+def _check(path: Path, field: str) -> None:
+    """Raise InputError for what can be seen of a file without reading all of it."""
+    suffix, packed = _suffixes(path)
+    if suffix in NOT_PLAIN or (packed and suffix == ".parquet"):
+        raise InputError(f"{path}: this kind of file cannot be read.", f"Readable: {READABLE}. Turn it into plain text first.")
+    if not path.is_file():
+        raise InputError(f"{path}: not a file.", "Give a file or a folder.")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
+    if _reader(path) is not read_parquet:
+        with opened(path) as source:
+            refuse_binary(source.read(SNIFF), path)
+    next(_blocks(path, field), None)
+
+
+def _suffixes(path: Path) -> tuple[str, str]:
+    """The suffix that tells the format, and `.gz` where the file is packed; no suffix under .gz means plain text."""
+    suffix = path.suffix.lower()
+    if suffix != ".gz":
+        return suffix, ""
+    return Path(path.stem).suffix.lower() or ".txt", ".gz"
+
+
+def _known_reader(path: Path) -> Reader | None:
+    """The reader that a file's name asks for."""
+    suffix, packed = _suffixes(path)
+    return None if packed and suffix == ".parquet" else READERS.get(suffix)
+
+
+def _reader(path: Path) -> Reader:
+    """The reader of a file somebody named: plain text where its name asks for none."""
+    return _known_reader(path) or read_text
+
+
+def _blocks(path: Path, field: str) -> Iterator[Block]:
+    """The blocks of a file whose kind was checked."""
+    return _reader(path)(path, field)

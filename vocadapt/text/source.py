@@ -1,0 +1,105 @@
+"""Source: one text file, plain or gzipped, read as UTF-8 in blocks of whole lines; what is no such text is refused."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from vocadapt.errors import InputError
+
+BLOCK = 1 << 20  # bytes of unpacked text held at a time
+SNIFF = 1 << 16  # bytes looked at before a file is accepted
+
+
+class Source:
+    """An open text file, packed or not, read as UTF-8."""
+
+    def __init__(self, path: Path, disk: IO[bytes]) -> None:
+        self.path = path
+        self.disk = disk
+        self.stream: IO[bytes] = gzip.GzipFile(fileobj=disk) if path.suffix.lower() == ".gz" else disk  # type: ignore[assignment]
+
+    def position(self) -> int:
+        """Bytes of the file on disk read so far."""
+        return self.disk.tell()
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` unpacked bytes; raises InputError for a broken .gz file."""
+        try:
+            return self.stream.read(size)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"{self.path}: not a whole gzip file ({error}).", "Pack or download it again.") from None
+
+    def blocks(self) -> Iterator[str]:
+        """Decoded blocks of whole lines; a byte order mark is dropped and \\r\\n becomes \\n."""
+        offset = 0
+        for number, raw in enumerate(self._whole_lines()):
+            text = self._decode(raw, offset, first=number == 0)
+            offset += len(raw)
+            yield text.replace("\r\n", "\n") if "\r" in text else text
+
+    def lines(self) -> Iterator[str]:
+        """Decoded lines with their newline."""
+        for text in self.blocks():
+            yield from (f"{line}\n" for line in lines_of(text))
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        """Raw blocks cut after a newline; the last one is given a newline where it lacks one."""
+        begun: list[bytes] = []
+        while raw := self.read(BLOCK):
+            cut = raw.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*begun, raw[:cut]])
+                begun = []
+            begun.append(raw[cut:])
+        if rest := b"".join(begun):
+            yield rest + b"\n"
+
+    def _decode(self, raw: bytes, offset: int, first: bool) -> str:
+        """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked for being text at all."""
+        if first:
+            refuse_binary(raw[:SNIFF], self.path)
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self._not_utf8(raw, offset, error.start) from None
+        return text.removeprefix("\ufeff") if first else text
+
+    def _not_utf8(self, raw: bytes, offset: int, at: int) -> InputError:
+        """What to say of a byte that is not UTF-8."""
+        unpacked = " of the unpacked text" if self.stream is not self.disk else ""
+        return InputError(
+            f"{self.path}: expected UTF-8 text, found byte 0x{raw[at]:02X} at position {offset + at:,}{unpacked}.",
+            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD > NEW",
+        )
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Source]:
+    """Open a text file; raises InputError where the system refuses."""
+    try:
+        disk = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).", "Check the path and the permissions.") from None
+    with disk:
+        yield Source(path, disk)
+
+
+def refuse_binary(head: bytes, path: Path) -> None:
+    """Raise InputError when the first bytes of a file are not those of a text."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}: expected UTF-8 text, found UTF-16.", "Save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+    if head.startswith(b"\x1f\x8b"):
+        raise InputError(f"{path}: expected text, found a gzip file.", "Give it a name that ends in .gz.")
+    if b"\0" in head:
+        raise InputError(
+            f"{path}: expected text, found a binary file (a NUL byte at position {head.index(0):,}).",
+            "Give plain text, .jsonl, .csv, .tsv (each also as .gz) or .parquet.",
+        )
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a block, without their newlines."""
+    return text.split("\n")[:-1]

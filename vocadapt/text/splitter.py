@@ -1,0 +1,95 @@
+"""Splitter: how a model cuts a text into words, before it cuts words into wordpieces."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+
+ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
+MINIMAL_SPEC: dict[str, object] = {
+    "version": "1.0",
+    "truncation": None,
+    "padding": None,
+    "added_tokens": [],
+    "post_processor": None,
+    "decoder": None,
+    "model": {
+        "type": "WordPiece",
+        "unk_token": "?",
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 1,
+        "vocab": {},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """A fast tokenizer's normaliser and pre-tokenizer, as the JSON text of its tokenizer.json ("null" where it has none).
+
+    A small value: equal settings are equal splitters. Raises InputError when `tokenizers` cannot build them.
+    """
+
+    normalizer: str
+    pre_tokenizer: str
+
+    def __post_init__(self) -> None:
+        self._tokenizer  # noqa: B018 - built now, so that a mistake shows now
+
+    @classmethod
+    def bert(cls, lowercase: bool = True) -> "Splitter":
+        """BERT's own, uncased or cased; accents are stripped where letters are lowercased."""
+        flags = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": lowercase}
+        parts = {"normalizer": {"type": "BertNormalizer"} | flags, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+        return cls.from_tokenizer(parts)
+
+    @classmethod
+    def from_tokenizer(cls, spec: Mapping[str, object]) -> "Splitter":
+        """The splitter of a parsed tokenizer.json."""
+        return cls(*(json.dumps(spec.get(part), sort_keys=True) for part in ("normalizer", "pre_tokenizer")))
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether words come out in lower case."""
+        return '"lowercase": true' in self.normalizer or '"type": "Lowercase"' in self.normalizer
+
+    @cached_property
+    def never_crosses_blanks(self) -> bool:
+        """Whether a text may be cut at blanks first: sure for BERT's own pair with `clean_text`, not assumed for any other."""
+        normalizer, pre_tokenizer = json.loads(self.normalizer), json.loads(self.pre_tokenizer)
+        return (
+            normalizer is not None
+            and normalizer["type"] == "BertNormalizer"
+            and normalizer["clean_text"]
+            and pre_tokenizer == {"type": "BertPreTokenizer"}
+        )
+
+    def words(self, text: str) -> list[str]:
+        """The words of one line, in order, as the model meets them."""
+        if self.never_crosses_blanks and text.isascii() and text.isprintable():
+            return ASCII_WORDS.findall(text.lower() if self.lowercase else text)
+        normalizer, pre_tokenizer = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
+        if normalizer is not None:
+            text = normalizer.normalize_str(text)
+        if pre_tokenizer is None:
+            return [text] if text else []
+        return [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
+
+    def keeps(self, word: str) -> bool:
+        """Whether `word` comes out as exactly itself: not changed, not split, no blanks put around it (as around 与)."""
+        normalizer = self._tokenizer.normalizer
+        return self.words(word) == [word] and (normalizer is None or normalizer.normalize_str(word) == word)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        """A tokenizer of one wordpiece with this normaliser and pre-tokenizer: how `tokenizers` reads their JSON."""
+        spec = MINIMAL_SPEC | {part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")}
+        try:
+            return Tokenizer.from_str(json.dumps(spec))
+        except Exception as error:  # tokenizers raises bare Exception
+            raise InputError(f"The tokenizer's normaliser or pre-tokenizer cannot be read ({error}).") from None

@@ -1,0 +1,150 @@
+"""Corpus + Splitter → word counts, and the words file that gensim reads. Each distinct piece of text is split once."""
+
+import errno
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
+from vocadapt.text.corpus import Corpus, Passage
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.tally import tally_for
+
+__all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
+
+BLANK = re.compile(r"[ \t-\r]")  # would break a words file apart
+MAX_SENTENCE = 10_000  # words; gensim silently drops what a line has beyond (MAX_WORDS_IN_BATCH)
+
+
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """How often each word stands in a corpus: most frequent first, ties by word.
+
+    `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8.
+    """
+
+    counts: Mapping[str, int]
+    lines: int
+    bytes: int
+    lines_read: int = 0
+
+    @cached_property
+    def words(self) -> int:
+        """Running words."""
+        return sum(self.counts.values())
+
+    @property
+    def distinct(self) -> int:
+        """Different words."""
+        return len(self.counts)
+
+    def write(self, path: Path) -> None:
+        """Write a tab-separated file: one line of totals, then word and count."""
+        with _writing(path) as file:
+            totals = {"lines": self.lines, "bytes": self.bytes, "lines_read": self.lines_read, "distinct": self.distinct}
+            file.write("\t".join(f"{name}\t{total}" for name, total in totals.items()) + "\n")
+            file.writelines(f"{word}\t{count}\n" for word, count in self.counts.items())
+
+    @classmethod
+    def read(cls, path: Path) -> "WordCounts":
+        """Read what `write` wrote; raises InputError for anything else."""
+        try:
+            with path.open(encoding="utf-8", newline="\n") as file:
+                lines, size, lines_read, distinct = map(int, next(file, "").split("\t")[1::2])
+                counts = {word: int(count) for word, count in (line[:-1].split("\t") for line in file)}
+            if len(counts) != distinct:
+                raise ValueError(f"{len(counts):,} of {distinct:,} words")
+            return cls(counts, lines, size, lines_read)
+        except ValueError as error:
+            raise InputError(f"{path}: not a word count of vocadapt ({error}).", "Count the words again.") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
+
+
+def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
+    """Count the corpus' words as `splitter` cuts each whole line.
+
+    Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a corpus without words.
+    """
+    tally, totals = tally_for(splitter), _Totals()
+    for passage in corpus.passages():
+        tally.count(passage.text)
+        totals.add(passage)
+        progress(passage.fraction, totals.message)
+    return totals.with_counts(tally.fold())
+
+
+def write_sentences(corpus: Corpus, splitter: Splitter, path: Path, progress: Progress = silent) -> WordCounts:
+    """Write one line of words, joined by blanks, per line of the corpus (gensim's LineSentence), and count them, in one pass.
+
+    A line of more than 10 000 words becomes several; an empty one is left out. Nothing stays at `path` when the work fails.
+    Raises InputError for a corpus without words, for a `path` that is one of its files, and when the disk is full.
+    """
+    if path.resolve() in {file.resolve() for file in corpus.files}:
+        raise InputError(f"{path}: this file is part of the text itself.", "Write the words elsewhere.")
+    tally, totals = tally_for(splitter), _Totals()
+    with _writing(path) as file:
+        for passage in corpus.passages():
+            for sentence in tally.sentences(passage.text):
+                file.write(_short(sentence))
+            totals.add(passage)
+            progress(passage.fraction, totals.message)
+        return totals.with_counts(tally.fold())
+
+
+class _Totals:
+    """Size of what was counted so far."""
+
+    def __init__(self) -> None:
+        self.lines = self.lines_read = self.bytes = 0
+
+    @property
+    def message(self) -> str:
+        """What a progress bar says."""
+        return f"{self.lines:,} lines" + (f" kept of {self.lines_read:,}" if self.lines < self.lines_read else "")
+
+    def add(self, passage: Passage) -> None:
+        """Take note of a passage's size."""
+        self.lines += passage.text.count("\n")
+        self.lines_read += passage.read
+        self.bytes += len(passage.text.encode())
+
+    def with_counts(self, words: Mapping[str, int]) -> WordCounts:
+        """These totals and these counts, sorted."""
+        if not words:
+            raise InputError(f"The text holds no words ({self.message}).", "Check the text and the options.")
+        if spaced := next((word for word in words if BLANK.search(word)), None):
+            problem = f"This model's pre-tokenizer leaves blanks inside words ({spaced!r})."
+            raise InputError(problem, "Such models cannot be used yet.")
+        ordered = sorted(sorted(words.items()), key=lambda item: item[1], reverse=True)
+        return WordCounts(dict(ordered), self.lines, self.bytes, self.lines_read)
+
+
+def _short(sentence: str) -> str:
+    """A sentence as lines of at most 10 000 words each; nothing for an empty one."""
+    if len(sentence) < 2 * MAX_SENTENCE:  # 10 001 words need 20 001 characters
+        return f"{sentence}\n" if sentence else ""
+    words = sentence.split(" ")
+    return "".join(f"{' '.join(words[at : at + MAX_SENTENCE])}\n" for at in range(0, len(words), MAX_SENTENCE))
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[IO[str]]:
+    """A file that is removed again when the work fails; a full disk is an InputError."""
+    try:
+        file = path.open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}).", "Check the folder and its permissions.") from None
+    try:
+        with file:
+            yield file
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InputError(f"{path}: the disk is full.", "Make room or write elsewhere.") from None
+        raise

@@ -1,0 +1,180 @@
+"""Parts of the alignment page: the figures at its top, and what held-out words say of the maps."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.analysis import figures
+from vocadapt.lab.alignments import Judged
+from vocadapt.lab.workspace import Artefact
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.comparison import left_out
+from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.neighbours import CrossSpace, ListSettings
+from vocadapt.ui import export, maps, markup, mistakes, probe
+from vocadapt.ui.cache import judged_of
+from vocadapt.ui.maps import Row
+from vocadapt.ui.numbers import count, duration, fraction, points
+
+PAPER = maps.label(AlignmentSettings())
+JudgeMaps = Callable[[AlignmentSettings, bool], None]
+HELP = {
+    "anchors": "Words that stand in both spaces: the map is fitted and judged on them.",
+    "p@5": "Share of held-out anchors whose own wordpiece is among the five nearest, of the wordpieces of all anchors.",
+    "csls": "The same, with hubs (wordpieces near everything) counted less.",
+    "chance": "What a map that knows nothing would reach.",
+}
+NOT_JUDGED = "Not judged yet. Each map is fitted on nine tenths of the anchors and judged on the tenth it has not seen."
+
+
+def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
+    """Anchors, held-out P@5 plain and with CSLS, and chance, each against the paper's map; dashes before any judgement."""
+    row, paper, columns = judged.get(chosen), judged.get(PAPER), st.columns(4)
+    paper = paper if row and paper and paper.basis == row.basis else None
+    p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
+    columns[0].metric("Anchors", count(anchors), help=HELP["anchors"])
+    columns[1].metric("Held-out P@5", fraction(p5), _delta(p5, paper, chosen), help=HELP["p@5"])
+    columns[2].metric("With CSLS", fraction(csls), _delta(csls, paper, chosen), help=HELP["csls"])
+    columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
+    if row and row.at_chance:
+        st.warning(
+            f"**At chance.** This map finds the right wordpiece no more often than luck would, on {count(row.anchors)} anchors. "
+            "What a word lands next to means nothing yet: train on more text.", icon=":material/casino:",
+        )  # fmt: skip
+
+
+def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+    """Say whose neighbours stand below while a map that takes long was not fitted, and offer to fit it."""
+    chosen = maps.label(settings)
+    meanwhile = f"Until then these are the neighbours of the paper's map, {PAPER}."
+    st.markdown(f"**{chosen}** takes minutes to fit, beside the page. {meanwhile}")
+    _judge_one(settings, judge)
+
+
+@st.fragment
+def neighbours(spaces: CrossSpace, model: LanguageModel) -> None:
+    """A word to type and its four lists; a fragment, so that a question does not draw the whole page again."""
+    words, options = st.columns([2, 1], gap="large")
+    with words:
+        word = probe.ask_for_word("word", "Type a word", probe.examples_of(spaces.words, model))
+    with options, st.container(horizontal=True, vertical_alignment="center"):
+        k = st.number_input("Neighbours", 3, 50, 8, key="k", bind="query-params", label_visibility="collapsed", width=130)
+        csls = st.toggle("CSLS", key="csls", bind="query-params", help="Order the lists across by CSLS: hubs count less.")
+    if word:
+        with mistakes.shown():
+            answer = probe.across(spaces, model, word, ListSettings(k=k, csls=csls))
+            markup.neighbour_cards(probe.four_cards(answer))
+            how = "CSLS across, cosine within" if csls else "cosine"
+            st.markdown(f":small[:green[**underlined**] = in more than one list · {how} · k = {k}]")
+
+
+def held_out(
+    judged: Mapping[str, Row], spaces: CrossSpace, settings: AlignmentSettings, detail: Artefact | None, judge: JudgeMaps
+) -> None:
+    """Every map on the same held-out anchors, beside it true pairs against random ones, and each anchor of the chosen one."""
+    chosen = maps.label(settings)
+    left, right = st.columns([1.7, 1], gap="large")
+    with left:
+        st.subheader("Every map on the same held-out anchors")
+        _all_maps(judged, spaces, chosen, judge)
+    with right:
+        st.subheader("Do true pairs stand out?")
+        if detail:
+            _pairs(judged_of(detail))
+        else:
+            st.markdown("Each anchor's cosine is kept for maps that were judged one by one.")
+            if not maps.slow(settings):  # else the button stands further up
+                _judge_one(settings, judge)
+    if detail:
+        _anchors(judged_of(detail), chosen)
+        anchors, shown = detail.folder / "anchors.tsv", maps.comparable(judged)
+        export.details(detail, {"held-out-maps.tsv": lambda: _maps_file(shown), "anchors.tsv": anchors.read_bytes})
+
+
+def _judge_one(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+    if st.button(f"Judge {maps.label(settings)} in detail", key="judge_one", icon=":material/balance:"):
+        judge(settings, False)
+
+
+def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge: JudgeMaps) -> None:
+    """The table, and the button that makes it."""
+    shown = maps.comparable(judged)
+    if shown:
+        markup.score_table(maps.COLUMNS, maps.table(shown, chosen), maps.BARS)
+        _best(shown)
+    if not maps.best(judged):
+        seconds = maps.judging_seconds(spaces)
+        st.markdown(f"{NOT_JUDGED} All of them take about {duration(seconds)}, beside the page.")
+        if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
+            judge(maps.to_judge(spaces)[0], True)
+    for method, why in left_out(spaces.words, spaces.alignment.anchors).items():
+        st.markdown(f":small[Not in the table: {method}. It has {why}.]")
+
+
+def _best(judged: Mapping[str, Row]) -> None:
+    """Which map is best on this data, whether that is more than luck, and what the scores are over."""
+    name = maps.best(judged)
+    if name:
+        against = judged[name].against
+        more = f" :small[{_against(against, len(judged))}]" if against else ""
+        st.markdown(f"Best on this data: :green[**{name}**]{more}. The default stays the paper's, {PAPER}.")
+    row = next(iter(judged.values()))
+    held = f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance@5 {fraction(row.held_out['chance@5'])}"
+    pieces = row.held_out["all_pieces"]
+    wide = f"among all {count(pieces['candidates'])} wordpieces, chance@5 {fraction(pieces['chance@5'])}"
+    st.markdown(f":small[:gray[{held}. P@k among the anchors' wordpieces, *all*: {wide}, for the same anchors.]]")
+
+
+def _against(against: Mapping[str, Any], among: int) -> str:
+    """A paired difference to the paper's map in words."""
+    ahead = f"ahead of it in {against['won']} of {against['folds']} folds"
+    picked = f"picked among {among} maps on the same folds, so p is optimistic"
+    return f"P@5 · CSLS {points(against['difference'])} to the paper's, {ahead}, p = {against['p']:.2g}; {picked}"
+
+
+def _pairs(judged: Judged) -> None:
+    true, random = zip(*((anchor.cosine, anchor.random_cosine) for anchor in judged.anchors), strict=True)
+    st.plotly_chart(figures.true_and_random_pairs(true, random), key="pairs", config={"displayModeBar": False})
+
+
+def _anchors(judged: Judged, chosen: str) -> None:
+    """The anchors with their residual, worst first."""
+    ordered = sorted(judged.anchors, key=lambda anchor: anchor.cosine)
+    st.subheader("Words that land far from their own wordpiece")
+    st.markdown(
+        f"Every anchor under {chosen.lower()}, by the fold that had not seen it; worst first. "
+        "A far word often means another thing in your domain than in general text, or is too rare to be placed."
+    )
+    st.dataframe(
+        {
+            "word": [anchor.word for anchor in ordered],
+            "cosine to its wordpiece": [anchor.cosine for anchor in ordered],
+            "residual": [1 - anchor.cosine for anchor in ordered],
+            "wordpieces nearer than its own": [anchor.rank for anchor in ordered],
+        },
+        column_config={
+            "word": st.column_config.TextColumn(width="medium"),
+            "cosine to its wordpiece": st.column_config.NumberColumn(format="%.3f"),
+            "residual": st.column_config.NumberColumn(format="%.3f", help="1 − cosine, held out."),
+        },
+        height=300, hide_index=True, key="anchors",
+    )  # fmt: skip
+
+
+def _score(row: Row | None, name: str, csls: bool = False) -> float | None:
+    if row is None:
+        return None
+    return float((row.held_out["csls"] if csls else row.held_out)[name])
+
+
+def _delta(value: float | None, paper: Row | None, chosen: str) -> str | None:
+    """The difference to the paper's map read without CSLS, where there is one to compare with."""
+    if value is None or paper is None:
+        return None
+    base = paper.held_out["p@5"]
+    return None if value == base and chosen == PAPER else f"{points(value - base)} vs {PAPER.lower()}"
+
+
+def _maps_file(judged: Mapping[str, Row]) -> str:
+    return export.tsv(("map", *maps.COLUMNS), [(name, *row.values) for name, row in judged.items()])

@@ -1,0 +1,113 @@
+"""Readers whose results are kept between reruns, each keyed by the stamp of what it read, never by a matrix.
+
+Streamlit hashes only a sample of a large array: a matrix as a key could give another model's neighbours.
+"""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.alignments import Judged, load_judged
+from vocadapt.lab.corpora import counts_path, read_corpus
+from vocadapt.lab.workspace import Artefact
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.alignment import Alignment, AlignmentSettings, fit_alignment
+from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
+from vocadapt.spaces.files import load_space
+from vocadapt.spaces.neighbours import CrossSpace
+from vocadapt.spaces.pairs import bundled_pairs
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.words import WordCounts
+from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan, plan_from_words
+
+FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
+
+
+def space_of(artefact: Artefact) -> EmbeddingSpace:
+    """The word vectors of an artefact."""
+    return _space(str(artefact.folder), artefact.stamp)
+
+
+def model_of(name: str) -> LanguageModel:
+    """A model that is on this machine; raises InputError for one that is not, and never downloads."""
+    return _model(name, _model_stamp(name))
+
+
+def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
+    """How the vectors agree with people on the bundled word pairs."""
+    return _pair_scores(str(vectors.folder), vectors.stamp, space_of(vectors))
+
+
+def judged_of(artefact: Artefact) -> Judged:
+    """The held-out results of an alignment artefact."""
+    return _judged(str(artefact.folder), artefact.stamp)
+
+
+def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
+    """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept, else fitted here."""
+    key = (str(vectors.folder), vectors.stamp, model, _model_stamp(model))
+    saved = (str(kept.folder), kept.stamp) if kept else None
+    return _crossing(key, settings, saved, space_of(vectors), model_of(model))
+
+
+def plan_of(vectors: Artefact, model: str, settings: PlanSettings) -> VocabularyPlan:
+    """The plan that these vectors give for this model."""
+    key = (str(vectors.folder), vectors.stamp, model, _model_stamp(model))
+    return _plan(key, settings, space_of(vectors), model_of(model))
+
+
+def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
+    """The word counts that the workspace keeps of a corpus under a model's splitter; None where it was not counted."""
+    return _counts(str(corpus.folder), corpus.stamp, _model_stamp(model), str(root), model_of(model))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word vectors …")
+def _space(folder: str, stamp: str) -> EmbeddingSpace:
+    return load_space(Path(folder))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the model's wordpieces …")
+def _model(name: str, stamp: str) -> LanguageModel:
+    return open_model(name, offline=True)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _judged(folder: str, stamp: str) -> Judged:
+    return load_judged(Path(folder))
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing with human judgement …")
+def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, PairScore]:
+    splitter = casing(_words)
+    return {pairs.name: score_pairs(_words, pairs, splitter) for pairs in bundled_pairs()}
+
+
+@st.cache_resource(max_entries=4, show_spinner="Fitting the map …")
+def _crossing(
+    key: tuple[str, ...],
+    settings: AlignmentSettings,
+    saved: tuple[str, str] | None,
+    _words: EmbeddingSpace,
+    _model: LanguageModel,
+) -> CrossSpace:
+    special = _model.vocabulary.special
+    alignment = Alignment.load(Path(saved[0])) if saved else fit_alignment(_words, _model.space, settings, special)
+    return CrossSpace(_words, _model.space, alignment, special)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …")
+def _plan(key: tuple[str, ...], settings: PlanSettings, _words: EmbeddingSpace, _model: LanguageModel) -> VocabularyPlan:
+    return plan_from_words(_model.vocabulary, _model.splitter, _words, settings)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Looking up the word counts …")
+def _counts(folder: str, stamp: str, model_stamp: str, root: str, _model: LanguageModel) -> WordCounts | None:
+    path = counts_path(Path(root), read_corpus([folder]), _model.splitter)
+    return WordCounts.read(path) if path.is_file() else None
+
+
+def _model_stamp(name: str) -> str:
+    """Changes when the files of a model folder do; a hub name stays what it is."""
+    folder = Path(name).expanduser()
+    files = [folder / file for file in FILES] if folder.is_dir() else [folder]
+    return " ".join(f"{file.stat().st_size}-{file.stat().st_mtime_ns}" for file in files if file.is_file()) or name

@@ -1,0 +1,72 @@
+"""Pickers that several pages share, and what they offer by default."""
+
+import re
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.ui.markup import plain
+
+COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
+SNAPSHOT = re.compile(r"models--(.+?)/snapshots/")
+
+
+def pick(label: str, found: list[Artefact], key: str, help: str | None = None) -> Artefact:
+    """Choose one of some artefacts by name, the newest by default; the choice stands in the address."""
+    names = [artefact.name for artefact in found]
+    chosen = st.selectbox(label, names, key=key, bind="query-params", help=help)
+    return found[names.index(chosen)] if chosen in names else found[0]
+
+
+def pick_model(workspace: Workspace, default: str | None = None, key: str = "model") -> str:
+    """Choose a model that was used before, or type a folder or hub name; `default` or the last one used is offered first."""
+    names = [*filter(None, [default]), *models_in_use(workspace), *COMMON_MODELS]
+    chosen = st.selectbox(
+        "Language model", list(dict.fromkeys(names)), key=key, format_func=shown_model, accept_new_options=True,
+        persist_state="session",
+        help="A folder on this machine, or the name of a model on the hub: pick one, or type it.",
+    )  # fmt: skip
+    return str(chosen or COMMON_MODELS[0])
+
+
+def models_in_use(workspace: Workspace) -> list[str]:
+    """The models that vectors and alignments of the workspace were made for, the last one first."""
+    made = [artefact for kind in ("vectors", "alignments", "corpora") for artefact in workspace.artefacts(kind)]
+    return list(dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made))))
+
+
+def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
+    """The model that an artefact was made for; None where it has none."""
+    given = artefact.manifest.inputs.get("model")
+    return str(workspace.root / given.paths[0]) if given else None
+
+
+def shown_model(name: str) -> str:
+    """A model's name: on the hub, or its folder and the one round it."""
+    hub = SNAPSHOT.search(name)
+    if hub:
+        return hub[1].replace("--", "/")
+    return "/".join(Path(name).parts[-2:]) if Path(name).is_absolute() else name
+
+
+def name_for(workspace: Workspace, kind: str, wish: str, key: str) -> str:
+    """The name of an artefact to be made, a free one by default."""
+    free = workspace.free_name(kind, wish)
+    return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Where it will lie: {workspace.root / kind}")).strip()
+
+
+def stale_note(artefact: Artefact, workspace: Workspace) -> None:
+    """Say when what an artefact was made from has changed since."""
+    reasons = artefact.stale(workspace)
+    if reasons:
+        st.warning(f"Out of date: {plain('; '.join(reasons))}. Make it again to follow the change.", icon=":material/update:")
+
+
+def nothing_yet(what: str, how: str, page: str | None = None, link: str = "") -> None:
+    """What a page shows before there is anything to show."""
+    with st.container(border=True):
+        st.markdown(f"**{what}**")
+        st.markdown(how)
+        if page:
+            st.page_link(page, label=link, icon=":material/arrow_forward:")

@@ -1,0 +1,49 @@
+"""What stands round every page: the workspace, the running jobs, and mistakes shown as messages."""
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
+from vocadapt.ui import mistakes
+from vocadapt.ui.job_panel import running_jobs
+from vocadapt.ui.server import WORKSPACE
+
+HERE = "workspace"  # the picker's key, and its name in the address
+
+
+def workspace() -> Workspace:
+    """The workspace that the pages work in."""
+    start = _start()
+    name = st.session_state.get(HERE) or start.name
+    return Workspace(start if name == start.name else start.parent / check_name(name))
+
+
+def draw(page: st.Page) -> None:
+    """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps its trace in the log."""
+    with mistakes.shown():
+        sidebar()
+        page.run()
+
+
+def sidebar() -> None:
+    """Draw the workspace picker and the running jobs under the navigation."""
+    start = _start()
+    names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
+    with st.sidebar:
+        st.selectbox(
+            "Workspace", names, index=names.index(start.name), key=HERE, bind="query-params", accept_new_options=True,
+            help=f"A project is a folder in {start.parent}. Type a new name to start another one.",
+        )  # fmt: skip
+        running_jobs(workspace())
+
+
+def _start() -> Path:
+    return Path(os.environ.get(WORKSPACE, "workspace")).expanduser().resolve()
+
+
+def _siblings(start: Path) -> set[str]:
+    """Names of the workspaces beside the one the lab was started with."""
+    folders = start.parent.glob("*/")
+    return {folder.name for folder in folders if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTEFACTS)}

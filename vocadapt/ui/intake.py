@@ -1,0 +1,96 @@
+"""How text and ready vectors enter the workspace: uploads written to the disk at once, or a path on this machine."""
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.writing import is_disk_full
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import megabytes
+
+UPLOADS = "uploads"  # folder of the workspace
+TEXT_TYPES = ("txt", "gz", "jsonl", "ndjson", "csv", "tsv", "parquet")
+VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
+
+
+def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bool = True) -> list[Path]:
+    """Ask for files, by upload or by path, and give where they lie; empty until there are any."""
+    upload, path = st.tabs(["Upload", "A path on this machine"])
+    with upload:
+        turn = st.session_state.setdefault(f"{key}_turn", 0)
+        given = st.file_uploader(
+            "Files", type=list(types), accept_multiple_files=several, key=f"{key}_{turn}", label_visibility="collapsed"
+        )
+        uploads = given if isinstance(given, list) else [given] if given else []
+        if uploads:
+            st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
+            st.session_state[f"{key}_turn"] = turn + 1  # a fresh widget lets go of the upload in memory
+            st.rerun()
+        kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
+        for file in kept:
+            st.markdown(f":material/check: {plain(file.name)} · {megabytes(file.stat().st_size)}")
+    with path:
+        typed = st.text_input(
+            "File or folder", key=f"{key}_path", persist_state="session", placeholder="/home/me/articles.txt.gz",
+            help="Larger texts go this way: an upload ends at 200 MB a file.",
+        ).strip()  # fmt: skip
+    return [existing(typed)] if typed else kept
+
+
+def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace) -> list[Path]:
+    """Write uploads into the workspace under names of our own making; a name that is taken gets a number."""
+    folder = workspace.root / UPLOADS
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = []
+    for upload in uploads:
+        target = free_file(folder, safe_name(upload.name))
+        _save(upload, target)
+        saved.append(target)
+    return saved
+
+
+def _save(upload: BinaryIO, target: Path) -> None:
+    """Write one upload, or nothing of it; raises InputError where it cannot be written."""
+    try:
+        with target.open("xb") as file:
+            shutil.copyfileobj(upload, file)
+    except BaseException as error:
+        target.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            problem = "the disk is full" if is_disk_full(error) else f"cannot be written: {error.strerror}"
+            raise InputError(f"{target.name}: {problem}.", "Make room, or give a path on this machine instead.") from error
+        raise
+
+
+def safe_name(name: str) -> str:
+    """A file name made of letters, digits, dots and dashes only, its endings kept: `../../x y.txt` → `x-y.txt`."""
+    last = re.split(r"[/\\]", name)[-1]
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).lstrip(".-")
+    return cleaned[-80:].lstrip(".-") or "upload.txt"
+
+
+def free_file(folder: Path, name: str) -> Path:
+    """A path in `folder` that is not taken: text.txt, 2-text.txt …"""
+    names = (name if number == 1 else f"{number}-{name}" for number in range(1, 10_000))
+    return next(folder / free for free in names if not (folder / free).exists())
+
+
+def existing(typed: str) -> Path:
+    """The path as typed; raises InputError where there is nothing."""
+    path = Path(typed).expanduser()
+    if not os.path.exists(path):  # unlike Path, false for a name too long
+        raise InputError(f"{typed[:100]}: no such file or folder on the machine that runs the lab.", "Check the spelling.")
+    return path
+
+
+def stem(files: Sequence[Path]) -> str:
+    """A name for what was made from these files."""
+    return re.split(r"\.", files[0].name)[0] if files else "text"

@@ -1,0 +1,108 @@
+"""The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in one job."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.text.words import WordCounts
+from vocadapt.ui import cache, choose, intake, job_panel
+from vocadapt.ui.numbers import count, duration, megabytes
+
+PAPER = Word2VecSettings()
+
+
+def take_text(workspace: Workspace, model: str) -> None:
+    """Form: text files → a corpus, counted in the model's words."""
+    files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
+    with st.popover("Which lines", icon=":material/filter_alt:"):
+        settings = CorpusSettings(
+            field=st.text_input("Field or column that holds the text", help="For .jsonl, .csv and .parquet; empty: `text`."),
+            min_length=int(st.number_input("Shortest line, in characters", 0, 10_000, 0)),
+            sample=float(st.number_input("Share of the lines", 0.01, 1.0, 1.0, 0.05, help="A seeded random sample.")),
+            language=st.checkbox("Drop lines in another language than most"),
+        )
+    name = choose.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
+    if st.button("Take in and count", type="primary", icon=":material/add:", disabled=not files, key="take_text"):
+        inputs = {"text": tuple(map(str, files)), "model": (model,)}
+        job_panel.start(workspace, Spec("corpus", CorpusStep(corpus=settings), inputs), name)
+
+
+def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
+    """Form: a corpus → word vectors; says how many words are learned and how long it will take."""
+    form, plan = st.columns([1.4, 1], gap="large")
+    with form:
+        corpus = choose.pick("Text", corpora, "corpus")
+        settings = training_settings()
+    with plan:
+        _start_training(workspace, model, corpus, settings)
+
+
+def _start_training(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> None:
+    st.markdown(foreseen(workspace, model, corpus, settings))
+    name = choose.name_for(workspace, "vectors", corpus.name, "vectors_name")
+    if st.button("Train word vectors", type="primary", icon=":material/play_arrow:", key="train"):
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        job_panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+
+
+def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> str:
+    """What a training will learn and take, where the text was counted in this model's words."""
+    try:
+        here = cache.model_of(model)
+        width = settings.dim or here.dim
+    except InputError:
+        return "This model is not on this machine yet: the job fetches it first."
+    counts = cache.counts_of(corpus, model, workspace.root)
+    return cost(counts, replace(settings, dim=width)) if counts else "This text was not counted in this model's words yet."
+
+
+def training_settings() -> Word2VecSettings:
+    """Widgets of word2vec, the paper's defaults filled in."""
+    left, right = st.columns(2)
+    epochs = int(left.number_input("Epochs", 1, 100, PAPER.epochs))
+    min_count = int(right.number_input("Min count", 1, 1000, PAPER.min_count, help="Words that occur less often get no vector."))
+    with st.popover("All settings", icon=":material/tune:"):
+        return Word2VecSettings(
+            dim=int(st.number_input("Width", 0, 2000, PAPER.dim, help="0: the model's own.")),
+            window=int(st.number_input("Window", 1, 50, PAPER.window)),
+            min_count=min_count,
+            negative=int(st.number_input("Negative samples", 1, 50, PAPER.negative)),
+            skip_gram=st.checkbox("Skip-gram instead of CBOW"),
+            alpha=float(st.number_input("Learning rate", 0.001, 1.0, PAPER.alpha, format="%.3f")),
+            epochs=epochs,
+            seed=int(st.number_input("Seed", 0, 2**31 - 1, PAPER.seed)),
+            workers=int(st.checkbox("One thread: the same bits again", help="Several are faster; each run differs a little.")),
+        )
+
+
+def cost(counts: WordCounts, settings: Word2VecSettings) -> str:
+    """What a training will learn and take, in a sentence."""
+    learned = sum(times >= settings.min_count for times in counts.counts.values())
+    size = 4 * learned * settings.dim
+    return (
+        f"**{count(learned)}** of {count(counts.distinct)} different words occur {settings.min_count} times or more · "
+        f"{count(counts.words)} running words · width {settings.dim} · about **{duration(estimate_seconds(counts, settings))}** "
+        f"· {megabytes(size)}"
+    )
+
+
+def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
+    """Form: vectors of another program → ours."""
+    files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
+    left, right = st.columns(2)
+    limit = int(left.number_input("Rows at most", 0, 10_000_000, 0, step=10_000, help="0: all of them."))
+    words = right.text_input("Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file").strip()
+    fold = st.checkbox("Fold cased words onto this model's casing", help="Of spellings that become one word, the first stays.")
+    only = st.selectbox("Only words of this text", ["all words", *(corpus.name for corpus in corpora)])
+    text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
+    name = choose.name_for(workspace, "vectors", intake.stem(files), "import_name")
+    if st.button("Import vectors", type="primary", icon=":material/download:", disabled=not files, key="import"):
+        needed = model if fold or text else None  # an import as it is reads no model
+        given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
+        inputs = {role: (path,) for role, path in given.items() if path}
+        job_panel.start(workspace, Spec("import", ImportStep(limit=limit, fold=fold), inputs), name)

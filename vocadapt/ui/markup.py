@@ -1,0 +1,141 @@
+"""The one place that writes HTML: tokens, the cut of a text, neighbour cards. Everything shown is escaped first.
+
+Colours come as light-dark() pairs, so the browser chooses with the theme and nothing flickers.
+"""
+
+import html
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from vocadapt.ui.numbers import fraction
+
+INK = {
+    "source": "light-dark(#0B6FB3, #7CC0EC)",
+    "domain": "light-dark(#AD4B00, #F5A566)",
+    "good": "light-dark(#00714F, #5BD6B0)",
+    "null": "light-dark(#5C6873, #A9B4BE)",
+}
+FILL = {
+    "source": "light-dark(#0B6FB3, #58AEE6)",
+    "domain": "light-dark(#D55E00, #F08A3C)",
+    "good": "light-dark(#009E73, #2FC79A)",
+    "null": "light-dark(#7A8793, #9AA6B1)",
+}
+STYLE = """<style>
+.va-cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));gap:1rem;font-variant-numeric:tabular-nums}
+.va-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.8rem .95rem;min-width:0}
+.va-title{font-weight:600}
+.va-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin:.1rem 0 .5rem;
+ white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55}
+.va-token{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.87rem;white-space:pre;overflow:hidden;
+ text-overflow:ellipsis;min-width:0}
+.va-shared{font-weight:700;text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
+.va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
+.va-bar i{display:block;height:100%;border-radius:.25rem}
+.va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
+.va-wide{overflow-x:auto}
+.va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
+.va-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.35rem .5rem;white-space:nowrap}
+.va-table td{padding:.38rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);white-space:nowrap}
+.va-table .va-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
+.va-table td.va-best{font-weight:700}
+.va-table td.va-second span.va-value{text-decoration:underline}
+.va-table .va-bar{display:inline-block;width:2.6rem;margin-right:.45rem;vertical-align:middle}
+.va-cut{display:flex;flex-wrap:wrap;gap:.3rem;align-items:baseline}
+.va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
+ background:light-dark(#F4F6F8,#1B232C)}
+.va-new{border:2px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:600}
+</style>"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One list of neighbours: title, what the list is, its kind of token ("domain" or "source"), (token, score) pairs."""
+
+    title: str
+    note: str
+    kind: str
+    rows: Sequence[tuple[str, float]]
+    shared: Collection[str] = field(default_factory=frozenset)
+    empty: str = ""
+
+
+def neighbour_cards(cards: Sequence[Card]) -> None:
+    """Draw lists of neighbours side by side; a token of `shared` is bold and underlined in green."""
+    _write(f'<div class="va-cards" data-testid="neighbours">{"".join(map(_card, cards))}</div>')
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One line of a table of scores: what was judged, a value for each column, and whether it is the one in use."""
+
+    name: str
+    values: Sequence[float]
+    chosen: bool = False
+
+
+def score_table(columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()) -> None:
+    """Draw scores as a table: the best of a column bold, the second underlined, bars in the columns named in `bars`."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
+    ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
+    body = "".join(_score_line(line, columns, ranked, bars) for line in lines)
+    _write(f'<div class="va-wide"><table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+def cut(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
+    """Draw the tokens of a text as chips; tokens of `new` in a green frame."""
+    chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
+    _write(f'<div class="va-cut">{chips}</div>')
+
+
+def token(text: str, style: str = "") -> str:
+    """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
+    shown = html.escape(visible(text))
+    return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
+
+
+def visible(text: str) -> str:
+    """A token with its control characters shown as their pictures (U+2400 …)."""
+    return "".join(chr(0x2400 + ord(c)) if ord(c) < 0x20 else c for c in text)
+
+
+def plain(text: str) -> str:
+    """Text for a label that reads Markdown: every mark is escaped, so it is shown as typed."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'" else c for c in visible(text))
+
+
+def _card(card: Card) -> str:
+    best = max((score for _, score in card.rows), default=1.0) or 1.0
+    rows = "".join(_row(text, score, score / best, card) for text, score in card.rows)
+    head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
+    note = f'<div class="va-note" title="{html.escape(card.note)}">{html.escape(card.note)}</div>'
+    return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
+
+
+def _row(text: str, score: float, share: float, card: Card) -> str:
+    width = 100 * min(max(share, 0.0), 1.0)
+    bar = _bar(width, card.kind)
+    name = token(text, "va-shared" if text in card.shared else "")
+    return f'<div class="va-row">{name}{bar}<span class="va-score">{fraction(score)}</span></div>'
+
+
+def _bar(width: float, kind: str) -> str:
+    """A bar of `width` percent in the colour of a kind."""
+    return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
+
+
+def _score_line(line: Scores, columns: Sequence[str], ranked: Sequence[Sequence[float]], bars: Collection[str]) -> str:
+    cells = [f"<td>{html.escape(line.name)}</td>"]
+    for name, value, order in zip(columns, line.values, ranked, strict=True):
+        mark = "va-best" if value == order[0] else "va-second" if value in order[1:2] else ""
+        width = 100 * max(value, 0.0) / order[0] if order[0] > 0 else 0.0
+        bar = _bar(width, "source") if name in bars else ""
+        cells.append(f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>')
+    return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
+
+
+def _write(markup: str) -> None:
+    st.html(STYLE + markup)

@@ -1,0 +1,20 @@
+"""A mistake of the user's, as a message where it happened."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show the InputError of a block as a message; any other exception passes and keeps its trace."""
+    try:
+        yield
+    except InputError as error:
+        with st.container(border=True):
+            st.error("This did not work.", icon=":material/error:")
+            for line in filter(None, (error.problem, error.remedy)):
+                st.text(line)  # plain: it may quote a file

@@ -1,0 +1,90 @@
+"""Parts of the adapt page: a model that was made, its certificate, and how it cuts a text now."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.lab import strict_json
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.adapt import BASE, RECORD
+from vocadapt.ui import cache, choose, export, markup
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, duration, fraction
+
+SNIPPET = """from transformers import AutoModel, AutoTokenizer
+folder = {folder!r}
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModel.from_pretrained(folder)
+print(tokenizer.tokenize({text!r}))"""
+FEW = 6
+VERDICT = {True: ":green[:material/verified: **Certificate passed**]", False: ":violet[:material/error: **Certificate failed**]"}
+
+
+def adapted(workspace: Workspace, made: list[Artefact]) -> None:
+    """Draw one adapted model: figures, certificate, cut before and after, how to use it elsewhere."""
+    columns = st.columns([1, 1, 1, 1.8])
+    with columns[3]:
+        artefact = choose.pick("Adapted model", made, "adapted")
+    numbers = artefact.manifest.numbers
+    columns[0].metric("Words added", count(numbers["added"]))
+    columns[1].metric("Tokens now", count(numbers["tokens_after"]))
+    columns[2].metric("Made in", duration(artefact.manifest.seconds), numbers["preset"], delta_color="off", delta_arrow="off")
+    choose.stale_note(artefact, workspace)
+    if numbers.get("verdict") == "chance":
+        st.warning(
+            "**At chance.** The map behind these rows knows no more than luck: train on more text.", icon=":material/casino:"
+        )
+    record = record_of(str(artefact.folder), artefact.stamp)
+    words = [str(word[0]) for word in record["plan"]["added_tokens"][:FEW]]
+    left, right = st.columns([1.1, 1], gap="large")
+    with left:
+        before_and_after(artefact, " ".join(words))
+        st.markdown("**Use it anywhere**: an ordinary model folder, no vocadapt needed")
+        st.code(SNIPPET.format(folder=str(artefact.folder), text=" ".join(words[:2])), language="python", wrap_lines=True)
+    with right:
+        certificate(record.get("certificate"))
+        departures(numbers)
+    export.details(artefact, {"recipe.toml": lambda: (artefact.folder / "recipe.toml").read_bytes()})
+
+
+def certificate(found: dict[str, Any] | None) -> None:
+    """The checks that everything else was kept, one line each."""
+    if not found:
+        st.markdown("No certificate was made: `python -m vocadapt certify` makes one.")
+        return
+    st.markdown(VERDICT[bool(found["passed"])])
+    for check in found["checks"]:
+        icon = ":green[:material/check:]" if check["passed"] else ":violet[:material/close:]"
+        st.markdown(f"{icon} {plain(check['name'])} :small[:gray[{plain(check['detail'])}]]")
+
+
+def departures(numbers: Mapping[str, Any]) -> None:
+    """How often the tokenizer departs from the exact-word rule on the text, where that was counted."""
+    if of := numbers.get("added_occurrences"):
+        share = fraction(numbers["departures"] / of)
+        beside = f"{count(numbers['departures'])}, against {count(of)} occurrences of added words ({share})"
+        st.markdown(
+            f":small[Pieces of the text, between blanks, that are cut otherwise than the exact-word rule says: {beside}. "
+            "There an added word is not one token, as beside `_`, or fires inside a word, as beside ®.]"
+        )
+
+
+def before_and_after(artefact: Artefact, example: str) -> None:
+    """How the model cut a typed text until now, by the tokenizer kept in base/, and how it does with the new words."""
+    text = st.text_input("Cut a text", value=example, key=f"cut_{artefact.name}")
+    before, after = (cache.model_of(str(folder)) for folder in (artefact.folder / BASE, artefact.folder))
+    name = choose.shown_model(artefact.manifest.inputs["model"].paths[0])
+    st.markdown(f":small[before · {plain(name)}]")
+    markup.cut(before.fast_tokenizer.encode(text, add_special_tokens=False).tokens)
+    st.markdown(":small[after · a new word is framed in green]")
+    encoded = after.fast_tokenizer.encode(text, add_special_tokens=False)
+    known = len(before.vocabulary)
+    markup.cut(encoded.tokens, {token for token, i in zip(encoded.tokens, encoded.ids, strict=True) if i >= known})
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def record_of(folder: str, stamp: str) -> dict[str, Any]:
+    """What vocadapt wrote beside the weights: plan, provenance, certificate."""
+    return strict_json.loads((Path(folder) / RECORD).read_text(encoding="utf-8"), RECORD)

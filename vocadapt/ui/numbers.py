@@ -1,0 +1,39 @@
+"""Numbers as the pages write them: fractions as .235, counts as 9 881, times and sizes in words."""
+
+import math
+
+NARROW = "\N{NARROW NO-BREAK SPACE}"
+
+
+def fraction(value: float | None, digits: int = 3) -> str:
+    """A share or a cosine without its leading zero: .235, -.047, 1.000; small ones by two digits: .00051; none as –."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if 0 < abs(value) < 0.0095:
+        digits = 1 - math.floor(math.log10(abs(value)))
+    text = f"{value:.{min(digits, 9)}f}"
+    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
+
+
+def points(value: float) -> str:
+    """A difference of two shares, with its sign: +.047."""
+    return ("+" if value >= 0 else "") + fraction(value)
+
+
+def count(value: int) -> str:
+    """A whole number, in groups of three."""
+    return f"{value:,}".replace(",", NARROW)
+
+
+def megabytes(size: float) -> str:
+    """A size in bytes, with one digit under 10 MB."""
+    mega = size / 1e6
+    return f"{mega:.0f} MB" if mega >= 10 else f"{mega:.1f} MB" if mega >= 0.1 else f"{max(size, 0) / 1e3:.0f} kB"
+
+
+def duration(seconds: float) -> str:
+    """A time a person can plan with: 4 s, 2 min, 1 h 20 min."""
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,98 @@
+"""Questions put to spaces by a typed word: what is near it, within one space and across two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.nearest import nearest
+from vocadapt.spaces.neighbours import CrossSpace, FourLists, Listed, ListSettings, shared
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.words import Splitter
+from vocadapt.ui.markup import Card
+
+EXAMPLES, SHORTEST = 6, 6
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The four lists of a word, and the pieces that stood in for it where the model has no piece of that name."""
+
+    word: str
+    lists: FourLists
+    pieces: tuple[str, ...]
+
+
+def ask_for_word(key: str, label: str, examples: Sequence[str]) -> str:
+    """A text field with examples to click under it; what is asked for stands in the address."""
+    if key not in st.session_state and examples and key not in st.query_params:
+        st.session_state[key] = examples[0]
+    word = st.text_input(label, key=key, bind="query-params", label_visibility="collapsed", placeholder=label)
+    if examples:
+        st.session_state[f"{key}_example"] = word if word in examples else None
+        st.pills(
+            "Examples", examples, key=f"{key}_example", label_visibility="collapsed", on_change=_take_example, args=(key,)
+        )  # fmt: skip
+    return word.strip()
+
+
+def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
+    """The most frequent longer words of a space that the model would cut (all of its words without a model)."""
+    known = model.vocabulary if model else ()
+    fitting = (word for word in space.words if len(word) >= SHORTEST and word.isalpha() and word not in known)
+    return [word for word, _ in zip(fitting, range(n), strict=False)]
+
+
+def one_word(typed: str, splitter: Splitter) -> str:
+    """What the model makes of a typed word: its casing and its form; raises InputError for several words or none."""
+    words = splitter.words(typed)
+    if len(words) != 1:
+        raise InputError(f"{typed!r} is {len(words)} words to this model: {' '.join(words[:8])}", "Type one word.")
+    return words[0]
+
+
+def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
+    """The k nearest words of a word of the space; raises InputError for one it lacks."""
+    if word not in space:
+        raise InputError(f"{word!r} is not among the {len(space)} words with a vector.", "Try another spelling, or an example.")
+    found = nearest(space[word][None], space, k, "cosine", np.array([space.index[word]]))
+    return [(space.words[i], float(score)) for i, score in zip(found.rows[0], found.scores[0], strict=True)]
+
+
+def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings) -> Answer:
+    """The four lists of a typed word; where the model has no piece for it, the mean of its pieces is asked.
+
+    Raises InputError, with near spellings, for a word of which no space knows anything.
+    """
+    word = one_word(typed, model.splitter)
+    pieces = model.vocabulary.cut(word)
+    if pieces == (word,) or model.vocabulary.unknown in pieces:
+        return Answer(word, spaces.lists(word, settings), (word,))
+    lists = spaces.lists_of_pieces(pieces, settings)
+    if word in spaces.words:
+        own = spaces.lists(word, settings)
+        lists = {**lists, "within_words": own["within_words"], "to_pieces": own["to_pieces"]}
+    return Answer(word, lists, pieces)
+
+
+def four_cards(answer: Answer) -> list[Card]:
+    """The four lists as cards, side by side: words, across, back, wordpieces."""
+    both = shared(answer.lists)
+    asked = f"mean of {' '.join(answer.pieces)}" if answer.pieces != (answer.word,) else "its own wordpiece"
+    plans = (
+        ("Words → words", "within the domain space", "domain", "within_words", "no vector: the text has it too rarely"),
+        ("Words → wordpieces", "its vector, through the map", "source", "to_pieces", "no vector: the text has it too rarely"),
+        ("Wordpieces → words", f"{asked}, back through the map", "domain", "to_words", "no wordpiece"),
+        ("Wordpieces → wordpieces", f"{asked}, within the model", "source", "within_pieces", "no wordpiece"),
+    )
+    lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
+    return [Card(title, note, kind, lists[key] or [], both, empty) for title, note, kind, key, empty in plans]
+
+
+def _take_example(key: str) -> None:
+    chosen = st.session_state.get(f"{key}_example")
+    if chosen:
+        st.session_state[key] = chosen

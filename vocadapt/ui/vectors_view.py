@@ -1,0 +1,97 @@
+"""Parts of the word vectors page: what the vectors in use are, what is near a word, how often words occur."""
+
+from typing import Any
+
+import streamlit as st
+
+from vocadapt.analysis import figures
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui import cache, choose, export, markup, mistakes, probe
+from vocadapt.ui.numbers import count, duration, fraction
+
+K = 10
+SPEARMAN = "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a vector."
+
+
+def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
+    """The vectors in use, and their size and origin in figures."""
+    columns = st.columns([1, 1, 1, 1.2, 1.8])
+    with columns[4]:
+        vectors = choose.pick("Word vectors", found, "vectors")
+    numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
+    columns[0].metric("Words", count(numbers["words"]))
+    columns[1].metric("Width", numbers["dim"])
+    if settings:
+        new = numbers["new_words"]
+        share = f"{fraction(new / numbers['words'])} of all"
+        columns[2].metric("New to the model", count(new), share, delta_color="off", delta_arrow="off")
+        how = f"{settings['epochs']} epochs · seed {settings['seed']}"
+        columns[3].metric("Trained in", duration(vectors.manifest.seconds), how, delta_color="off", delta_arrow="off")
+    else:
+        columns[2].metric("Occurrences", count(numbers["occurrences"]) if "occurrences" in numbers else "–")
+        columns[3].metric("Imported in", duration(vectors.manifest.seconds))
+        for note in numbers.get("notes", ()):
+            st.text(note)
+    choose.stale_note(vectors, workspace)
+    return vectors
+
+
+@st.fragment
+def near_words(space: EmbeddingSpace, model: str | None) -> None:
+    """The similar-words probe; its examples are words that the model cuts, where there is one."""
+    word = probe.ask_for_word("probe", "Type a word", probe.examples_of(space, _here(model)))
+    if word:
+        with mistakes.shown():
+            typed = word if word in space else word.lower()
+            listed = probe.similar(space, typed, K)
+            note = f"cosine, {K} of {count(len(space))} words"
+            markup.neighbour_cards([markup.Card(f"Nearest to {typed}", note, "domain", listed)])
+
+
+def frequencies(space: EmbeddingSpace, min_count: int) -> None:
+    """The frequency-rank plot, where the counts are known."""
+    if space.counts is None:
+        st.markdown("These vectors came without corpus counts.")
+        return
+    st.plotly_chart(figures.frequency_rank(space.counts, min_count), key="frequencies", config={"displayModeBar": False})
+
+
+def word_table(space: EmbeddingSpace) -> None:
+    """Every word with its count, most frequent first."""
+    columns: dict[str, Any] = {"word": space.words}
+    if space.counts is not None:
+        columns["occurrences"] = space.counts
+    st.dataframe(columns, height=330, hide_index=True, key="words", column_config={"word": st.column_config.TextColumn()})
+
+
+def judgement(vectors: Artefact, space: EmbeddingSpace) -> None:
+    """Compare with what people say of word pairs, when asked to."""
+    if st.button("Compare with human judgement", key="evaluate", icon=":material/groups:"):
+        st.session_state["evaluated"] = vectors.stamp
+    if st.session_state.get("evaluated") == vectors.stamp:
+        for column, (name, score) in zip(st.columns(2), cache.pair_scores(vectors).items(), strict=True):
+            note = f"{score.covered} of {score.of} pairs covered"
+            column.metric(name, fraction(score.spearman), note, delta_color="off", delta_arrow="off", help=SPEARMAN)
+
+
+def details(vectors: Artefact, space: EmbeddingSpace) -> None:
+    """Details & export, with the vectors themselves."""
+    folder = vectors.folder
+    export.details(
+        vectors,
+        {
+            "vectors.safetensors": lambda: (folder / "vectors.safetensors").read_bytes(),
+            "words.txt": lambda: (folder / "words.txt").read_bytes(),
+        },
+    )
+
+
+def _here(model: str | None) -> LanguageModel | None:
+    """A model, where it is on this machine."""
+    try:
+        return cache.model_of(model) if model else None
+    except InputError:
+        return None

@@ -1,0 +1,115 @@
+"""Plan → tokenizer, and what that changed in how words are cut.
+
+*exact-word* (the rule of Poerner et al. 2020, "Updating the tokenizer"): a whole word of the added list becomes one token,
+every other word is cut as before. *insertion* (exBERT, and Poerner's released code): the words enter the WordPiece
+vocabulary itself, so they also match as the beginning of longer words.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of
+
+
+def exact_word(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+    """A copy of `tokenizer` in which each of `words`, met as a whole word, is one token with the next free id."""
+    changed = Tokenizer.from_str(json.dumps(_spec_without_holes(tokenizer)))
+    changed.add_tokens([AddedToken(word, single_word=True, normalized=True) for word in words])
+    return changed
+
+
+def insertion(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+    """A copy of `tokenizer` whose WordPiece vocabulary also holds `words`, with the next free ids."""
+    spec = _spec_without_holes(tokenizer)
+    first = len(vocabulary_of(tokenizer))
+    spec["model"]["vocab"].update({word: first + i for i, word in enumerate(words)})
+    return Tokenizer.from_str(json.dumps(spec))
+
+
+def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The tokenizer as JSON, every id up to the last one taken: the library counts tokens to find the next free id."""
+    spec: dict[str, Any] = json.loads(tokenizer.to_str())
+    known = tokenizer.get_vocab(with_added_tokens=True)
+    spec["model"]["vocab"].update({token: i for i, token in enumerate(vocabulary_of(tokenizer).tokens) if token not in known})
+    return spec
+
+
+@dataclass(frozen=True)
+class TokenizerMode:
+    """One way to add words to a tokenizer, with the sentence that explains it."""
+
+    build: Callable[[Tokenizer, Sequence[str]], Tokenizer]
+    about: str
+
+
+TOKENIZER_MODES = {
+    "exact-word": TokenizerMode(exact_word, "a whole word of the added list is one token; every other word is cut as before"),
+    "insertion": TokenizerMode(insertion, "the words join the WordPiece vocabulary and also match as the start of longer words"),
+}
+
+
+def add_words(tokenizer: Tokenizer, words: Sequence[str], mode: str = "exact-word") -> Tokenizer:
+    """A copy of `tokenizer` that knows `words`, by the named mode; raises InputError for an unknown mode."""
+    if mode not in TOKENIZER_MODES:
+        raise InputError(f"Unknown tokenizer mode {mode!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}.")
+    return TOKENIZER_MODES[mode].build(tokenizer, words)
+
+
+@dataclass(frozen=True)
+class Departures:
+    """How often an adapted tokenizer departs from the exact-word rule on a text; examples as (piece, rule, got)."""
+
+    words: int
+    added_words: int
+    missed: int
+    other: int
+    examples: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Departures among all occurrences of added words."""
+        return (self.missed + self.other) / self.added_words if self.added_words else 0.0
+
+
+def departures(
+    before: Vocabulary, after: Tokenizer, splitter: Splitter, pieces: Mapping[str, int], examples: int = 10
+) -> Departures:
+    """Compare `after` with the rule on the distinct whitespace-separated pieces of a text and their counts.
+
+    The rule cuts every word as `before` did, but an added word is one token. `missed` counts pieces in which an added
+    word was not one token; `other` those in which anything else was cut otherwise than before.
+    """
+    vocabulary = vocabulary_of(after)
+    added = frozenset(vocabulary.tokens[len(before) :])
+    words = added_words = missed = other = 0
+    shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+    for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
+        cut = splitter.words(piece)
+        rule = tuple(token for word in cut for token in ((word,) if word in added else before.cut(word)))
+        here = sum(word in added for word in cut)
+        words += count * len(cut)
+        added_words += count * here
+        if rule == got:
+            continue
+        missed += count * bool(here)
+        other += count * (not here)
+        if len(shown) < examples:
+            shown.append((piece, rule, got))
+    return Departures(words, added_words, missed, other, tuple(shown))
+
+
+def _encode(tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000) -> Iterable[tuple[str, ...]]:
+    """The tokens of each text, without special tokens around it; a block at a time, to bound memory."""
+    waiting: list[str] = []
+    for text in texts:
+        waiting.append(text)
+        if len(waiting) == block:
+            yield from (tuple(e.tokens) for e in tokenizer.encode_batch(waiting, add_special_tokens=False))
+            waiting = []
+    yield from (tuple(e.tokens) for e in tokenizer.encode_batch(waiting, add_special_tokens=False))

@@ -1,0 +1,180 @@
+"""Everything that knows how a tokenizer is written down: a folder or vocab.txt → tokenizer → Vocabulary.
+
+WordPiece today. Byte-level BPE and Unigram will come here and nowhere else; until then they are refused by name.
+The tokenizer.json of a folder is believed before its tokenizer class: transformers 5 rebuilds a BertTokenizer from the
+vocabulary and would drop a custom normaliser that the model was trained with.
+"""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+from vocadapt.errors import InputError
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+LONGEST_WORD = 100  # characters; BERT cuts nothing longer
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The tokens of a model by id, and how they cut a word.
+
+    `whole` holds the tokens that only match a whole word (exact-word additions); the rest is a WordPiece vocabulary.
+    """
+
+    tokens: tuple[str, ...]
+    special: frozenset[str]
+    whole: frozenset[str] = frozenset()
+    continuation: str = "##"
+    unknown: str = "[UNK]"
+    longest_word: int = LONGEST_WORD
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self.ids
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Token to id."""
+        return {token: i for i, token in enumerate(self.tokens)}
+
+    @cached_property
+    def _wordpiece(self) -> models.WordPiece:
+        vocab = {token: i for token, i in self.ids.items() if token not in self.whole}
+        return models.WordPiece(
+            vocab,
+            unk_token=self.unknown,
+            max_input_chars_per_word=self.longest_word,
+            continuing_subword_prefix=self.continuation,
+        )
+
+    def cut(self, word: str) -> tuple[str, ...]:
+        """The wordpieces of one word that is already normalised: "hypertension" → ("hyper", "##tension")."""
+        if word in self.whole:
+            return (word,)
+        return tuple(token.value for token in self._wordpiece.tokenize(word))
+
+
+def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer:
+    """Read the fast tokenizer of a model folder, or build one from a bare vocab.txt; stored truncation and padding are off.
+
+    `lowercase` says the casing of a bare vocab.txt, which is inferred from its tokens otherwise; a folder stores its own.
+    Raises InputError when there is no vocabulary, or when the tokenizer is not WordPiece.
+    """
+    path = Path(path)
+    if path.is_dir() and lowercase is not None:
+        raise InputError(f"{path} stores its own casing.", "Give the casing for a bare vocab.txt only.")
+    tokenizer = _from_folder(path) if path.is_dir() else tokenizer_of_tokens(read_tokens(path), lowercase)
+    kind = type(tokenizer.model).__name__
+    if kind != "WordPiece":
+        raise InputError(
+            f"{path}: its tokenizer is {kind}, and vocadapt works with WordPiece (BERT-type) models: others, not yet.",
+            "Choose a BERT-type model, such as bert-base-uncased.",
+        )
+    tokenizer.no_truncation()  # a stored truncation (128 in MiniLM) would silently cut long text
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+    """The Vocabulary of a WordPiece tokenizer, its added tokens included; an id without a token is named `[no token 7]`."""
+    model = tokenizer.model
+    ids = tokenizer.get_vocab(with_added_tokens=True)
+    tokens = [f"[no token {i}]" for i in range(max(ids.values(), default=-1) + 1)]
+    for token, i in ids.items():
+        tokens[i] = token
+    added = tokenizer.get_added_tokens_decoder().values()
+    return Vocabulary(
+        tuple(tokens),
+        special=frozenset(token.content for token in added if token.special),
+        whole=frozenset(token.content for token in added if not token.special),
+        continuation=model.continuing_subword_prefix,
+        unknown=model.unk_token,
+        longest_word=model.max_input_chars_per_word,
+    )
+
+
+def read_tokens(path: Path) -> tuple[str, ...]:
+    """The lines of a vocab.txt, in the order of their ids.
+
+    Raises InputError when the file is missing, not UTF-8, empty, or does not look like a WordPiece vocabulary.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
+    try:
+        tokens = tuple(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected a vocab.txt in UTF-8, byte {error.start} is not.") from error
+    if "[UNK]" not in tokens:
+        raise InputError(
+            f"{path}: expected a WordPiece vocab.txt, one token a line, [UNK] among them; none of {len(tokens)} lines is [UNK].",
+            "Give a model folder, a hub name, or a vocab.txt.",
+        )
+    return tokens
+
+
+def tokenizer_of_tokens(tokens: tuple[str, ...], lowercase: bool | None = None, **flags: bool) -> Tokenizer:
+    """Build BERT's tokenizer over `tokens`; where `lowercase` is not given it is inferred from them.
+
+    `flags`: strip_accents and handle_chinese_chars, as BertNormalizer takes them.
+    """
+    lowercase = is_lowercase(tokens) if lowercase is None else lowercase
+    ids = {token: i for i, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, **flags)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in SPECIAL_TOKENS if token in ids])
+    if "[CLS]" in ids and "[SEP]" in ids:
+        tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
+    return tokenizer
+
+
+def is_lowercase(tokens: tuple[str, ...]) -> bool:
+    """Whether a vocabulary is uncased: no token but bracketed ones holds a capital letter."""
+    return not any(token != token.lower() for token in tokens if not token.startswith("["))
+
+
+def _from_folder(folder: Path) -> Tokenizer:
+    """The tokenizer.json of a folder, else BERT's tokenizer over its vocab.txt."""
+    if (folder / "tokenizer.json").is_file():
+        try:
+            return Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as error:  # the Rust library raises plain Exception
+            raise InputError(f"{folder / 'tokenizer.json'} cannot be read: {error}.") from error
+    if (folder / "vocab.txt").is_file():
+        return tokenizer_of_tokens(read_tokens(folder / "vocab.txt"), **_stored_flags(folder))
+    kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
+    if (folder / "vocab.json").is_file() or kinds[".model"]:
+        raise InputError(
+            f"{folder}: its vocabulary is byte-level BPE or SentencePiece, and vocadapt works with WordPiece (BERT-type) models: "
+            "others, not yet.",
+            "Choose a BERT-type model, such as bert-base-uncased.",
+        )
+    raise InputError(
+        f"{folder}: expected tokenizer.json or vocab.txt, found neither.",
+        "A model folder without its vocabulary cannot be used: copy the tokenizer's files beside the weights.",
+    )
+
+
+def _stored_flags(folder: Path) -> dict[str, bool]:
+    """What tokenizer_config.json says of BERT's normaliser, under the normaliser's own names."""
+    path = folder / "tokenizer_config.json"
+    if not path.is_file():
+        return {}
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return {name: stored[key] for key, name in NORMALIZER_FLAGS.items() if isinstance(stored.get(key), bool)}
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"{path} is not a JSON object: {error}.") from error
