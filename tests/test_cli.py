@@ -306,6 +306,19 @@ def test_ctrl_c_is_130_and_leaves_nothing(text, tiny_bert, tmp_path, sign):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("sign", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_the_middle_of_an_import_is_130_too(sign, tmp_path):
+    """Python ends by SIGINT where a KeyboardInterrupt has passed through exec of a string, as in making a dataclass."""
+    signalled = f"import os, signal, time; os.kill(os.getpid(), signal.{sign}); time.sleep(5)"
+    lines = ["import sys", "import vocadapt.cli, vocadapt.cli.run as run", f"run.run = lambda arguments: exec({signalled!r})",
+             "sys.exit(vocadapt.cli.main())"]  # fmt: skip
+    (tmp_path / "trap.py").write_text("\n".join(lines), encoding="utf-8")
+    paths = os.pathsep.join([str(tmp_path), ENVIRONMENT["PYTHONPATH"]])
+    command = [sys.executable, "-m", "trap"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "PYTHONPATH": paths}, check=False)
+    assert (done.returncode, done.stderr) == (130, "Cancelled: nothing was written.\n")
+
+
 def test_help_is_quick_and_loads_nothing_heavy():
     code = "import sys, time; start = time.perf_counter(); from vocadapt.cli import main; main(['--help'])\n" \
            "print(time.perf_counter() - start, 'numpy' in sys.modules, 'torch' in sys.modules)"  # fmt: skip

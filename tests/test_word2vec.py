@@ -261,3 +261,21 @@ def test_all_usable_cores_by_default():
 
 def test_slice_is_a_value():
     assert Slice(0, 5) == Slice(0, 5)
+
+
+def test_threads_work_in_different_parts_of_the_text():
+    slices = [Slice(n, 1) for n in range(7)]
+    assert [part.offset for part in word2vec.spread(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
+    assert word2vec.spread(slices, 1) == slices
+    assert sorted(part.offset for part in word2vec.spread(slices, 3)) == list(range(7))
+    assert word2vec.spread(slices[:2], 8) == slices[:2]
+
+
+def test_what_ends_a_thread_ends_the_training():
+    def broken(number, part):
+        raise RuntimeError(f"slice {number}")
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="slice 0"):
+        word2vec._each(broken, [Slice(0, 5)] * 3, 1, lambda words: None)
+    assert threading.active_count() == before

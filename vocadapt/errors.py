@@ -1,7 +1,8 @@
 """The one error that is the user's to mend; anything else that is raised is a bug and keeps its traceback.
 
 Exception
-├── InputError   a mistake in what was given: shown as a message, on screen and on the command line (exit 2)
+└── InputError   a mistake in what was given: shown as a message, on screen and on the command line (exit 2)
+BaseException
 └── Cancelled    the user stopped the work: nothing is left behind (exit 130)
 """
 
@@ -18,5 +19,5 @@ class InputError(Exception):
         self.remedy = remedy
 
 
-class Cancelled(Exception):
-    """The user asked the running work to stop."""
+class Cancelled(BaseException):
+    """The user asked the running work to stop. Like KeyboardInterrupt, it is not for a library's `except Exception`."""

@@ -20,7 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit code."""
     if arguments is None:
         _print_anything()
-        signal.signal(signal.SIGTERM, _stop)
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, _stop)
     try:
         from vocadapt.cli.run import run
 
@@ -44,5 +45,9 @@ def _print_anything() -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """SIGTERM ends a command as Ctrl-C does."""
-    raise KeyboardInterrupt
+    """Ctrl-C and SIGTERM end a command alike.
+
+    Not by KeyboardInterrupt: one that passes through `exec` of a string, as every dataclass and namedtuple runs while it
+    is imported, makes Python end by SIGINT after it was caught and whatever the exit code says.
+    """
+    raise Cancelled

@@ -8,11 +8,12 @@ call of gensim's compiled trainer with the learning rate that belongs to it, and
 import logging
 import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,6 +139,15 @@ def cut_into_slices(sentences: Path) -> list[Slice]:
     return [*slices, Slice(start, words)] if words else slices
 
 
+def spread(slices: list[Slice], threads: int) -> list[Slice]:
+    """The slices in an order in which the threads work in different parts of the text at any time.
+
+    Neighbouring slices hold the same words, and threads that move the same rows at once lose some of the moves.
+    """
+    stretch = -(-len(slices) // threads)
+    return [part for first in range(stretch) for part in slices[first::stretch]]
+
+
 def _frequent(counts: WordCounts, min_count: int) -> dict[str, int]:
     """The words to learn, most frequent first; raises InputError when there are none."""
     kept = {word: count for word, count in counts.counts.items() if count >= min_count}
@@ -177,22 +187,55 @@ def _train(model: "Word2Vec", sentences: Path, slices: list[Slice], settings: Wo
         train(model, str(sentences), part.offset, vocabulary, number, None, part.words - 1, *memory, False)
         return part.words
 
-    report = _Report(sum(part.words for part in slices), settings.epochs, progress)
-    with ThreadPoolExecutor(settings.threads) as pool:
-        waiting = {pool.submit(train_slice, number, part) for number, part in enumerate(slices * settings.epochs)}
+    ordered = spread(slices, settings.threads) * settings.epochs
+    _each(train_slice, ordered, settings.threads, _Report(_words(slices), settings.epochs, progress).add)
+
+
+def _each(train: Callable[[int, Slice], int], slices: list[Slice], threads: int, report: Callable[[int], None]) -> None:
+    """Train the slices in so many threads, and report the words of each as it is done, 0 whenever none was for a while.
+
+    What is raised here, by a slice, by `report` or by a signal at any moment, ends the threads after the slice they are at.
+    """
+    waiting = iter(list(enumerate(slices)))  # shared by the threads: one step of a list's iterator is atomic
+    done: SimpleQueue[int | BaseException] = SimpleQueue()
+    stop = Event()
+
+    def work() -> None:
         try:
-            for words in _as_done(waiting):
-                report.add(words)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            while not stop.is_set() and (task := next(waiting, None)):
+                done.put(train(*task))
+        except BaseException as error:
+            done.put(error)
+
+    workers = [Thread(target=work, daemon=True) for _ in range(threads)]
+    try:
+        for worker in workers:
+            worker.start()
+        left = _words(slices)
+        while left:
+            words = _result(done)
+            left -= words
+            report(words)
+    finally:
+        stop.set()
+        for worker in workers:
+            if worker.ident:
+                worker.join()
 
 
-def _as_done(waiting: set[Future[int]]) -> Iterator[int]:
-    """The results as they come, and 0 whenever there was none for a while."""
-    while waiting:
-        done, waiting = wait(waiting, REPORT, FIRST_COMPLETED)
-        yield sum(future.result() for future in done)
+def _result(done: "SimpleQueue[int | BaseException]") -> int:
+    """The words of the next slice that is done, 0 where none is for a while; raises what ended a thread."""
+    try:
+        found = done.get(timeout=REPORT)
+    except Empty:
+        return 0
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _words(slices: list[Slice]) -> int:
+    return sum(part.words for part in slices)
 
 
 class _Report:
