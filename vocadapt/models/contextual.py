@@ -1,0 +1,161 @@
+"""How well a network knows words in their context: masked-word loss per character, comparable across vocabularies."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.models.layers import output_layer
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+Ids = NDArray[np.int64]
+BATCH = 16  # windows at a time
+
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """How a text is asked: windows of so many words, and the share of their words that is hidden, drawn with `seed`.
+
+    Words, not wordpieces, are what is drawn, so that every vocabulary is asked the same words in the same context.
+    """
+
+    words: int = 48
+    share: float = 0.15
+    seed: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Wordpiece ids of a stretch of text between [CLS] and [SEP], which of them are hidden, and how many characters these are."""
+
+    ids: Ids
+    hidden: NDArray[np.bool_]
+    words: int
+    characters: int
+
+
+@dataclass(frozen=True)
+class MaskedLoss:
+    """Summed loss over hidden words in nats, with what it is summed over."""
+
+    nats: float
+    words: int
+    characters: int
+    windows: int
+    too_long: int = 0  # windows of more wordpieces than the network has positions: left out
+
+    @property
+    def per_character(self) -> float:
+        """Nats per character of the hidden words; lower is better."""
+        return self.nats / self.characters
+
+
+def windows(
+    lines: Iterable[str], splitter: Splitter, vocabulary: Vocabulary, settings: WindowSettings | None = None
+) -> Iterator[Window]:
+    """Cut lines of text into windows and draw the hidden words; all pieces of a word are hidden together.
+
+    Words that the vocabulary cannot spell ([UNK]) are never hidden: they have no characters to share the loss.
+    """
+    settings = settings or WindowSettings()
+    rng = np.random.default_rng(settings.seed)
+    for line in lines:
+        words = splitter.words(line)
+        for start in range(0, len(words), settings.words):
+            stretch = words[start : start + settings.words]
+            yield _window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
+
+
+def masked_word_loss(network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]) -> MaskedLoss:
+    """Hide words, ask the network for their wordpieces, and sum up how surprised it is.
+
+    Raises InputError for a network without a masked-word head, and where no word is hidden.
+    """
+    import torch
+
+    mask, pad = (vocabulary.ids[token] for token in ("[MASK]", "[PAD]"))
+    positions = int(getattr(network.config, "max_position_embeddings", 0)) or None
+    total, kept, too_long = 0.0, [], 0
+    training = network.training
+    network.eval()
+    source = iter(asked)
+    with torch.inference_mode():
+        while batch := list(islice(source, BATCH)):
+            fitting = [window for window in batch if positions is None or len(window.ids) <= positions]
+            too_long += len(batch) - len(fitting)
+            hiding = [window for window in fitting if window.hidden.any()]
+            kept += [(window.words, window.characters) for window in fitting]
+            total += _loss_of(network, hiding, mask, pad) if hiding else 0.0
+    network.train(training)
+    return _summed(total, kept, too_long)
+
+
+def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
+    """The same questions put to a model that knows only how often each wordpiece occurs (`counts` by id, one added to each)."""
+    table = np.asarray(counts, dtype=np.float64) + 1
+    logs = np.log(table / table.sum())
+    asked = list(asked)
+    nats = -sum(float(logs[window.ids[window.hidden]].sum()) for window in asked)
+    return _summed(nats, [(window.words, window.characters) for window in asked], 0)
+
+
+def head_on(network: "transformers.PreTrainedModel") -> Callable[["torch.Tensor"], "torch.Tensor"]:
+    """The masked-word head alone: hidden states (n, width) → scores (n, tokens), so that only asked positions are scored.
+
+    Raises InputError where the network has none.
+    """
+    head = getattr(network, "cls", None)
+    if head is None or output_layer(network) is None:
+        raise InputError(
+            f"{type(network).__name__} has no masked-word head.", "Choose a model that was saved with one (BertForMaskedLM)."
+        )
+    return cast(Any, getattr(head, "predictions", head))  # type: ignore[no-any-return]
+
+
+def scores_at(
+    network: "transformers.PreTrainedModel", ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
+) -> "torch.Tensor":
+    """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is true, and nowhere else."""
+    hidden = cast(Any, network).base_model(ids, attention_mask=attended)[0]
+    return head_on(network)(hidden[places])
+
+
+def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:
+    ids, hidden, asked, characters = [vocabulary.ids["[CLS]"]], [False], 0, 0
+    for word, wanted in zip(words, drawn, strict=True):
+        pieces = vocabulary.cut(word)
+        asking = bool(wanted) and vocabulary.unknown not in pieces
+        ids += [vocabulary.ids[piece] for piece in pieces]
+        hidden += [asking] * len(pieces)
+        asked += asking
+        characters += len(word) * asking
+    return Window(np.array([*ids, vocabulary.ids["[SEP]"]]), np.array([*hidden, False]), asked, characters)
+
+
+def _loss_of(network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int) -> float:
+    import torch
+
+    shape = (len(batch), max(len(window.ids) for window in batch))
+    ids, hidden = np.full(shape, pad), np.zeros(shape, dtype=bool)
+    for row, window in enumerate(batch):
+        ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
+    truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
+    asked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
+    scores = scores_at(network, asked, (asked != pad).long(), places.to(network.device)).float()
+    return float(torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="sum"))
+
+
+def _summed(nats: float, kept: list[tuple[int, int]], too_long: int) -> MaskedLoss:
+    words, characters = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0)
+    if not words:
+        raise InputError("No word of this text could be hidden.", "Give more text.")
+    return MaskedLoss(nats, words, characters, len(kept), too_long)

@@ -1,0 +1,192 @@
+"""Whole-word masked training of a network that has a masked-word head, on transformers' Trainer."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual import head_on, scores_at
+from vocadapt.progress import Progress, silent
+from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+WARM_UP, TIMED = 3, 12  # steps whose pace an hours budget is fixed by: the first ones are slower and not counted
+CURVE = 200  # points that the loss curve keeps
+
+
+@dataclass(frozen=True)
+class MaskedSettings:
+    """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW under a linear rise and fall.
+
+    The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours budget is turned into steps
+    by the pace of the first ones. `save_minutes` lie between two checkpoints. Raises InputError for values without sense.
+    """
+
+    length: int = 128
+    batch: int = 16
+    lr: float = 1e-3
+    epochs: float = 1.0
+    tokens: int = 0
+    hours: float = 0.0
+    warm_up: float = 0.06
+    weight_decay: float = 0.01
+    share: float = 0.15
+    save_minutes: float = 5.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 8 <= self.length <= 4096:
+            raise InputError(f"Masked training: expected a length of 8 to 4096 wordpieces, got {self.length}.")
+        for name in ("batch", "lr", "epochs", "save_minutes"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"Masked training: {name} must be above 0, got {getattr(self, name)}.")
+        for name in ("warm_up", "share"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"Masked training: {name} is a share of 1, got {getattr(self, name)}.")
+        if min(self.tokens, self.hours, self.seed, self.weight_decay) < 0:
+            raise InputError("Masked training: tokens, hours, seed and weight decay cannot be negative.")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a training went: wordpieces read, steps, seconds, parameters that moved and that did not, the loss as it fell."""
+
+    tokens: int
+    steps: int
+    seconds: float
+    trainable: int
+    frozen: int
+    curve: tuple[tuple[int, float], ...]  # step, mean loss in nats per asked wordpiece
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        pace = self.tokens / self.seconds if self.seconds else 0.0
+        numbers = {"tokens": self.tokens, "steps": self.steps, "seconds": self.seconds, "tokens_per_second": pace}
+        return {**numbers, "trainable": self.trainable, "frozen": self.frozen, "curve": [list(point) for point in self.curve]}
+
+
+def train_masked(
+    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path, progress: Progress = silent
+) -> Trained:
+    """Train `network` in place; what is trainable is what requires a gradient.
+
+    Checkpoints go to `folder`, and where it holds one already the training goes on from there, over the same blocks under
+    the same masks. Raises InputError for a network without a masked-word head.
+    """
+    from transformers.trainer_utils import get_last_checkpoint
+
+    head_on(network)
+    start = time.perf_counter()
+    steps = _steps(network, blocks, settings, folder)
+    reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
+    trainer = _trainer(network, reading, settings, steps, folder, progress)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
+    network.eval()
+    curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)
+    sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]
+    trainable = sum(size for size, moves in sizes if moves)
+    frozen = sum(size for size, moves in sizes if not moves)
+    return Trained(steps * settings.batch * settings.length, steps, time.perf_counter() - start, trainable, frozen, curve)
+
+
+def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    """Mean cross-entropy at the asked wordpieces; the head scores these positions only. Blocks are full: nothing is padding."""
+    import torch
+
+    asked = labels != NOT_ASKED
+    scores = scores_at(network, ids, torch.ones_like(ids), asked)
+    return torch.nn.functional.cross_entropy(scores.float(), labels[asked]) if asked.any() else scores.sum() * 0.0
+
+
+def _steps(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path) -> int:
+    """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
+    size = settings.batch * settings.length
+    if not settings.hours:
+        return max(1, round((settings.tokens or settings.epochs * blocks.tokens) / size))
+    kept = folder / "steps.txt"
+    if not kept.is_file():
+        kept.write_text(str(max(1, round(settings.hours * 3600 / _seconds_a_step(network, blocks, settings)))), encoding="utf-8")
+    return int(kept.read_text(encoding="utf-8"))
+
+
+def _seconds_a_step(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings) -> float:
+    """Time some steps on a copy of the network."""
+    import copy
+
+    import torch
+
+    twin = copy.deepcopy(network).train()
+    optimizer = torch.optim.AdamW([value for value in twin.parameters() if value.requires_grad], lr=1e-6)
+    reading = MaskedReading(blocks, (WARM_UP + TIMED) * settings.batch, settings.share, settings.seed)
+    started = 0.0
+    for step in range(WARM_UP + TIMED):
+        if step == WARM_UP:
+            started = time.perf_counter()
+        examples = [reading[step * settings.batch + row] for row in range(settings.batch)]
+        ids, labels = (torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels"))
+        masked_loss(twin, ids.to(twin.device), labels.to(twin.device)).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        optimizer.zero_grad()
+    return (time.perf_counter() - started) / TIMED
+
+
+def _trainer(
+    network: "transformers.PreTrainedModel", reading: MaskedReading, settings: MaskedSettings, steps: int, folder: Path,
+    progress: Progress,
+) -> "transformers.Trainer":  # fmt: skip
+    """Transformers' Trainer, told to read in the order given, to score asked positions only, and to report itself."""
+    from transformers import Trainer, TrainingArguments
+
+    class MaskedWordTrainer(Trainer):
+        """Computes the loss at asked positions, without scores for the rest."""
+
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
+            loss = masked_loss(model, inputs["input_ids"], inputs["labels"])
+            return (loss, {}) if return_outputs else loss
+
+    options = TrainingArguments(
+        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch, learning_rate=settings.lr,
+        warmup_steps=round(settings.warm_up * steps), lr_scheduler_type="linear", weight_decay=settings.weight_decay,
+        optim="adamw_torch_fused", train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1,
+        logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
+        dataloader_pin_memory=False, remove_unused_columns=False,
+    )  # fmt: skip
+    watch = _watch(settings, steps, progress)
+    trainer = MaskedWordTrainer(model=network, args=options, train_dataset=reading, callbacks=[watch])
+    for printer in [call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__]:
+        trainer.remove_callback(printer)
+    return trainer
+
+
+def _watch(settings: MaskedSettings, steps: int, progress: Progress) -> Any:
+    """A callback that reports each step and asks for a checkpoint now and then; a Progress that raises ends the training."""
+    from transformers import TrainerCallback
+
+    class Watch(TrainerCallback):
+        """From the Trainer's steps to our Progress."""
+
+        def __init__(self) -> None:
+            self.saved = self.started = time.monotonic()
+            self.first: int | None = None
+            self.loss = ""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+            self.loss = f", loss {logs['loss']:.2f}" if logs and "loss" in logs else self.loss
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            now = time.monotonic()
+            if self.first is None:
+                self.first, self.started = state.global_step, now
+            done = state.global_step - self.first
+            pace = done / (now - self.started) if done else 0.0
+            left = f", about {round((steps - state.global_step) / pace / 60)} min left" if done >= TIMED else ""
+            words = f", {pace * settings.batch * settings.length:,.0f} wordpieces/s" if done else ""
+            progress(state.global_step / steps, f"step {state.global_step:,} of {steps:,}{self.loss}{words}{left}")
+            if now - self.saved >= 60 * settings.save_minutes:
+                control.should_save, self.saved = True, now
+
+    return Watch()

@@ -1,0 +1,49 @@
+"""A text made ready for masked-word training: its words in a file, and some lines held out that nothing is trained on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.tally import tally_for
+
+HELD_OUT = 0.01  # share of the lines that is held out …
+MOST_HELD_OUT = 1000  # … up to so many, the rest of the drawn ones is trained on
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """The words of a text between blanks, a line each (file); the lines held out, as they stand in the text; lines in all."""
+
+    sentences: Path
+    held_out: tuple[str, ...]
+    splitter: Splitter
+    lines: int
+
+
+def gather(corpus: Corpus, splitter: Splitter, folder: Path, seed: int = 1, progress: Progress = silent) -> Material:
+    """Write the words of a corpus to `folder`/sentences.txt, all but the lines that a seeded draw holds out.
+
+    Raises InputError where a line cannot be held out, for there are too few.
+    """
+    rng, tally = np.random.default_rng(seed), tally_for(splitter)
+    held_out: list[str] = []
+    lines, file = 0, folder / "sentences.txt"
+    with file.open("w", encoding="utf-8", newline="\n") as out:
+        for passage in corpus.passages():
+            kept: list[str] = []
+            for line in passage.text.splitlines(keepends=True):
+                drawn = bool(rng.random() < HELD_OUT) and len(held_out) < MOST_HELD_OUT
+                (held_out if drawn else kept).append(line)
+            out.writelines(f"{sentence}\n" for sentence in tally.sentences("".join(kept)) if sentence)
+            lines += len(kept)
+            progress(passage.fraction, f"{lines:,} lines, {len(held_out):,} held out")
+    if not held_out:
+        raise InputError(
+            f"Too little text: of {lines:,} lines none could be held out.", f"Give at least {round(3 / HELD_OUT)} lines."
+        )
+    return Material(file, tuple(held_out), splitter, lines)

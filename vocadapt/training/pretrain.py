@@ -1,0 +1,177 @@
+"""Masked-word training from scratch: a text → a small BERT of one's own, with its vocabulary and its masked-word head.
+
+Text → words → a WordPiece vocabulary → blocks → word vectors of the wordpieces as first rows → whole-word masked training on
+transformers' Trainer. Held-out lines, which none of these steps sees, tell how good it became: loss per character against a
+unigram model and against the same network untrained.
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual import MaskedLoss, masked_word_loss, unigram_loss, windows
+from vocadapt.models.layers import input_rows
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
+from vocadapt.training.blocks import Blocks, cut_lines, pack
+from vocadapt.training.masked import MaskedSettings, Trained, train_masked
+from vocadapt.training.material import Material, gather
+from vocadapt.vocabulary.training import train_wordpiece
+from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
+
+if TYPE_CHECKING:
+    import transformers
+
+ROW_SD = 0.04  # of the first rows: about what BERT's own have
+HEAD = 64  # width of an attention head
+
+
+@dataclass(frozen=True)
+class ScratchSettings:
+    """What is built from scratch: vocabulary size, layers, width; `first_rows` are word2vec's, or random ones without it.
+
+    Raises InputError for sizes that cannot be built.
+    """
+
+    vocabulary: int = 16_000
+    layers: int = 4
+    hidden: int = 256
+    lowercase: bool = True
+    first_rows: bool = True
+    training: MaskedSettings = field(default_factory=MaskedSettings)
+
+    def __post_init__(self) -> None:
+        if self.layers < 1 or self.hidden < 2 or self.hidden % self.heads:
+            problem = f"Cannot build {self.layers} layers of width {self.hidden}."
+            raise InputError(problem, f"Take at least one layer, and a multiple of {HEAD} such as 256 as width.")
+
+    @property
+    def heads(self) -> int:
+        """Attention heads of a layer, 64 wide as BERT's."""
+        return max(1, self.hidden // HEAD)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Loss on the hidden words of the held-out lines: by counts alone, by the network before training, and after."""
+
+    unigram: MaskedLoss
+    before: MaskedLoss
+    after: MaskedLoss
+
+    def to_dict(self) -> dict[str, float]:
+        """Nats per character."""
+        return {name: getattr(self, name).per_character for name in ("before", "after", "unigram")}
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A trained network, its tokenizer, and how it went."""
+
+    network: "transformers.PreTrainedModel"
+    tokens: tuple[str, ...]
+    settings: ScratchSettings
+    trained: Trained
+    losses: Losses
+
+    def save(self, folder: Path, half: bool = False) -> None:
+        """Write an ordinary model folder; with `half` in float16."""
+        from vocadapt.models.loading import quietly
+
+        (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in self.tokens), encoding="utf-8")
+        save_tokenizer(self.tokens, self.settings, folder)
+        network = self.network.half() if half else self.network
+        quietly(lambda: network.save_pretrained(folder))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report, in numbers."""
+        return {**self.trained.to_dict(), "loss_per_character": self.losses.to_dict(), "held_out_words": self.losses.after.words}
+
+
+def pretrain_from_scratch(
+    corpus: Corpus, settings: ScratchSettings, progress: Progress = silent, checkpoint: Path | None = None
+) -> Pretrained:
+    """Train a small BERT on a text, from nothing.
+
+    `checkpoint` keeps what is needed to go on after a stop; a second call with the same folder goes on from there.
+    Raises InputError for too little text.
+    """
+    with TemporaryDirectory(prefix="vocadapt-") as temporary:
+        folder = checkpoint or Path(temporary)
+        material = gather(corpus, Splitter.bert(settings.lowercase), folder, settings.training.seed, part(progress, 0.0, 0.05))
+        tokens = _vocabulary(material, settings, folder)
+        vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, settings.lowercase))
+        progress(0.06, "cutting the text into blocks")
+        blocks = pack(material.sentences, vocabulary, settings.training.length)
+        asked = tuple(windows(material.held_out, material.splitter, vocabulary))
+        network = build(vocabulary.ids["[PAD]"], len(vocabulary), settings)
+        random = masked_word_loss(network, vocabulary, asked)
+        if settings.first_rows:
+            _put_rows(network, _rows(material, blocks, settings, folder, part(progress, 0.07, 0.12)), vocabulary)
+        trained = train_masked(network, blocks, settings.training, folder, part(progress, 0.12, 0.98))
+        progress(0.98, "asking it the held-out words")
+        after = masked_word_loss(network, vocabulary, asked)
+        return Pretrained(network, tokens, settings, trained, Losses(unigram_loss(blocks.counts, asked), random, after))
+
+
+def build(pad: int, tokens: int, settings: ScratchSettings) -> "transformers.PreTrainedModel":
+    """A network with random weights by the seed; the global generator is left as it was."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+
+    config = BertConfig(
+        vocab_size=tokens, hidden_size=settings.hidden, num_hidden_layers=settings.layers, num_attention_heads=settings.heads,
+        intermediate_size=4 * settings.hidden, max_position_embeddings=settings.training.length, pad_token_id=pad,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.training.seed)
+        return BertForMaskedLM(config)
+
+
+def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: Path) -> None:
+    """Write BERT's tokenizer over these tokens into a model folder."""
+    from transformers import BertTokenizer
+
+    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=settings.lowercase)
+    tokenizer.model_max_length = settings.training.length
+    tokenizer.save_pretrained(folder)
+
+
+def _vocabulary(material: Material, settings: ScratchSettings, folder: Path) -> tuple[str, ...]:
+    """The vocabulary, trained once: its trainer breaks ties at random, and a training that goes on needs the same one."""
+    kept = folder / "vocab.txt"
+    if not kept.is_file():
+        tokens = train_wordpiece(material.sentences, settings.vocabulary)
+        part_file = kept.with_suffix(".part")
+        part_file.write_text("\n".join(tokens), encoding="utf-8")
+        part_file.rename(kept)
+    return tuple(kept.read_text(encoding="utf-8").split("\n"))
+
+
+def _rows(material: Material, blocks: Blocks, settings: ScratchSettings, folder: Path, progress: Progress) -> EmbeddingSpace:
+    """Word vectors of the wordpieces, trained on the text cut into them."""
+    vocabulary, file = blocks.vocabulary, folder / "wordpieces.txt"
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(f"{' '.join(pieces)}\n" for pieces in cut_lines(material.sentences, vocabulary))
+    counts = {vocabulary.tokens[i]: int(blocks.counts[i]) for i in np.argsort(-blocks.counts, kind="stable")}
+    known = {token: count for token, count in counts.items() if count and token not in vocabulary.special}
+    word2vec = Word2VecSettings(dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed)
+    space = train_word2vec(file, WordCounts(known, material.lines, file.stat().st_size), word2vec, progress)
+    file.unlink()
+    return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))
+
+
+def _put_rows(network: "transformers.PreTrainedModel", rows: EmbeddingSpace, vocabulary: Vocabulary) -> None:
+    import torch
+
+    ids = torch.tensor([vocabulary.ids[token] for token in rows.words])
+    with torch.no_grad():
+        input_rows(network)[ids] = torch.from_numpy(rows.matrix.copy())
