@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
     "adapt": ("adapt", "ADAPT", "teach a model the words of a domain"),
     "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),
+    "pretrain": ("pretrain", "PRETRAIN", "train a small model of one's own on a text, from scratch"),
     "tokenize": ("tokenize", "TOKENIZE", "how models cut a text"),
     "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
     "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),

@@ -16,10 +16,11 @@ WORDS = {
     "import": ("vectors", "import"),
     "alignment": ("align",),
     "model": ("adapt",),
+    "pretrain": ("pretrain", "--from-scratch"),
     "convert": ("convert",),
 }
 INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words"}  # other roles are given as they are
-TEXT = {"import": "--only-words-of", "model": "--corpus"}  # where text is not the command's own argument
+TEXT = {"import": "--only-words-of", "model": "--corpus", "pretrain": "--corpus"}  # where text is not the command's own argument
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
     "corpus.field": "--field",
@@ -28,6 +29,7 @@ CORPUS_FLAGS = {
     "corpus.seed": "--sample-seed",
     "corpus.language": "--language",
 }
+TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "seed")
 FLAGS: dict[str, dict[str, str]] = {
     "corpus": CORPUS_FLAGS,
     "vectors": CORPUS_FLAGS
@@ -47,6 +49,10 @@ FLAGS: dict[str, dict[str, str]] = {
         "compare": "--all",
     },
     "model": CORPUS_FLAGS,
+    "pretrain": CORPUS_FLAGS
+    | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "layers", "hidden")}
+    | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
+    | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
     "convert": {},
 }
 

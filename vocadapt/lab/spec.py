@@ -11,6 +11,7 @@ from vocadapt.recipe import PRESETS, Recipe, settings_from
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.pretrain import ScratchSettings
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,20 @@ class ModelStep:
 
 
 @dataclass(frozen=True)
+class PretrainStep:
+    """Which lines are read, what is built on them from scratch and how it is trained; with `half` saved in float16."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    scratch: ScratchSettings = field(default_factory=ScratchSettings)
+    half: bool = False
+
+
+@dataclass(frozen=True)
 class ConvertStep:
     """Turning a model's .bin weights into safetensors has no settings."""
 
 
-Settings = CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | ConvertStep
+Settings = CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | PretrainStep | ConvertStep
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ FORMS: dict[str, Form] = {
     "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
     "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text")),
+    "pretrain": Form(PretrainStep, "models", ("text",)),
     "convert": Form(ConvertStep, "models", ("model",)),
 }
 SEVERAL = ("text",)  # the roles that take more than one path

@@ -15,7 +15,7 @@ from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, take_input, versions_of
-from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, PretrainStep, Spec, VectorsStep
 from vocadapt.lab.workspace import KINDS, Artefact, Workspace, changed, open_artefact, writing
 from vocadapt.models.adapt import AdaptedModel
 from vocadapt.models.convert import convert
@@ -35,8 +35,8 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus, CorpusSettings
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "Spec", "Task", "VectorsStep", "command_of",
-    "judge", "maps_to_compare", "run_step",
+    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
+    "command_of", "judge", "maps_to_compare", "run_step",
 ]  # fmt: skip
 
 Numbers = dict[str, Any]
@@ -161,6 +161,15 @@ def _quality(task: Task, settings: AlignmentSettings) -> Numbers:
     return {"verdict": judged.verdict, "p@5": judged.precision(5), "chance@5": judged.chance(5)}
 
 
+def pretrained(task: Task, settings: PretrainStep) -> Numbers:
+    """A text → a small BERT of one's own, trained on it from nothing."""
+    from vocadapt.training.pretrain import pretrain_from_scratch
+
+    made = pretrain_from_scratch(read_corpus(task.spec.inputs["text"], settings.corpus), settings.scratch, task.progress)
+    made.save(task.draft, settings.half)
+    return {"stage": "from-scratch", **made.to_dict()}
+
+
 def converted(task: Task, settings: ConvertStep) -> Numbers:
     """A model with .bin weights → the same with safetensors."""
     return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
@@ -181,6 +190,9 @@ STEPS: dict[str, Step] = {
     "import": Step(imported, "Import word vectors"),
     "alignment": Step(alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")),
     "model": Step(model, "Adapt a model", ("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers")),
+    "pretrain": Step(
+        pretrained, "Train a model from scratch", ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers")
+    ),
     "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
 }
 
@@ -279,4 +291,6 @@ def _seed(spec: Spec) -> int | None:
         return spec.settings.word2vec.seed
     if isinstance(spec.settings, AlignmentStep):
         return spec.settings.alignment.seed
+    if isinstance(spec.settings, PretrainStep):
+        return spec.settings.scratch.training.seed
     return spec.settings.recipe.vectors.seed if isinstance(spec.settings, ModelStep) else None

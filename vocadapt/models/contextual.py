@@ -157,5 +157,6 @@ def _loss_of(network: "transformers.PreTrainedModel", batch: list[Window], mask:
 def _summed(nats: float, kept: list[tuple[int, int]], too_long: int) -> MaskedLoss:
     words, characters = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0)
     if not words:
-        raise InputError("No word of this text could be hidden.", "Give more text.")
+        why = f": {too_long} windows of it have more wordpieces than the network has positions" if too_long else ""
+        raise InputError(f"No word of this text could be hidden{why}.", "Give more text." if not why else "Take shorter windows.")
     return MaskedLoss(nats, words, characters, len(kept), too_long)

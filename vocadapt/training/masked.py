@@ -77,20 +77,26 @@ def train_masked(
     Checkpoints go to `folder`, and where it holds one already the training goes on from there, over the same blocks under
     the same masks. Raises InputError for a network without a masked-word head.
     """
-    from transformers.trainer_utils import get_last_checkpoint
-
     head_on(network)
     start = time.perf_counter()
     steps = _steps(network, blocks, settings, folder)
     reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
     trainer = _trainer(network, reading, settings, steps, folder, progress)
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
+    trainer.train(resume_from_checkpoint=begun(folder))
     network.eval()
     curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)
     sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]
     trainable = sum(size for size, moves in sizes if moves)
     frozen = sum(size for size, moves in sizes if not moves)
     return Trained(steps * settings.batch * settings.length, steps, time.perf_counter() - start, trainable, frozen, curve)
+
+
+def begun(folder: Path) -> str | None:
+    """The newest checkpoint of a folder, None where there is none."""
+    from transformers.trainer_utils import get_last_checkpoint
+
+    found: str | None = get_last_checkpoint(str(folder))
+    return found
 
 
 def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import MaskedLoss, masked_word_loss, unigram_loss, windows
+from vocadapt.models.contextual import MaskedLoss, WindowSettings, masked_word_loss, unigram_loss, windows
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
@@ -22,7 +22,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.training.blocks import Blocks, cut_lines, pack
-from vocadapt.training.masked import MaskedSettings, Trained, train_masked
+from vocadapt.training.masked import MaskedSettings, Trained, begun, train_masked
 from vocadapt.training.material import Material, gather
 from vocadapt.vocabulary.training import train_wordpiece
 from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
@@ -36,7 +36,7 @@ HEAD = 64  # width of an attention head
 
 @dataclass(frozen=True)
 class ScratchSettings:
-    """What is built from scratch: vocabulary size, layers, width; `first_rows` are word2vec's, or random ones without it.
+    """What is built from scratch: vocabulary size, layers, width, cased or not; first rows are word2vec's or `random_rows`.
 
     Raises InputError for sizes that cannot be built.
     """
@@ -44,8 +44,8 @@ class ScratchSettings:
     vocabulary: int = 16_000
     layers: int = 4
     hidden: int = 256
-    lowercase: bool = True
-    first_rows: bool = True
+    cased: bool = False
+    random_rows: bool = False
     training: MaskedSettings = field(default_factory=MaskedSettings)
 
     def __post_init__(self) -> None:
@@ -106,20 +106,25 @@ def pretrain_from_scratch(
     """
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
         folder = checkpoint or Path(temporary)
-        material = gather(corpus, Splitter.bert(settings.lowercase), folder, settings.training.seed, part(progress, 0.0, 0.05))
+        material = gather(corpus, Splitter.bert(not settings.cased), folder, settings.training.seed, part(progress, 0.0, 0.05))
         tokens = _vocabulary(material, settings, folder)
-        vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, settings.lowercase))
+        vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, not settings.cased))
         progress(0.06, "cutting the text into blocks")
         blocks = pack(material.sentences, vocabulary, settings.training.length)
-        asked = tuple(windows(material.held_out, material.splitter, vocabulary))
+        asked = tuple(windows(material.held_out, material.splitter, vocabulary, window_for(settings.training.length)))
         network = build(vocabulary.ids["[PAD]"], len(vocabulary), settings)
         random = masked_word_loss(network, vocabulary, asked)
-        if settings.first_rows:
+        if not settings.random_rows and not begun(folder):  # else the rows come with the checkpoint
             _put_rows(network, _rows(material, blocks, settings, folder, part(progress, 0.07, 0.12)), vocabulary)
         trained = train_masked(network, blocks, settings.training, folder, part(progress, 0.12, 0.98))
         progress(0.98, "asking it the held-out words")
         after = masked_word_loss(network, vocabulary, asked)
         return Pretrained(network, tokens, settings, trained, Losses(unigram_loss(blocks.counts, asked), random, after))
+
+
+def window_for(length: int) -> WindowSettings:
+    """Windows of words that seldom have more wordpieces than a network of `length` positions can read."""
+    return WindowSettings(words=min(WindowSettings().words, max(1, length // 3)))
 
 
 def build(pad: int, tokens: int, settings: ScratchSettings) -> "transformers.PreTrainedModel":
@@ -140,7 +145,7 @@ def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: P
     """Write BERT's tokenizer over these tokens into a model folder."""
     from transformers import BertTokenizer
 
-    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=settings.lowercase)
+    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=not settings.cased)
     tokenizer.model_max_length = settings.training.length
     tokenizer.save_pretrained(folder)
 

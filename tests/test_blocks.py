@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading, pack
+from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+
+TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heart", "pain", "##s", "##ful", "a")
+VOCABULARY = vocabulary_of(tokenizer_of_tokens(TOKENS))
+CLS, SEP, MASK, HEART, PAIN, S, FUL, A = 2, 3, 4, 5, 6, 7, 8, 9
+
+
+def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("a pains heart\n\npainful a a\n", encoding="utf-8")
+    blocks = pack(file, VOCABULARY, 5)  # a pain ##s heart pain ##ful a a → two blocks of three, two left over
+    assert blocks.ids.tolist() == [[CLS, A, PAIN, S, SEP], [CLS, HEART, PAIN, FUL, SEP]]
+    assert blocks.tokens == 10
+    assert blocks.counts.tolist() == [0, 0, 2, 2, 0, 1, 2, 1, 1, 1]
+
+
+def test_too_little_text_is_said(tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("a heart\n", encoding="utf-8")
+    with pytest.raises(InputError, match="2 wordpieces do not fill one block of 128"):
+        pack(file, VOCABULARY, 128)
+
+
+def blocks_of(*row, rows=1):
+    return Blocks(np.array([row] * rows, dtype=np.int32), VOCABULARY)
+
+
+def test_whole_words_are_asked_and_special_tokens_never():
+    blocks = blocks_of(CLS, PAIN, S, HEART, PAIN, FUL, S, A, 1, SEP)
+    for seed in range(200):
+        ids, labels = blocks.masked(0, np.random.default_rng(seed), 0.5)
+        asked = labels != NOT_ASKED
+        assert asked[1] == asked[2] and asked[4] == asked[5] == asked[6]
+        assert not asked[[0, 8, 9]].any()
+        assert (labels[asked] == blocks.ids[0][asked]).all()
+        assert (ids[~asked] == blocks.ids[0][~asked]).all()
+        assert not set(ids[asked].tolist()) & {0, 1, CLS, SEP}
+
+
+def test_a_block_that_begins_inside_a_word():
+    _, labels = blocks_of(CLS, S, A, SEP).masked(0, np.random.default_rng(0), 0.999)
+    assert labels.tolist() == [NOT_ASKED, S, A, NOT_ASKED]
+
+
+def test_eighty_ten_ten():
+    ids, labels = blocks_of(CLS, *[HEART] * 20_000, SEP).masked(0, np.random.default_rng(1), 0.999)
+    asked = labels != NOT_ASKED
+    share = {name: float((ids[asked] == i).mean()) for name, i in (("mask", MASK), ("same", HEART))}
+    assert share["mask"] == pytest.approx(0.8, abs=0.02)
+    assert share["same"] == pytest.approx(0.1 + 0.1 / 5, abs=0.02)  # one in five ordinary tokens is the word itself
+
+
+def test_a_place_is_always_read_alike_and_every_pass_holds_every_block():
+    ids = np.array([[CLS, HEART, PAIN, i, SEP] for i in (S, FUL, A)], dtype=np.int32)
+    blocks = Blocks(ids, VOCABULARY)
+    reading = MaskedReading(blocks, 6, 0.5, seed=3)
+    forward = [reading[place]["input_ids"].tolist() for place in range(6)]
+    backward = [reading[place]["input_ids"].tolist() for place in reversed(range(6))]
+    assert forward == backward[::-1]
+    whole = MaskedReading(blocks, 6, 0.0, seed=3)
+    for start in (0, 3):
+        assert sorted(whole[place]["input_ids"].tolist() for place in range(start, start + 3)) == sorted(ids.tolist())
+    other = [MaskedReading(blocks, 6, 0.5, seed=4)[place]["input_ids"].tolist() for place in range(6)]
+    assert other != forward

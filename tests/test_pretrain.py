@@ -1,0 +1,188 @@
+import os
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.models.language_model import open_model
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.training.blocks import pack
+from vocadapt.training.masked import MaskedSettings, begun, train_masked
+from vocadapt.training.material import gather
+from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
+from vocadapt.vocabulary.training import train_wordpiece
+from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+
+UNCASED = Splitter.bert()
+QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 60, seed=1)
+SMALL = ScratchSettings(vocabulary=90, layers=1, hidden=32, training=QUICK)
+
+
+@pytest.fixture
+def text(tmp_path):
+    """Lines in which each word follows from its neighbours: counts alone cannot guess them."""
+    rng = np.random.default_rng(5)
+    kinds = (["red apples", "green pears", "blue plums"], ["hot tea", "cold milk", "warm wine"])
+    lines = [" and ".join(str(rng.choice(kind)) for kind in kinds for _ in range(2)) for _ in range(900)]
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"We had {line} today.\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, tmp_path):
+    seen = []
+    made = pretrain_from_scratch(open_corpus([text]), SMALL, lambda fraction, message="": seen.append((fraction, message)))
+    report = made.to_dict()
+    loss = report["loss_per_character"]
+    assert loss["after"] < loss["unigram"] < loss["before"]
+    assert (report["tokens"], report["steps"], report["frozen"]) == (16 * 8 * 60, 60, 0)
+    assert report["trainable"] == sum(value.numel() for value in made.network.parameters())
+    fractions = [fraction for fraction, _ in seen]
+    assert fractions == sorted(fractions) and fractions[0] >= 0 and fractions[-1] < 1
+    assert any("wordpieces/s" in message for _, message in seen)
+
+    folder = tmp_path / "model"
+    folder.mkdir()
+    made.save(folder, half=True)
+    model = open_model(folder)
+    assert model.vocabulary.tokens == made.tokens
+    assert model.vocabulary.cut("unknownword") != ()
+    assert type(model.network).__name__ == "BertForMaskedLM"
+    assert str(model.network.dtype) == "torch.float16"
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    _, loaded = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True)
+    assert not loaded["missing_keys"] and not loaded["unexpected_keys"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer("Red apples").input_ids == model.fast_tokenizer.encode("Red apples").ids
+    assert not {name for name in os.listdir(folder) if name.endswith((".bin", ".pt"))}
+
+
+def blocks_of(text, tmp_path):
+    material = gather(open_corpus([text]), UNCASED, tmp_path)
+    return pack(material.sentences, vocabulary_for(material), QUICK.length)
+
+
+def vocabulary_for(material):
+    kept = material.sentences.parent / "kept.txt"
+    if not kept.is_file():
+        kept.write_text("\n".join(train_wordpiece(material.sentences, 90)), encoding="utf-8")
+    return vocabulary_of(tokenizer_of_tokens(tuple(kept.read_text(encoding="utf-8").split("\n"))))
+
+
+def fresh(blocks):
+    return build(0, len(blocks.vocabulary), SMALL)
+
+
+def weights(network):
+    return {name: value.detach().numpy().copy() for name, value in network.named_parameters()}
+
+
+def test_a_training_that_was_stopped_twice_ends_as_one_that_was_not(text, tmp_path):
+    import torch
+
+    blocks = blocks_of(text, tmp_path)
+    settings = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 30, save_minutes=1e-6)
+    whole = fresh(blocks)
+    (tmp_path / "whole").mkdir()
+    train_masked(whole, blocks, settings, tmp_path / "whole")
+
+    folder = tmp_path / "stopped"
+    folder.mkdir()
+    for stop in (11, 23, None):
+        torch.manual_seed(stop or 99)  # what happens elsewhere must not matter
+        np.random.seed(stop or 99)  # noqa: NPY002
+
+        def progress(fraction, message="", stop=stop):
+            if stop is not None and f"step {stop} " in message:
+                raise Cancelled
+
+        network = fresh(blocks)
+        try:
+            trained = train_masked(network, blocks, settings, folder, progress)
+        except Cancelled:
+            assert begun(folder)
+    assert trained.steps == 30 and trained.tokens == 30 * 128
+    expected = weights(whole)
+    for name, value in weights(network).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+
+def test_what_is_frozen_does_not_move(text, tmp_path):
+    blocks = blocks_of(text, tmp_path)
+    network = fresh(blocks)
+    for name, value in network.named_parameters():
+        value.requires_grad = "encoder" not in name
+    before = weights(network)
+    trained = train_masked(network, blocks, QUICK, tmp_path)
+    moved = {name for name, value in weights(network).items() if not np.array_equal(value, before[name])}
+    assert moved and not any("encoder" in name for name in moved)
+    assert trained.frozen == sum(value.size for name, value in before.items() if "encoder" in name)
+
+
+def test_an_hours_budget_becomes_steps_that_are_written_down(text, tmp_path):
+    blocks = blocks_of(text, tmp_path)
+    settings = MaskedSettings(length=16, batch=8, hours=0.0005)
+    first = train_masked(fresh(blocks), blocks, settings, tmp_path)
+    assert first.steps >= 1 and (tmp_path / "steps.txt").read_text() == str(first.steps)
+    (tmp_path / "steps.txt").write_text("2")
+    assert train_masked(fresh(blocks), blocks, settings, tmp_path).steps == 2
+
+
+def test_a_network_without_a_head_is_refused(text, tmp_path, make_bert):
+    network = open_model(make_bert(head="BertModel")).network
+    with pytest.raises(InputError, match="no masked-word head"):
+        train_masked(network, blocks_of(text, tmp_path), QUICK, tmp_path)
+
+
+def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
+    corpus = open_corpus([text])
+    material = gather(corpus, UNCASED, tmp_path, seed=2)
+    assert 1 <= len(material.held_out) <= 30
+    assert material.lines + len(material.held_out) == 900
+    again = gather(corpus, UNCASED, tmp_path, seed=2)
+    assert again.held_out == material.held_out != gather(corpus, UNCASED, tmp_path, seed=3).held_out
+
+
+def test_too_little_text_is_said(tmp_path):
+    path = tmp_path / "short.txt"
+    path.write_text("one line only\n", encoding="utf-8")
+    with pytest.raises(InputError, match="none could be held out"):
+        pretrain_from_scratch(open_corpus([path]), SMALL)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"length": 4}, {"batch": 0}, {"lr": 0.0}, {"lr": float("nan")}, {"epochs": -1.0}, {"tokens": -5}, {"share": 1.0},
+        {"warm_up": 2.0},
+    ],
+)
+def test_settings_without_sense_are_refused(wrong):
+    with pytest.raises(InputError):
+        MaskedSettings(**wrong)
+
+
+def test_sizes_that_cannot_be_built_are_refused():
+    for wrong in ({"layers": 0}, {"hidden": 1}, {"hidden": 200}):
+        with pytest.raises(InputError, match="Cannot build"):
+            ScratchSettings(**wrong)
+
+
+def test_a_trained_vocabulary_has_the_special_tokens_first_and_spells_the_text(tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("low lower lowest\nnew newer newest\n" * 30, encoding="utf-8")
+    tokens = train_wordpiece(file, 40)
+    assert tokens[:5] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    assert len(tokens) == len(set(tokens)) <= 40
+    assert {"low", "new"} <= set(tokens) and any(token.startswith("##") for token in tokens)
+    with pytest.raises(InputError, match="special tokens"):
+        train_wordpiece(file, 5)
+
+
+def test_no_line_of_the_text_is_lost_to_the_vocabulary(tmp_path):
+    """Lines are handed over in batches of a thousand."""
+    file = tmp_path / "words.txt"
+    file.write_text("".join("common\n" if n != 1000 else "zz\n" for n in range(2002)), encoding="utf-8")
+    assert "##z" in train_wordpiece(file, 60, min_count=1)
