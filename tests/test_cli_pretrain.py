@@ -38,8 +38,8 @@ def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, cap
 def test_its_command_line_is_the_step(text):
     settings = PretrainStep(scratch=ScratchSettings(layers=2, cased=True, training=MaskedSettings(hours=0.5)), half=True)
     arguments = arguments_of(Spec("pretrain", settings, {"text": str(text)}), text.parent / "m")
-    assert arguments[3:] == ["pretrain", "--from-scratch", "--corpus", str(text), "--layers", "2", "--hours", "0.5", "--cased", "--half",
-                             "--out", str(text.parent / "m")]  # fmt: skip
+    assert arguments[3:] == ["pretrain", "--from-scratch", "--corpus", str(text), "--layers", "2", "--hours", "0.5", "--cased",
+                             "--half", "--out", str(text.parent / "m")]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui import choose, frame, job_panel, walk
+from vocadapt.ui import frame, job_panel, start_view, walk
 
 workspace = frame.workspace()
 st.title("vocadapt")
@@ -17,12 +17,5 @@ if recent:
     st.subheader("Made here lately")
     st.dataframe(recent, hide_index=True, width="stretch")
 else:
-    choose.nothing_yet(
-        "This workspace is empty.",
-        "1. **Text**: upload some megabytes of your domain, or name a file on this machine.  \n"
-        "2. **Word vectors**: trained on it in minutes, on the processor.  \n"
-        "3. **Alignment**: see at once what each new word lands next to in the model.  \n"
-        "4. **Adapt**: take away a model folder that knows the words.",
-        "pages/words/vectors.py", "Start with a text",
-    )  # fmt: skip
+    start_view.ways_to_begin(workspace)
 st.markdown(f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this machine.]]")

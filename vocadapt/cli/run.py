@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "tokenize": ("tokenize", "TOKENIZE", "how models cut a text"),
     "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
     "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),
+    "demo": ("demo", "DEMO", "walk the whole path on what comes with vocadapt, in a minute, each step really run"),
     "app": ("app", "APP", "open the lab in the browser"),
 }
 HIDDEN = {"job": ("app", "JOB", "run a job's folder")}

@@ -1,0 +1,60 @@
+"""Lay out assets/demo from a pretrained model and word vectors: how the shipped demo was made. Run from the project's root.
+
+    python -m vocadapt pretrain --from-scratch … --out MODEL
+    python -m vocadapt vectors train … --model MODEL --dim 256 --out VECTORS
+    python assets/demo/make.py MODEL VECTORS
+
+Paths of the machine that made it do not go in: manifests keep settings, figures and versions, and inputs inside the demo only.
+"""
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from vocadapt.lab.demo import MAP, MODEL, VECTORS
+from vocadapt.lab.manifest import take_input
+from vocadapt.lab.spec import AlignmentStep, Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import open_artefact, writing
+from vocadapt.models.language_model import open_model
+from vocadapt.spaces.files import load_space, save_space
+
+HERE = Path(__file__).parent
+WORDS = 20_000
+
+
+def main(model: Path, vectors: Path) -> None:
+    """Write the three artefacts, each whole or not at all."""
+    for folder in ("models", "vectors", "alignments"):
+        shutil.rmtree(HERE / folder, ignore_errors=True)
+    _model(model.resolve())
+    _vectors(vectors.resolve())
+    os.chdir(HERE)  # so that the command in the manifest names paths inside the demo
+    inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
+    made = run_step(Spec("alignment", AlignmentStep(compare=True), inputs), Path(*MAP))
+    sys.stdout.write(f"{made.manifest.numbers}\n")
+
+
+def _model(source: Path) -> None:
+    given = open_artefact(source).manifest
+    with writing(HERE / Path(*MODEL)) as draft:
+        for file in given.files:
+            shutil.copyfile(source / file, draft / file)
+        replace(given, name=MODEL[1], inputs={}, command="", files=()).save(draft)
+
+
+def _vectors(source: Path) -> None:
+    given, space = open_artefact(source).manifest, load_space(source)
+    kept = space.take(range(min(WORDS, len(space))))  # most frequent first
+    new = sum(word not in open_model(HERE / Path(*MODEL)).vocabulary for word in kept.words)
+    numbers = {**given.numbers, "words": len(kept), "of": len(space), "new_words": new, "occurrences": int(kept.counts.sum())}
+    with writing(HERE / Path(*VECTORS)) as draft:
+        save_space(kept, draft, "float16")
+        inputs = {"model": take_input([HERE / Path(*MODEL)], HERE)}
+        replace(given, name=VECTORS[1], inputs=inputs, numbers=numbers, command="", files=()).save(draft)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))

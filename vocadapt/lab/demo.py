@@ -1,0 +1,173 @@
+"""The demo: a small model, biomedical word vectors and a map that come with vocadapt, and the whole walk on them.
+
+`assets/demo/` is laid out as a workspace. Opening the demo copies its artefacts into another workspace; walking it runs every
+step for real on two cores in under a minute, on gensim's bundled news text for the mechanics and on the vectors for the rest.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import vocadapt
+from vocadapt.errors import InputError
+from vocadapt.lab.commands import command_of
+from vocadapt.lab.manifest import MANIFEST
+from vocadapt.lab.spec import AlignmentStep, CorpusStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Artefact, Workspace, writing
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.alignment import Alignment, AlignmentSettings
+from vocadapt.spaces.files import load_space
+from vocadapt.spaces.neighbours import across
+from vocadapt.spaces.word2vec import Word2VecSettings
+
+DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
+MODEL, VECTORS, MAP = ("models", "demo-bert"), ("vectors", "demo-biomedical"), ("alignments", "demo-map")
+SHIPPED = (MODEL, VECTORS, MAP)
+NEWS, NEWS_VECTORS, NEWS_MAP = ("corpora", "demo-news"), ("vectors", "demo-news"), ("alignments", "demo-news-map")
+REFITTED, ADAPTED = ("alignments", "demo-map-again"), ("models", "demo-adapted")
+WORDS = ("tachycardia", "placebo", "ibuprofen")
+TOO_LITTLE = (
+    "too little text: 60,000 words of news hold too few anchors, each seen too seldom, for a map that carries over to words "
+    "it has not seen; a few million words of one domain are enough"
+)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """One step of the walk as it went: what it did in a sentence, its figures, the seconds it took, and its command line."""
+
+    step: str
+    did: str
+    numbers: dict[str, Any]
+    seconds: float
+    command: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"step": self.step, "did": self.did, "seconds": self.seconds, "command": self.command, "numbers": self.numbers}
+
+
+def open_demo(workspace: Workspace) -> list[Artefact]:
+    """Put the shipped artefacts into a workspace; those that are there already are left alone.
+
+    Raises InputError where they did not come with this installation.
+    """
+    for kind, name in SHIPPED:
+        source, target = DEMO / kind / name, workspace.folder(kind, name)
+        if not (source / MANIFEST).is_file():
+            raise InputError(f"The demo did not come with this installation: {source} is missing.", "Run from a clone.")
+        if not (target / MANIFEST).is_file():
+            with writing(target) as draft:
+                shutil.copytree(source, draft, dirs_exist_ok=True)
+    return [workspace.artefact(kind, name) for kind, name in SHIPPED]
+
+
+def news_text() -> Path:
+    """The 300 news stories that come with gensim: enough to see how each step works, too little to learn from."""
+    from gensim.test.utils import datapath
+
+    return Path(datapath("lee_background.cor"))
+
+
+def walk(workspace: Workspace, progress: Progress = silent) -> Iterator[Walked]:
+    """Run every step of the walk in a workspace, whatever lies there from an earlier walk, and tell how each went."""
+    start = time.perf_counter()
+    open_demo(workspace)
+    yield Walked("open", "copied the small model, the biomedical vectors and their map", {}, time.perf_counter() - start)
+    for number, (name, step) in enumerate(STEPS):
+        yield _timed(name, step, workspace, part(progress, number / len(STEPS), (number + 1) / len(STEPS)))
+
+
+def _timed(name: str, step: Callable[[Workspace, Progress], Walked], workspace: Workspace, progress: Progress) -> Walked:
+    progress(0.0, name)
+    start = time.perf_counter()
+    walked = step(workspace, progress)
+    return Walked(name, walked.did, walked.numbers, time.perf_counter() - start, walked.command)
+
+
+def _text(workspace: Workspace, progress: Progress) -> Walked:
+    inputs = {"text": (str(news_text()),), "model": (_at(workspace, MODEL),)}
+    spec = Spec("corpus", CorpusStep(copy=True), inputs)
+    numbers = _run(spec, workspace, NEWS, progress).manifest.numbers
+    return _said(spec, workspace, NEWS, f"took in and counted {numbers['words']:,} words of news", numbers)
+
+
+def _news_vectors(workspace: Workspace, progress: Progress) -> Walked:
+    spec = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(workers=1)), _inputs(workspace, text=NEWS))
+    numbers = _run(spec, workspace, NEWS_VECTORS, progress).manifest.numbers
+    did = f"trained vectors for {numbers['words']:,} words, {numbers['new_words']:,} of them new to the model"
+    return _said(spec, workspace, NEWS_VECTORS, did, numbers)
+
+
+def _news_map(workspace: Workspace, progress: Progress) -> Walked:
+    # Ridge: the news holds fewer common words than least squares needs.
+    chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
+    spec = Spec("alignment", chosen, _inputs(workspace, vectors=NEWS_VECTORS))
+    numbers = _run(spec, workspace, NEWS_MAP, progress).manifest.numbers
+    verdict = TOO_LITTLE if numbers["verdict"] == "chance" else "better than chance, but far from useful"
+    return _said(spec, workspace, NEWS_MAP, f"{_scored(numbers)}: {verdict}", numbers)
+
+
+def _map(workspace: Workspace, progress: Progress) -> Walked:
+    spec = Spec("alignment", AlignmentStep(folds=10), _inputs(workspace, vectors=VECTORS))
+    numbers = _run(spec, workspace, REFITTED, progress).manifest.numbers
+    return _said(spec, workspace, REFITTED, f"fitted the biomedical map anew: {_scored(numbers)}", numbers)
+
+
+def _neighbours(workspace: Workspace, progress: Progress) -> Walked:
+    model, space = open_model(_at(workspace, MODEL)), load_space(Path(_at(workspace, VECTORS)))
+    alignment = Alignment.load(Path(_at(workspace, REFITTED)))
+    words = [word for word in WORDS if word in space] or list(space.words[:3])
+    found = across(words, space, model.space, alignment, 3, special=model.vocabulary.special)
+    nearest = {word: [name for name, _ in lists["to_pieces"] or []] for word, lists in found.items()}
+    did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
+    arguments = f"neighbours {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model {_at(workspace, MODEL)}"
+    return Walked("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
+
+
+def _adapt(workspace: Workspace, progress: Progress) -> Walked:
+    spec = Spec("model", ModelStep(), _inputs(workspace, vectors=VECTORS))
+    made = _run(spec, workspace, ADAPTED, progress)
+    numbers, model = made.manifest.numbers, open_model(made.folder)
+    checked = "every check of the certificate passed" if numbers["certificate"] else "THE CERTIFICATE FAILED"
+    before = open_model(_at(workspace, MODEL)).vocabulary
+    word = next((word for word in WORDS if len(before.cut(word)) > 1 and len(model.vocabulary.cut(word)) == 1), "")
+    cut = f"; {word} was {' '.join(before.cut(word))} and is one token now" if word else ""
+    return _said(spec, workspace, ADAPTED, f"gave the model {numbers['added']:,} words, {checked}{cut}", numbers)
+
+
+STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Walked]], ...] = (
+    ("text", _text),
+    ("word vectors", _news_vectors),
+    ("alignment of the news", _news_map),
+    ("alignment", _map),
+    ("neighbours", _neighbours),
+    ("adapted model", _adapt),
+)
+
+
+def _run(spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Progress) -> Artefact:
+    return run_step(spec, workspace.folder(*place), progress, overwrite=True)
+
+
+def _said(spec: Spec, workspace: Workspace, place: tuple[str, str], did: str, numbers: Any) -> Walked:
+    return Walked("", did, dict(numbers), 0.0, command_of(spec, workspace.folder(*place)))
+
+
+def _scored(numbers: Any) -> str:
+    return f"held-out P@5 {numbers['p@5']:.3f} on {numbers['anchors']:,} anchors, chance {numbers['chance@5']:.5f}"
+
+
+def _inputs(workspace: Workspace, **others: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+    places = {**others, "model": MODEL}
+    return {role: (_at(workspace, place),) for role, place in places.items()}
+
+
+def _at(workspace: Workspace, place: tuple[str, str]) -> str:
+    return str(workspace.folder(*place))
+
