@@ -11,9 +11,10 @@ from vocadapt.lab.spec import Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.progress import Progress
-from vocadapt.text.corpus import CorpusSettings
+from vocadapt.text.corpus import READABLE, CorpusSettings
 
 M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
+TEXT = f"files and folders: {READABLE}"
 
 
 def add_model(parser: Parser, required: bool = True, help: str = M) -> None:

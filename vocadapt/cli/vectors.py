@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from vocadapt.cli.options import add_model, add_out, add_text, corpus_settings, write, written
+from vocadapt.cli.options import TEXT, add_model, add_out, add_text, corpus_settings, write, written
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.spec import ImportStep, Spec, VectorsStep
@@ -23,7 +23,7 @@ ONLY = "keep only the words of this text (needs --model)"
 
 def _train_options(parser: Parser) -> None:
     default = Word2VecSettings()
-    parser.add_argument("text", nargs="+", metavar="TEXT", help="files and folders: .txt, .jsonl, .csv, .tsv, .parquet, .gz")
+    parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
     add_model(parser)
     for name, meaning in NUMBERS.items():
         value, flag = getattr(default, name), f"--{name.replace('_', '-')}"

@@ -4,7 +4,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-from vocadapt.cli.options import add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.options import TEXT, add_casing, add_model, add_text, corpus_settings, lowercase
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
@@ -15,7 +15,7 @@ from vocadapt.text.words import count_words
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("text", nargs="+", metavar="TEXT", help="files and folders: .txt, .jsonl, .csv, .tsv, .parquet, .gz")
+    parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
     add_model(parser)
     add_casing(parser)
     add_text(parser)
@@ -26,11 +26,14 @@ def _count(options: Namespace, progress: Progress) -> Answer:
 
     splitter = open_model(options.model, options.offline or None, lowercase(options)).splitter
     start = time.perf_counter()
-    counts = count_words(read_corpus(options.text, corpus_settings(options)), splitter, progress)
+    text = read_corpus(options.text, corpus_settings(options))
+    counts = count_words(text, splitter, progress)
     numbers = {
         "words": counts.words,
         "distinct": counts.distinct,
         "lines": counts.lines,
+        **counts.left_out(),
+        **({"files_left_out": text.left_out} if text.left_out else {}),
         "megabytes": counts.bytes / 1e6,
         "seconds": time.perf_counter() - start,
         "peak_mb": peak_megabytes(),

@@ -74,9 +74,11 @@ def corpus(task: Task, settings: CorpusStep) -> Numbers:
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
     write_corpus(text, task.draft, settings.copy)
     numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
+    if text.left_out:
+        numbers["files_left_out"] = text.left_out
     if "model" in task.spec.inputs:
         counts = kept_counts(task.root, text, task.model.splitter, task.progress)
-        numbers |= {"words": counts.words, "distinct": counts.distinct, "lines": counts.lines}
+        numbers |= {"words": counts.words, "distinct": counts.distinct, "lines": counts.lines, **counts.left_out()}
     return numbers
 
 

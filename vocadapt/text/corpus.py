@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.text import source as sources
+from vocadapt.text.articles import SUFFIXES, begins_as_article, is_another_kind, read_articles
 from vocadapt.text.language import LanguageProfile, profile_of
-from vocadapt.text.readers import Block, Reader, read_json_lines, read_parquet, read_table, read_text
+from vocadapt.text.readers import NO_ARTICLES, Articles, Block, Reader, read_json_lines, read_parquet, read_table, read_text
 from vocadapt.text.source import SNIFF, lines_of, opened, refuse_binary
 
 READERS: dict[str, Reader] = {
@@ -22,10 +24,9 @@ READERS: dict[str, Reader] = {
     ".csv": read_table,
     ".tsv": read_table,
     ".parquet": read_parquet,
+    **dict.fromkeys(SUFFIXES, read_articles),
 }
 NOT_PLAIN = {
-    ".json",
-    ".xml",
     ".html",
     ".htm",
     ".pdf",
@@ -36,7 +37,8 @@ NOT_PLAIN = {
     ".zip",
     ".tar",
 }  # words and markup together
-READABLE = f"{', '.join(READERS)}, and .gz of all but parquet"
+READABLE = f"{', '.join(READERS)} (articles of PubMed, PMC and CORD-19), and .gz of all but parquet"
+MOST_PARTS = 1000  # small files read as one passage
 PROFILE_FILES = 16
 
 
@@ -71,20 +73,40 @@ class CorpusSettings:
         return self.min_length == 0 and self.sample == 1 and not self.language
 
 
+class Part(NamedTuple):
+    """Some lines of one file: the kept ones, each ended by a newline, and the number of each in the file, from 1.
+
+    `read` of its lines, and `size` characters, were read for it; `fraction` is the share of the corpus read so far.
+    """
+
+    file: Path
+    text: str
+    numbers: Sequence[int]
+    read: int
+    size: int
+    fraction: float
+    articles: Articles
+
+
 class Passage(NamedTuple):
     """Some lines of a corpus: the kept ones, each ended by a newline; how many were read; the share of the corpus read so far."""
 
     text: str
     read: int
     fraction: float
+    articles: Articles = NO_ARTICLES
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text files, in order, and which of their lines count. Iterating gives the lines; each iteration starts anew."""
+    """Text files, in order, and which of their lines count. Iterating gives the lines; each iteration starts anew.
+
+    `left_out`: files of the folders that were given which hold no text that can be read.
+    """
 
     files: tuple[Path, ...]
     settings: CorpusSettings = CorpusSettings()
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[str]:
         for passage in self.passages():
@@ -100,12 +122,29 @@ class Corpus:
 
         Raises InputError for bytes that are not UTF-8 (file and position), malformed records (line) and unknown fields.
         """
+        waiting: list[Part] = []
+        size = 0
+        for part in self.parts():
+            waiting.append(part)
+            size += part.size
+            if size >= sources.BLOCK // 2 or len(waiting) == MOST_PARTS:
+                yield _passage(waiting)
+                waiting, size = [], 0
+        if waiting:
+            yield _passage(waiting)
+
+    def parts(self) -> Iterator[Part]:
+        """The lines file by file, in blocks of about a megabyte at most, with where they stand; raises what `passages` does."""
         kept = _LineFilter(self.settings, self._profile() if self.settings.language else None)
         done = 0
         for path in self.files:
+            number = 1
             for block in _blocks(path, self.settings.field):
-                text = block.text if self.settings.reads_all else kept(block.text)
-                yield Passage(text, block.text.count("\n"), (done + block.position) / self.bytes)
+                read = block.text.count("\n")
+                numbers: Sequence[int] = range(number, number + read)
+                text, numbers = (block.text, numbers) if self.settings.reads_all else kept(block.text, numbers)
+                yield Part(path, text, numbers, read, len(block.text), (done + block.position) / self.bytes, block.articles)
+                number += read
             done += path.stat().st_size
 
     def digest(self) -> str:
@@ -132,10 +171,12 @@ class _LineFilter:
         self.profile = profile
         self.draws = np.random.default_rng(settings.seed)
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, numbers: Sequence[int]) -> tuple[str, list[int]]:
         lines = lines_of(text)
         drawn = self.draws.random(len(lines)) < self.settings.sample
-        return "".join(f"{line}\n" for line, taken in zip(lines, drawn, strict=True) if taken and self._fits(line))
+        numbered = zip(lines, drawn, numbers, strict=True)
+        kept = [(line, number) for line, taken, number in numbered if taken and self._fits(line)]
+        return "".join(f"{line}\n" for line, _ in kept), [number for _, number in kept]
 
     def _fits(self, line: str) -> bool:
         return len(line) >= self.settings.min_length and (self.profile is None or self.profile.fits(line))
@@ -149,14 +190,19 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
     """
     if not paths:
         raise InputError("No text was given.", f"Name files or folders: {READABLE}.")
-    files = {file.resolve(): file for path in paths for file in _expand(Path(path))}
+    files: dict[Path, Path] = {}
+    left_out = 0
+    for path in paths:
+        found, others = _expand(Path(path))
+        files |= {file.resolve(): file for file in found}
+        left_out += others
     for file in files.values():
         _check(file, settings.field)
-    return Corpus(tuple(files.values()), settings)
+    return Corpus(tuple(files.values()), settings, left_out)
 
 
-def _expand(path: Path) -> list[Path]:
-    """A file as it is; a folder as its readable, not empty files."""
+def _expand(path: Path) -> tuple[list[Path], int]:
+    """A file as it is; a folder as its readable, not empty files, and how many others there are."""
     try:
         there = path.exists()
     except OSError as error:  # a name that is too long, a folder that may not be entered
@@ -164,12 +210,18 @@ def _expand(path: Path) -> list[Path]:
     if not there:
         raise InputError(f"{path}: no such file or folder.", "Check the spelling and the folder you are in.")
     if not path.is_dir():
-        return [path]
+        return [path], 0
     inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-    files = [file for file in inside if _known_reader(file) and file.stat().st_size]
+    files = [file for file in inside if _is_readable(file)]
     if not files:
         raise InputError(f"{path}: none of the {len(inside)} files in this folder can be read.", f"Readable: {READABLE}.")
-    return files
+    return files, len(inside) - len(files)
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether a file of a folder is one of text: by its name and, where the name could be of anything, by its first bytes."""
+    reader = _known_reader(path)
+    return reader is not None and path.stat().st_size > 0 and not (reader is read_articles and is_another_kind(path))
 
 
 def _check(path: Path, field: str) -> None:
@@ -181,10 +233,12 @@ def _check(path: Path, field: str) -> None:
         raise InputError(f"{path}: not a file.", "Give a file or a folder.")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
-    if _reader(path) is not read_parquet:
+    reader = _reader(path)
+    if reader is not read_parquet:
         with opened(path) as source:
             refuse_binary(source.read(SNIFF), path)
-    next(_blocks(path, field), None)
+    if reader is not read_articles or is_another_kind(path):  # articles are many and small: read once, not twice
+        next(_blocks(path, field), None)
 
 
 def _suffixes(path: Path) -> tuple[str, str]:
@@ -201,9 +255,16 @@ def _known_reader(path: Path) -> Reader | None:
     return None if packed and suffix == ".parquet" else READERS.get(suffix)
 
 
+def _passage(parts: Sequence[Part]) -> Passage:
+    """Some parts as one passage."""
+    articles = sum((part.articles for part in parts), NO_ARTICLES)
+    return Passage("".join(part.text for part in parts), sum(part.read for part in parts), parts[-1].fraction, articles)
+
+
 def _reader(path: Path) -> Reader:
-    """The reader of a file somebody named: plain text where its name asks for none."""
-    return _known_reader(path) or read_text
+    """The reader of a file somebody named: plain text where its name asks for none and it does not begin as an article."""
+    reader = _known_reader(path) or read_text
+    return read_articles if reader is read_text and begins_as_article(path) else reader
 
 
 def _blocks(path: Path, field: str) -> Iterator[Block]:

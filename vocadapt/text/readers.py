@@ -6,6 +6,7 @@ Every reader streams, holds about a megabyte at a time (or one line, where a lin
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +19,30 @@ CSV_CELL = (1 << 31) - 1
 USUAL_FIELD = "text"
 
 
+@dataclass(frozen=True)
+class Articles:
+    """How many articles were read, and how many of these left nothing: not in English, or without an abstract and a body."""
+
+    read: int = 0
+    foreign: int = 0
+    empty: int = 0
+
+    def __add__(self, other: "Articles") -> "Articles":
+        return Articles(self.read + other.read, self.foreign + other.foreign, self.empty + other.empty)
+
+    def __str__(self) -> str:
+        return f"{self.read:,} articles, of which {self.foreign:,} are not in English and {self.empty:,} without text"
+
+
+NO_ARTICLES = Articles()
+
+
 class Block(NamedTuple):
-    """Some whole lines of a file, each ended by a newline, and how many bytes of the file on disk were read so far."""
+    """Some whole lines of a file, each ended by a newline; how many bytes of the file on disk were read so far; its articles."""
 
     text: str
     position: int
+    articles: Articles = NO_ARTICLES
 
 
 Reader = Callable[[Path, str], Iterator[Block]]
@@ -43,7 +63,7 @@ def read_json_lines(path: Path, field: str = "") -> Iterator[Block]:
             lines = list(enumerate(lines_of(block), number))
             number += len(lines)
             texts = [_json_field(line, field, f"{path}, line {at:,}") for at, line in lines if line.strip()]
-            yield Block(_ended(texts), source.position())
+            yield Block(ended(texts), source.position())
 
 
 def read_table(path: Path, field: str = "") -> Iterator[Block]:
@@ -60,7 +80,7 @@ def read_table(path: Path, field: str = "") -> Iterator[Block]:
                     f"{path}: a row before line {rows.line_num + 1:,} has fewer than {column + 1} columns.",
                     f"Every row needs the {len(columns)} columns of the header.",
                 )
-            yield Block(_ended([row[column] for row in batch if row]), source.position())
+            yield Block(ended([row[column] for row in batch if row]), source.position())
 
 
 def read_parquet(path: Path, field: str = "") -> Iterator[Block]:
@@ -75,13 +95,13 @@ def read_parquet(path: Path, field: str = "") -> Iterator[Block]:
             for batch in table.iter_batches(batch_size=RECORDS, columns=[column]):
                 rows += batch.num_rows
                 texts = [text or "" for text in batch.column(0).to_pylist()]
-                yield Block(_ended(texts), size * rows // table.metadata.num_rows)
+                yield Block(ended(texts), size * rows // table.metadata.num_rows)
     except (pyarrow.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path}: cannot be read as parquet ({reason}).", "Write or download it again.") from None
 
 
-def _ended(texts: Sequence[str]) -> str:
+def ended(texts: Sequence[str]) -> str:
     """Texts as lines, each ended by a newline; a text with newlines inside becomes several lines."""
     block = "".join(f"{text}\n" for text in texts)
     if "\r" in block:

@@ -36,7 +36,7 @@ class Source:
         """Decoded blocks of whole lines; a byte order mark is dropped and \\r\\n becomes \\n."""
         offset = 0
         for number, raw in enumerate(self._whole_lines()):
-            text = self._decode(raw, offset, first=number == 0)
+            text = self.decode(raw, offset, first=number == 0)
             offset += len(raw)
             yield text.replace("\r\n", "\n") if "\r" in text else text
 
@@ -57,7 +57,7 @@ class Source:
         if rest := b"".join(begun):
             yield rest + b"\n"
 
-    def _decode(self, raw: bytes, offset: int, first: bool) -> str:
+    def decode(self, raw: bytes, offset: int = 0, first: bool = True) -> str:
         """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked for being text at all."""
         if first:
             refuse_binary(raw[:SNIFF], self.path)
@@ -96,7 +96,7 @@ def refuse_binary(head: bytes, path: Path) -> None:
     if b"\0" in head:
         raise InputError(
             f"{path}: expected text, found a binary file (a NUL byte at position {head.index(0):,}).",
-            "Give plain text, .jsonl, .csv, .tsv (each also as .gz) or .parquet.",
+            "Give plain text, .jsonl, .csv, .tsv, articles in .xml or .json (each also as .gz), or .parquet.",
         )
 
 

@@ -12,6 +12,7 @@ from typing import IO
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
 from vocadapt.text.corpus import Corpus, Passage
+from vocadapt.text.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tally import tally_for
 
@@ -25,13 +26,15 @@ MAX_SENTENCE = 10_000  # words; gensim silently drops what a line has beyond (MA
 class WordCounts:
     """How often each word stands in a corpus: most frequent first, ties by word.
 
-    `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8.
+    `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8. `articles`: those of XML and
+    CORD-19 files, and how many of them were left out.
     """
 
     counts: Mapping[str, int]
     lines: int
     bytes: int
     lines_read: int = 0
+    articles: Articles = NO_ARTICLES
 
     @cached_property
     def words(self) -> int:
@@ -43,10 +46,17 @@ class WordCounts:
         """Different words."""
         return len(self.counts)
 
+    def left_out(self) -> dict[str, int]:
+        """How many articles were read, and how many of them left out and why; nothing for a text without articles."""
+        found = self.articles
+        named = {"articles": found.read, "articles_not_english": found.foreign, "articles_without_text": found.empty}
+        return named if found.read else {}
+
     def write(self, path: Path) -> None:
         """Write a tab-separated file: one line of totals, then word and count."""
         with _writing(path) as file:
             totals = {"lines": self.lines, "bytes": self.bytes, "lines_read": self.lines_read, "distinct": self.distinct}
+            totals |= self.left_out()
             file.write("\t".join(f"{name}\t{total}" for name, total in totals.items()) + "\n")
             file.writelines(f"{word}\t{count}\n" for word, count in self.counts.items())
 
@@ -55,12 +65,12 @@ class WordCounts:
         """Read what `write` wrote; raises InputError for anything else."""
         try:
             with path.open(encoding="utf-8", newline="\n") as file:
-                lines, size, lines_read, distinct = map(int, next(file, "").split("\t")[1::2])
+                lines, size, lines_read, distinct, *articles = map(int, next(file, "").split("\t")[1::2])
                 counts = {word: int(count) for word, count in (line[:-1].split("\t") for line in file)}
             if len(counts) != distinct:
                 raise ValueError(f"{len(counts):,} of {distinct:,} words")
-            return cls(counts, lines, size, lines_read)
-        except ValueError as error:
+            return cls(counts, lines, size, lines_read, Articles(*articles))
+        except (ValueError, TypeError) as error:
             raise InputError(f"{path}: not a word count of vocadapt ({error}).", "Count the words again.") from None
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
@@ -102,17 +112,20 @@ class _Totals:
 
     def __init__(self) -> None:
         self.lines = self.lines_read = self.bytes = 0
+        self.articles = NO_ARTICLES
 
     @property
     def message(self) -> str:
         """What a progress bar says."""
-        return f"{self.lines:,} lines" + (f" kept of {self.lines_read:,}" if self.lines < self.lines_read else "")
+        of = f" kept of {self.lines_read:,}" if self.lines < self.lines_read else ""
+        return f"{self.lines:,} lines{of}" + (f" from {self.articles}" if self.articles.read else "")
 
     def add(self, passage: Passage) -> None:
         """Take note of a passage's size."""
         self.lines += passage.text.count("\n")
         self.lines_read += passage.read
         self.bytes += len(passage.text.encode())
+        self.articles += passage.articles
 
     def with_counts(self, words: Mapping[str, int]) -> WordCounts:
         """These totals and these counts, sorted."""
@@ -122,7 +135,7 @@ class _Totals:
             problem = f"This model's pre-tokenizer leaves blanks inside words ({spaced!r})."
             raise InputError(problem, "Such models cannot be used yet.")
         ordered = sorted(sorted(words.items()), key=lambda item: item[1], reverse=True)
-        return WordCounts(dict(ordered), self.lines, self.bytes, self.lines_read)
+        return WordCounts(dict(ordered), self.lines, self.bytes, self.lines_read, self.articles)
 
 
 def _short(sentence: str) -> str:

@@ -13,11 +13,12 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.lab.writing import is_disk_full
+from vocadapt.text.corpus import READERS
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import megabytes
 
 UPLOADS = "uploads"  # folder of the workspace
-TEXT_TYPES = ("txt", "gz", "jsonl", "ndjson", "csv", "tsv", "parquet")
+TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
 VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
 
 
