@@ -19,6 +19,13 @@ words count latin.txt --model {model}
 words count {text} --model bpe
 words count {text} --model {model} --sample 2
 words count {text} --model {model} --field x --sample x
+context two,words --corpus {text}
+context drug --corpus missing.txt
+context drug --corpus {text} -n 0
+context drug --corpus {text} --width -1
+context ##chy --corpus {text}
+context ##chy --corpus {text} --model {model}
+context drug --model {model}
 vectors train {text} --model {model}
 vectors train {text} --model {model} --out out --epochs 0
 vectors train {text} --model {model} --name ../../x

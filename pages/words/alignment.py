@@ -51,5 +51,5 @@ def judge(which: AlignmentSettings, compare: bool) -> None:
 
 if waiting:
     alignment_view.not_fitted_yet(settings, judge)
-alignment_view.neighbours(spaces, model)
+alignment_view.neighbours(spaces, model, vectors, workspace)
 alignment_view.held_out(judged, spaces, settings, detail, judge)

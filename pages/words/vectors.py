@@ -16,7 +16,7 @@ if found:
     left, right = st.columns([1, 1], gap="large")
     with left:
         st.subheader("What is near a word")
-        vectors_view.near_words(space, choose.model_behind(vectors, workspace))
+        vectors_view.near_words(vectors, workspace, choose.model_behind(vectors, workspace))
     with right:
         st.subheader("How often words occur")
         vectors_view.frequencies(space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0))

@@ -1,13 +1,14 @@
 """A step as a command line: what was done in the browser can be repeated in a terminal."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from vocadapt.lab.spec import FORMS, ModelStep, Spec
 from vocadapt.recipe import PRESETS
+from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
 WORDS = {
@@ -63,6 +64,17 @@ def command_of(spec: Spec, folder: Path) -> str:
     Empty for the one step the command line has no use for: text that is only taken into the workspace.
     """
     return "" if spec.step == "corpus" and "model" not in spec.inputs else shlex.join(arguments_of(spec, folder))
+
+
+def context_command(word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str) -> str:
+    """The command line that shows a word in context; `corpus`: the settings under which the text is read."""
+    defaults = asdict(CorpusSettings())
+    chosen = {path.partition(".")[2]: flag for path, flag in CORPUS_FLAGS.items()}
+    flags = [[flag] if corpus[name] is True else [flag, str(corpus[name])]
+             for name, flag in chosen.items() if corpus[name] != defaults[name]]  # fmt: skip
+    files = [str(path) for path in text]
+    given = ["--corpus", *files, "--model", model, *(part for flag in flags for part in flag)]
+    return shlex.join([*PROGRAM, "context", *given, "--", word])
 
 
 def arguments_of(spec: Spec, folder: Path) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.lab.workspace import Workspace, changed, open_artefact
 from vocadapt.progress import Progress, silent
 from vocadapt.recipe import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -57,6 +58,19 @@ def kept_counts(root: Path | None, corpus: Corpus, splitter: Splitter, progress:
     counts.write(draft)
     os.replace(draft, path)
     return counts
+
+
+def text_behind(vectors: Path) -> Corpus | None:
+    """The text that word vectors were trained on; None where it is not known, cannot be read, or was changed since."""
+    folder = vectors.resolve()
+    try:
+        manifest, around = open_artefact(folder).manifest, Workspace(folder.parent.parent)
+        if changed(manifest.inputs["text"], around):
+            return None
+        paths = [around.root / path for path in manifest.inputs["text"].paths]  # an absolute path stays itself
+        return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
+    except (InputError, KeyError, OSError):
+        return None
 
 
 def counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:

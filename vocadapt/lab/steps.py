@@ -13,17 +13,17 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
-from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
+from vocadapt.lab.corpora import kept_counts, read_corpus, text_behind, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, take_input, versions_of
 from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, PretrainStep, Spec, VectorsStep
-from vocadapt.lab.workspace import KINDS, Artefact, Workspace, changed, open_artefact, writing
+from vocadapt.lab.workspace import KINDS, Artefact, open_artefact, writing
 from vocadapt.models.adapt import AdaptedModel
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
 from vocadapt.progress import Progress, part, silent
-from vocadapt.recipe import settings_from, write_recipe
+from vocadapt.recipe import write_recipe
 from vocadapt.spaces.alignment import fit_alignment
 from vocadapt.spaces.comparison import best, compare, maps_to_compare
 from vocadapt.spaces.files import load_space, save_space
@@ -32,7 +32,7 @@ from vocadapt.spaces.foreign import read_space
 from vocadapt.spaces.heldout import HeldOut, held_out
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.text.corpus import Corpus
 
 __all__ = [
     "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
@@ -254,15 +254,7 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
     """The text of the domain: the one given, or the one the vectors were trained on, where it is still the same."""
     if "text" in task.spec.inputs:
         return read_corpus(task.spec.inputs["text"], settings.corpus)
-    folder = Path(task.spec.inputs["vectors"][0]).resolve()
-    try:
-        manifest, around = open_artefact(folder).manifest, Workspace(folder.parent.parent)
-        if changed(manifest.inputs["text"], around):
-            return None
-        paths = [around.root / path for path in manifest.inputs["text"].paths]  # an absolute path stays itself
-        return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
-    except (InputError, KeyError, OSError):
-        return None
+    return text_behind(Path(task.spec.inputs["vectors"][0]))
 
 
 def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:

@@ -92,8 +92,7 @@ class ArticleParser:
         parser.EndElementHandler = self._end
         parser.XmlDeclHandler = self._declared
         parser.SkippedEntityHandler = self._entity
-        parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity  # type: ignore[assignment]
-        parser.ExternalEntityRefHandler = self._refuse_entity
+        parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity
 
     def feed(self, raw: bytes) -> None:
         """Read on; no bytes mean the end. Raises InputError for what is not well-formed, for entities and other formats."""
@@ -261,7 +260,10 @@ def root_of(head: bytes) -> str | None:
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda tag, attributes: found.append(tag)
     with suppress(expat.ExpatError, LookupError, ValueError):  # said with its line when the file is read
-        parser.Parse(head, False)
+        for at in range(0, len(head), 1024):
+            parser.Parse(head[at : at + 1024], False)
+            if found:
+                break
     return found[0] if found else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tokenizers import Tokenizer
+from tokenizers import PreTokenizedString, Tokenizer
 
 from vocadapt.errors import InputError
 
@@ -79,6 +79,15 @@ class Splitter:
         if pre_tokenizer is None:
             return [text] if text else []
         return [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
+
+    def spans(self, text: str) -> list[tuple[str, int, int]]:
+        """The words of one line with where each begins and ends in the line as it is written, in characters."""
+        pieces, parts = PreTokenizedString(text), self._tokenizer
+        if parts.normalizer is not None:
+            pieces.normalize(parts.normalizer.normalize)
+        if parts.pre_tokenizer is not None:
+            parts.pre_tokenizer.pre_tokenize(pieces)
+        return [(word, *place) for word, place, _ in pieces.get_splits("original", "char") if word]
 
     def keeps(self, word: str) -> bool:
         """Whether `word` comes out as exactly itself: not changed, not split, no blanks put around it (as around 与)."""

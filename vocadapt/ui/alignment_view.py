@@ -7,12 +7,12 @@ import streamlit as st
 
 from vocadapt.analysis import figures
 from vocadapt.lab.alignments import Judged
-from vocadapt.lab.workspace import Artefact
+from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.comparison import left_out
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.neighbours import CrossSpace, ListSettings
-from vocadapt.ui import export, maps, markup, mistakes, probe
+from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
 from vocadapt.ui.maps import Row
 from vocadapt.ui.numbers import count, duration, fraction, points
@@ -53,8 +53,8 @@ def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
 
 
 @st.fragment
-def neighbours(spaces: CrossSpace, model: LanguageModel) -> None:
-    """A word to type and its four lists; a fragment, so that a question does not draw the whole page again."""
+def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, workspace: Workspace) -> None:
+    """A word to type, its four lists and its lines; a fragment, so that a question does not draw the whole page again."""
     words, options = st.columns([2, 1], gap="large")
     with words:
         word = probe.ask_for_word("word", "Type a word", probe.examples_of(spaces.words, model))
@@ -67,6 +67,8 @@ def neighbours(spaces: CrossSpace, model: LanguageModel) -> None:
             markup.neighbour_cards(probe.four_cards(answer))
             how = "CSLS across, cosine within" if csls else "cosine"
             st.markdown(f":small[:green[**underlined**] = in more than one list · {how} · k = {k}]")
+        with st.expander("In the text", icon=":material/notes:"):
+            context_view.of_vectors(word, vectors, workspace, str(model.path))
 
 
 def held_out(

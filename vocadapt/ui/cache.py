@@ -8,8 +8,10 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.alignments import Judged, load_judged
-from vocadapt.lab.corpora import counts_path, read_corpus
-from vocadapt.lab.workspace import Artefact
+from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
+from vocadapt.lab.lookup import look_up
+from vocadapt.lab.manifest import seen_stamp
+from vocadapt.lab.workspace import Artefact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
@@ -17,6 +19,8 @@ from vocadapt.spaces.files import load_space
 from vocadapt.spaces.neighbours import CrossSpace
 from vocadapt.spaces.pairs import bundled_pairs
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.context import Context, ContextSettings
+from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan, plan_from_words
 
@@ -59,6 +63,28 @@ def plan_of(vectors: Artefact, model: str, settings: PlanSettings) -> Vocabulary
 def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
     """The word counts that the workspace keeps of a corpus under a model's splitter; None where it was not counted."""
     return _counts(str(corpus.folder), corpus.stamp, _model_stamp(model), str(root), model_of(model))
+
+
+def text_of(vectors: Artefact, workspace: Workspace) -> Corpus | None:
+    """The text that word vectors were trained on; None where it is not known any more, or was changed since."""
+    given = vectors.manifest.inputs.get("text")
+    return None if given is None or changed(given, workspace) else _text(str(vectors.folder), vectors.stamp, given.stamp)
+
+
+def context_of(corpus: Corpus, asked: str, model: str, settings: ContextSettings, root: Path) -> Context:
+    """The lines of a word or wordpiece in a text; raises InputError for what is neither."""
+    key = (seen_stamp(corpus.files), str(corpus.settings), model, _model_stamp(model), asked)
+    return _context(key, settings, corpus, model_of(model), str(root))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _text(folder: str, stamp: str, text_stamp: str) -> Corpus | None:
+    return text_behind(Path(folder))
+
+
+@st.cache_data(max_entries=64, show_spinner="Looking through the text …")
+def _context(key: tuple[str, ...], settings: ContextSettings, _corpus: Corpus, _model: LanguageModel, _root: str) -> Context:
+    return look_up(_corpus, key[-1], _model.splitter, _model.vocabulary, settings, root=Path(_root))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the word vectors …")

@@ -47,6 +47,14 @@ STYLE = """<style>
 .va-cut{display:flex;flex-wrap:wrap;gap:.3rem;align-items:baseline}
 .va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
  background:light-dark(#F4F6F8,#1B232C)}
+.va-lines{overflow-x:auto}
+.va-line{display:grid;grid-template-columns:minmax(8rem,1fr) auto minmax(8rem,1fr);gap:.5rem;line-height:1.65;
+ font-family:"Source Code Pro",ui-monospace,monospace;font-size:.82rem}
+.va-line>*{white-space:pre;overflow:hidden;min-width:0;unicode-bidi:isolate}
+.va-left{display:flex;justify-content:flex-end}
+.va-left>bdi{flex:none}
+.va-match{display:grid;justify-items:center;font-weight:700;color:light-dark(#AD4B00,#F5A566)}
+.va-sizer{visibility:hidden;height:0}
 .va-new{border:2px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:600}
 </style>"""
 
@@ -91,6 +99,23 @@ def cut(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
     _write(f'<div class="va-cut">{chips}</div>')
 
 
+@dataclass(frozen=True)
+class Line:
+    """One line of a concordance: what stands left of the word, the word as written, what stands right, where that is."""
+
+    left: str
+    match: str
+    right: str
+    place: str
+
+
+def concordance(lines: Sequence[Line]) -> None:
+    """Draw lines of text under each other, aligned on their words; each part keeps its own direction of writing."""
+    widest = html.escape(visible(max((line.match for line in lines), key=len, default="")))
+    body = "".join(_concordance_line(line, widest) for line in lines)
+    _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
+
+
 def token(text: str, style: str = "") -> str:
     """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
     shown = html.escape(visible(text))
@@ -120,6 +145,16 @@ def _row(text: str, score: float, share: float, card: Card) -> str:
     bar = _bar(width, card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
     return f'<div class="va-row">{name}{bar}<span class="va-score">{fraction(score)}</span></div>'
+
+
+def _concordance_line(line: Line, widest: str) -> str:
+    """One line; the widest word stands in each, unseen, so that all middle columns are equally wide."""
+    left, match, right, place = (html.escape(visible(part)) for part in (line.left, line.match, line.right, line.place))
+    middle = f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer" aria-hidden="true">{widest}</span></span>'
+    return (
+        f'<div class="va-line" title="{place}"><span class="va-left"><bdi>{left}</bdi></span>{middle}'
+        f'<span class="va-right"><bdi>{right}</bdi></span></div>'
+    )
 
 
 def _bar(width: float, kind: str) -> str:

@@ -11,8 +11,10 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.neighbours import CrossSpace, FourLists, Listed, ListSettings, shared
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.words import Splitter
+from vocadapt.text.context import one_word
 from vocadapt.ui.markup import Card
+
+__all__ = ["Answer", "across", "ask_for_word", "examples_of", "four_cards", "one_word", "similar"]
 
 EXAMPLES, SHORTEST = 6, 6
 
@@ -44,14 +46,6 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     known = model.vocabulary if model else ()
     fitting = (word for word in space.words if len(word) >= SHORTEST and word.isalpha() and word not in known)
     return [word for word, _ in zip(fitting, range(n), strict=False)]
-
-
-def one_word(typed: str, splitter: Splitter) -> str:
-    """What the model makes of a typed word: its casing and its form; raises InputError for several words or none."""
-    words = splitter.words(typed)
-    if len(words) != 1:
-        raise InputError(f"{typed!r} is {len(words)} words to this model: {' '.join(words[:8])}", "Type one word.")
-    return words[0]
 
 
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:

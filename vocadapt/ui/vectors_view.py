@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.ui import cache, choose, export, markup, mistakes, probe
+from vocadapt.ui import cache, choose, context_view, export, markup, mistakes, probe
 from vocadapt.ui.numbers import count, duration, fraction
 
 K = 10
@@ -40,8 +40,9 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
 
 
 @st.fragment
-def near_words(space: EmbeddingSpace, model: str | None) -> None:
-    """The similar-words probe; its examples are words that the model cuts, where there is one."""
+def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> None:
+    """The similar-words probe, and the word's lines; its examples are words that the model cuts, where there is one."""
+    space = cache.space_of(vectors)
     word = probe.ask_for_word("probe", "Type a word", probe.examples_of(space, _here(model)))
     if word:
         with mistakes.shown():
@@ -49,6 +50,7 @@ def near_words(space: EmbeddingSpace, model: str | None) -> None:
             listed = probe.similar(space, typed, K)
             note = f"cosine, {K} of {count(len(space))} words"
             markup.neighbour_cards([markup.Card(f"Nearest to {typed}", note, "domain", listed)])
+        context_view.of_vectors(word, vectors, workspace, model if _here(model) else None)
 
 
 def frequencies(space: EmbeddingSpace, min_count: int) -> None:

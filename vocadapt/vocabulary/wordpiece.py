@@ -7,6 +7,7 @@ vocabulary and would drop a custom normaliser that the model was trained with.
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,6 +65,11 @@ class Vocabulary:
         if word in self.whole:
             return (word,)
         return tuple(token.value for token in self._wordpiece.tokenize(word))
+
+    def words_with(self, piece: str, words: Iterable[str]) -> list[str]:
+        """Those of `words` whose cut holds a wordpiece: "##chy" → ["tachycardia"]."""
+        body = piece.removeprefix(self.continuation)
+        return [word for word in words if body in word and piece in self.cut(word)]
 
 
 def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer:
