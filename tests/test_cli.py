@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.article_material import JATS, JATS_LINES, SPANISH
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import KNOWN, NEW, write_text
 from vocadapt.cli import main
@@ -74,6 +75,39 @@ def test_words_count_takes_the_options_of_text(ask, tmp_path, tiny_bert):
     half = ("words", "count", many, "--model", tiny_bert, "--sample", 0.5, "--seed")
     shares = [ask(*half, seed)[1]["lines"] for seed in (1, 1, 2)]
     assert shares[0] == shares[1] and 100 < shares[0] < 200
+
+
+def test_words_count_says_what_was_left_out(ask, tmp_path, tiny_bert):
+    (tmp_path / "a.nxml").write_text(JATS, encoding="utf-8")
+    (tmp_path / "b.nxml").write_text(SPANISH, encoding="utf-8")
+    (tmp_path / "c.json").write_text('{"name": "x"}')
+    _, answer = ask("words", "count", tmp_path, "--model", tiny_bert)
+    left_out = {key: value for key, value in answer.items() if "articles" in key or "left_out" in key}
+    assert left_out == {"articles": 4, "articles_not_english": 2, "articles_without_text": 0, "files_left_out": 1}
+    assert answer["lines"] == len(JATS_LINES)
+
+
+def test_context(ask, text, tiny_bert, tmp_path):
+    code, answer = ask("context", "Aspirin", "--corpus", text, "--model", tiny_bert, "-n", 3, "--width", 8)
+    assert code == 0 and set(answer) == {"word", "shown", "of", "lines"}
+    assert (answer["word"], answer["shown"]) == ("aspirin", 3) and answer["of"] > 50
+    assert {tuple(line) for line in answer["lines"]} == {("left", "match", "right", "file", "line")}
+    assert all(line["match"] == "aspirin" and line["file"] == str(text) and line["line"] >= 1 for line in answer["lines"])
+    assert answer == ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8)[1]
+    assert answer != ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8, "--seed", 2)[1]
+    assert [line["line"] for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")[1]["lines"]] != []
+    assert ask("context", "nosuchword", "--corpus", text)[1] == {"word": "nosuchword", "shown": 0, "of": 0, "lines": []}
+    pieces = ask("context", "##piri", "--corpus", text, "--model", tiny_bert)
+    assert pieces[0] == 2
+    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)[1]["of"] > answer["of"]
+
+
+def test_context_for_people_is_aligned_and_harmless(ask, tmp_path):
+    (tmp_path / "a.txt").write_text("one drug\x1b[31m red\nno\nlonger line with Drugs of a drug too\n")
+    code, out, _ = ask("context", "drug", "--corpus", tmp_path / "a.txt", json_wanted=False)
+    assert code == 0 and "\x1b" not in out
+    *lines, last = out.splitlines()
+    assert len({line.index("[drug]") for line in lines}) == 1 and len(lines) == 2 and last == "drug: 2 of 2"
 
 
 def test_vectors_train(ask, text, tiny_bert, tmp_path):

@@ -38,6 +38,16 @@ def test_a_card_shows_title_note_and_tokens_as_they_are(text, written):
     assert row[2].text == ".500"
 
 
+@pytest.mark.parametrize("text", [*HOSTILE, "\u202egnirts", "שלום"])
+def test_a_concordance_shows_all_parts_as_they_are_each_with_its_own_direction(text, written):
+    markup.concordance([markup.Line(text, text, text, text), markup.Line("", "the longest of all by far", "", "")])
+    line, other = parsed(written[0])
+    left, match, right = line
+    assert line.get("title") == left[0].text == match[0].text == right[0].text == text
+    assert {part[0].tag for part in line} == {"bdi"}
+    assert match[1].text == other[1][1].text == "the longest of all by far"
+
+
 def test_shared_neighbours_are_marked_and_bars_are_relative_to_the_best(written):
     markup.neighbour_cards([markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})])
     body = written[0]

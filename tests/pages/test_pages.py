@@ -114,6 +114,48 @@ def test_a_word_of_no_space_is_a_message(open_page, seeded):
     assert any("nosuchword" in text for text in texts(app))
 
 
+@pytest.mark.parametrize(("page", "key"), [(VECTORS, "probe"), (ALIGNMENT, "word")])
+def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
+    app = open_page(page, seeded)
+    app.text_input(key=key).set_value("aspirin").run()
+    assert not app.exception and not app.error
+    assert markup(app).count('<span class="va-match"><bdi>aspirin</bdi>') == 12
+    of = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").split().count("aspirin")
+    assert of > 100 and any(f"**aspirin** in the text :small[:gray[12 of {of}, drawn at random" in text for text in texts(app))
+    assert any(button.proto.label.startswith("Up to 10") for button in app.get("download_button"))
+
+
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT])
+@pytest.mark.parametrize("word", ["<script>", "$x$", ".*", "x" * 500, "nosuchword"])
+def test_a_hostile_word_in_its_text_is_a_message(page, word, open_page, seeded):
+    app = open_page(page, seeded)
+    app.text_input(key="probe" if page == VECTORS else "word").set_value(word).run()
+    assert not app.exception and "va-line\"" not in markup(app) and "<script>" not in markup(app)
+    assert any("words to this model" in text or "does not stand in the text" in text for text in texts(app))
+
+
+def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path):
+    root = tmp_path / "moved"
+    shutil.copytree(seeded.root, root)
+    manifest = root / "corpora" / "trials" / "manifest.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    app = open_page(VECTORS, root)
+    app.text_input(key="probe").set_value("aspirin").run()
+    assert not app.exception and any("No lines to show" in text for text in texts(app))
+
+
+def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(open_page, seeded, monkeypatch):
+    monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1000.0)
+    app = open_page(VECTORS, seeded, probe="aspirin")
+    assert "va-line\"" not in markup(app)
+    app.button(key="context_show").click().run()
+    assert not app.exception and "va-line\"" in markup(app)
+    monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1.0)
+    app.text_input(key="probe").set_value("sepsis").run()
+    command = next(code.value for code in app.code if "vocadapt context" in code.value)
+    assert command.startswith("python -m vocadapt context --corpus ") and command.endswith("-- sepsis")
+
+
 def test_several_words_are_asked_to_be_one(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
     app.text_input(key="word").set_value("two words").run()

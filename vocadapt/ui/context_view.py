@@ -18,7 +18,7 @@ MOST_TO_SAVE, WIDEST = 10_000, 200
 LONGEST_SHOWN = 60
 SPEED = 25e6  # bytes of text a second (two cores, 2.5 GHz)
 PACKED, UNPACKED = (".gz", ".parquet"), 3  # times the size on disk
-AT_ONCE, IN_THE_PAGE = 3.0, 120.0  # seconds
+AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds
 COLUMNS = ("file", "line", "left", "match", "right")
 
 
