@@ -48,10 +48,11 @@ def test_places_by_hand(tmp_path):
 
 @pytest.mark.parametrize("splitter", [UNCASED, CASED, WHITESPACE], ids=["uncased", "cased", "whitespace"])
 def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_path, monkeypatch):
-    marks = ["\u00adx", "İ", "ß", "\u2003", "与", "\x85", "\x0b", "\r", "é", "e\u0301", "\u200d", "ﬁ", "\u212a", "≠", "\x7f", "'", "-"]
+    marks = ["\u00adx", "İ", "ß", "\u2003", "与", "\x85", "\x0b", "\r", "é", "e\u0301", "\u200d", "ﬁ", "\u212a", "≠", "\x7f", "-"]
     rng = random.Random(3)
-    noise = "".join(rng.choice([*marks, "0", "٣", "a", "B", "ab", " ", " ", "."]) + ("\n" if not n % 40 else "") for n in range(4000))
-    corpus = corpus_of(tmp_path, TEXT + noise + "\n")
+    drawn = [rng.choice([*marks, "0", "٣", "a", "B", "ab", " ", " ", ".", "'"]) for _ in range(4000)]
+    noise = "".join("".join(drawn[at : at + 40]) + "\n" for at in range(0, 4000, 40))
+    corpus = corpus_of(tmp_path, TEXT + noise)
     counts = count_words(corpus, splitter).counts
     assert len(counts) > 60
     monkeypatch.setattr("vocadapt.text.source.BLOCK", 500)

@@ -48,7 +48,7 @@ STYLE = """<style>
 .va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
  background:light-dark(#F4F6F8,#1B232C)}
 .va-lines{overflow-x:auto}
-.va-line{display:grid;grid-template-columns:minmax(8rem,1fr) auto minmax(8rem,1fr);gap:.5rem;line-height:1.65;
+.va-line{display:grid;grid-template-columns:minmax(8rem,1fr) auto minmax(8rem,1fr);line-height:1.65;
  font-family:"Source Code Pro",ui-monospace,monospace;font-size:.82rem}
 .va-line>*{white-space:pre;overflow:hidden;min-width:0;unicode-bidi:isolate}
 .va-left{display:flex;justify-content:flex-end}
