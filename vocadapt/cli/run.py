@@ -19,6 +19,7 @@ from vocadapt.progress import Progress
 
 # Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to show the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "advise": ("advise", "ADVISE", "from word counts alone: is a new vocabulary worth a run, and which"),
     "words count": ("words", "COUNT", "count the words of a text as a model meets them"),
     "vectors train": ("vectors", "TRAIN", "train word vectors on a text"),
     "vectors import": ("vectors", "IMPORT", "take over word vectors of another program"),
