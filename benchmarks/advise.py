@@ -1,11 +1,11 @@
-"""What word counts say of a map before anything is trained: seeded samples of several texts → anchors, words, width → held-out P@5.
+"""What word counts say of a map before it is trained: seeded samples of several texts → anchors, words, width → held-out P@5.
 
-    python benchmarks/advise.py measure TABLE.tsv [--model M]     train and judge what the table lacks; each line is kept at once
-    python benchmarks/advise.py fit TABLE.tsv                     the fit, its leave-one-out errors, the constants of vocabulary/forecast
+    python benchmarks/advise.py measure TABLE.tsv   train and judge what the table lacks; each line is kept at once
+    python benchmarks/advise.py fit TABLE.tsv       the fit, its leave-one-out errors, the constants of vocabulary/forecast.py
 
 Needs ../shared/data/text and, without --model, MiniLM of the development package. Every run: lines drawn with seed 1, CBOW with
 the defaults (one worker for each core), the paper's least-squares map, ten folds, P@5 among the anchors' wordpieces: what
-`vocadapt align` prints. About ten minutes on two cores that are shared. Two errors are printed: leave one run out, and leave one
+`vocadapt align` prints. Six minutes on two cores. Two errors are printed: leave one run out, and leave one
 text out, which is the one that a new text should expect; the interval of the forecast is made of the second.
 """
 
@@ -32,7 +32,8 @@ from vocadapt.vocabulary import forecast
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"
 FOLDS, SEED = 10, 1
 MILLIONS = {  # words of the whole text, as MiniLM splits it: only to draw about the wanted size
-    "biomedical-fulltext": 21.0, "general-wikipedia": 11.7, "legal-contracts": 4.8, "general-reviews": 7.3, "biomedical-abstracts": 1.65,
+    "biomedical-fulltext": 21.0, "general-wikipedia": 11.7, "legal-contracts": 4.8, "general-reviews": 7.3,
+    "biomedical-abstracts": 1.65,
 }  # fmt: skip
 SIZES = {  # million words
     "biomedical-fulltext": (0.03, 0.1, 0.3, 1, 3, 10),
@@ -106,7 +107,7 @@ def fit(table):
     p5, text = np.array([float(row["p5"]) for row in rows]), np.array([row["text"] for row in rows])
     logit = np.log(p5 / (1 - p5))
     print(f"{len(rows)} runs on {len(set(text))} texts; errors are of logit(P@5), root mean square:")
-    for chosen in (("words",), ("anchors",), ("median",), ("words", "anchors"), ("words", "median"), ("words", "anchors", "median")):
+    for chosen in (("words",), ("anchors",), ("median",), ("words", "anchors"), ("words", "median"), tuple(value)[:3]):
         X = np.column_stack([np.ones(len(rows)), *(value[name] for name in chosen)])
         one, whole = (left_out(X, logit, groups) for groups in (np.arange(len(rows)), text))
         weights = np.linalg.lstsq(X, logit, rcond=None)[0].round(3)

@@ -1,8 +1,10 @@
-"""advise. Its JSON: verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (how words are cut),
+"""advise. Shares in its JSON are fractions, what is unknown is null; the keys:
 
-anchors, width, min_count, expected (held-out P@5 with low, high, chance), added (one entry for each floor under the occurrences of
-an added word), recipes (with the command line of each; `first` trains their word vectors), cut_words, lines of lines_read,
-counts ("kept" or "counted"), seconds. Shares are fractions; what is unknown is null.
+verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words, distinct, cut, cut_distinct,
+unknown, fertility, pieces), anchors, width, min_count, expected (p@5, low, high, chance, words, outside), top_saved, added (one
+entry for each floor under the occurrences of an added word), recipes (preset, max_added, map, command), first (the command that
+they all need before), cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or "counted"),
+seconds.
 """
 
 from argparse import Namespace
@@ -13,7 +15,7 @@ from vocadapt.cli.options import add_casing, add_model, add_text, corpus_setting
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
-from vocadapt.lab.advice import Asked, advise_on, command_of, training_command, workspace_of
+from vocadapt.lab.advice import Asked, advise_on, answer_of, workspace_of
 from vocadapt.lab.corpora import read_corpus
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
@@ -42,11 +44,7 @@ def _advise(options: Namespace, progress: Progress) -> Answer:
     root = workspace_of(options.text) or Path(options.workspace)
     task = Path(options.task) if options.task else None
     asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
-    answer = asked.as_json()
-    if asked.advice.recipes:
-        answer["first"] = training_command(options.text, options.model, settings)
-    for entry, recipe in zip(answer["recipes"], asked.advice.recipes, strict=True):
-        entry["command"] = command_of(recipe, options.model)
+    answer = answer_of(asked, options.text, options.model, settings)
     return Answer(answer, _text(asked, answer))
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,17 +34,24 @@ class Asked:
     task: EntityWords | None
     seconds: float
 
-    def as_json(self) -> dict[str, Any]:
-        """The answer of `vocadapt advise --json`, without the command lines."""
-        task = self.task and {"entities": self.task.entities, "sentences": self.task.sentences, "tokens": self.task.tokens}
-        return {**self.advice.as_json(), "task_file": task, "counts": "kept" if self.kept else "counted", "seconds": self.seconds}
+
+def answer_of(asked: Asked, text: Sequence[str | Path], model: str, settings: CorpusSettings | None = None) -> dict[str, Any]:
+    """The answer of `vocadapt advise --json`: the advice as plain values, with the command lines to run on this text."""
+    advice, task = asked.advice.as_json(), asked.task
+    for entry, recipe in zip(advice["recipes"], asked.advice.recipes, strict=True):
+        entry["command"] = command_of(recipe, model)
+    return {
+        **advice,
+        "first": training_command(text, model, settings) if advice["recipes"] else None,
+        "task_file": task and {"entities": task.entities, "sentences": task.sentences, "tokens": task.tokens},
+        "counts": "kept" if asked.kept else "counted",
+        "seconds": asked.seconds,
+    }
 
 
-def training_command(paths: Sequence[str | Path], model: str, settings: CorpusSettings = CorpusSettings()) -> str:
+def training_command(text: Sequence[str | Path], model: str, settings: CorpusSettings | None = None) -> str:
     """The command line that every suggested recipe needs first: the word vectors of the text."""
-    given, default = asdict(settings), asdict(CorpusSettings())
-    flags = [[flag] if given[name] is True else [flag, str(given[name])] for name, flag in _corpus_flags() if given[name] != default[name]]
-    return shlex.join([*PROGRAM, "vectors", "train", *map(str, paths), "--model", model, *sum(flags, []), "--out", VECTORS])
+    return shlex.join([*PROGRAM, "vectors", "train", *map(str, text), "--model", model, *_flags(settings), "--out", VECTORS])
 
 
 def command_of(recipe: Suggestion, model: str) -> str:
@@ -57,9 +64,18 @@ def command_of(recipe: Suggestion, model: str) -> str:
     return shlex.join([*PROGRAM, "adapt", *chosen, "--vectors", VECTORS, "--model", model, "--out", out])
 
 
-def _corpus_flags() -> list[tuple[str, str]]:
-    """The settings of a text and their flags."""
-    return [(path.removeprefix("corpus."), flag) for path, flag in CORPUS_FLAGS.items()]
+def advise_command(text: Sequence[str | Path], model: str, task: Path | None) -> str:
+    """The command line that gives the same advice."""
+    return shlex.join([*PROGRAM, "advise", *map(str, text), "--model", model, *(["--task", str(task)] if task else [])])
+
+
+def _flags(settings: CorpusSettings | None) -> Iterator[str]:
+    """The options of a text that are not at their defaults."""
+    given, default = asdict(settings or CorpusSettings()), asdict(CorpusSettings())
+    for path, flag in CORPUS_FLAGS.items():
+        name = path.removeprefix("corpus.")
+        if given[name] != default[name]:
+            yield from [flag] if given[name] is True else [flag, str(given[name])]
 
 
 def advise_on(
@@ -88,13 +104,13 @@ def advise_on(
 
 def found_counts(root: Path | None, corpus: Corpus, splitter: Splitter) -> WordCounts | None:
     """The counts that the workspace at `root` keeps of a text, or of the sample that would be counted; None for neither."""
-    if root is None or not root.is_dir():
-        return None
-    for part in dict.fromkeys((corpus, bounded(corpus))):
-        path = counts_path(root, part, splitter)
-        if path.is_file():
-            return WordCounts.read(path)
-    return None
+    places = places_of_counts(root, corpus, splitter) if root is not None and root.is_dir() else ()
+    return next((WordCounts.read(path) for path in places if path.is_file()), None)
+
+
+def places_of_counts(root: Path, corpus: Corpus, splitter: Splitter) -> tuple[Path, ...]:
+    """Where the counts of a text, and of the sample of it that would be counted, are kept once they are."""
+    return tuple(counts_path(root, part, splitter) for part in dict.fromkeys((corpus, bounded(corpus))))
 
 
 def bounded(corpus: Corpus) -> Corpus:

@@ -18,8 +18,8 @@ from vocadapt.vocabulary.plan import addable
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SHOWN = 200  # most frequent cut words
-# Held-out P@5 on .28, .93 and 2.9 million words of biomedical papers: .034, .105, .199 against .025, .062, .135 of the paper's map;
-# of new disease and drug names .06, .15, .25 lay beside their kind against .02, .05, .12 (benchmarks/domain_words.py).
+# On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that of the paper's map .025, .062,
+# .135; of new disease and drug names .06, .15, .25 lie beside their kind, against .02, .05, .12 (benchmarks/domain_words.py).
 BETTER_MAP = AlignmentSettings(unit=True, centre=True)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
@@ -106,7 +106,7 @@ def advise(
     counts: WordCounts,
     vocabulary: Vocabulary,
     splitter: Splitter,
-    size: ModelSize = ModelSize(),
+    size: ModelSize | None = None,
     task: Mapping[str, int] | None = None,
     min_count: int = 5,
 ) -> Advice:
@@ -116,7 +116,7 @@ def advise(
     """
     text = _text(counts.counts, vocabulary)
     entities = None if task is None else _text(task, vocabulary)
-    figures = _figures(counts, text, entities, vocabulary, splitter, size, min_count)
+    figures = _figures(counts, text, entities, vocabulary, splitter, size or ModelSize(), min_count)
     findings = tuple(_found(rule, figures) for rule in RULES if rule.applies(figures))
     verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
     recipes = suggestions(figures) if verdict == "adapt" else ()
@@ -134,7 +134,8 @@ def suggestions(figures: Figures) -> tuple[Suggestion, ...]:
 
 
 def _about(gain: Gain) -> str:
-    return f"Words seen {gain.floor} times or more: {share(gain.saved)} of the tokens go, {share(gain.mended)} of what is cut is mended."
+    brings = f"{share(gain.saved)} of the tokens go, {share(gain.mended)} of what is cut is mended"
+    return f"Words seen {gain.floor} times or more: {brings}."
 
 
 def _text(counts: Mapping[str, int], vocabulary: Vocabulary) -> Text:
@@ -165,13 +166,14 @@ def _figures(
 
 
 def _found(rule: Rule, figures: Figures) -> Finding:
-    return Finding(rule.name, rule.stops, rule.says(figures), rule.why)
+    return Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
 
 
 def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
     """The verdict in a sentence, with the figures that matter most."""
     if verdict == "keep":
-        return f"{VERDICTS[verdict]}: {next(finding.rule for finding in findings if finding.stops)}."
+        clauses = {rule.name: rule.stops for rule in RULES}
+        return f"{VERDICTS[verdict]}: {next(clauses[finding.rule] for finding in findings if finding.stops)}."
     gain, expected = figures.gain(FEW), figures.forecast
     return (
         f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save {share(gain.saved)} of the "
@@ -184,4 +186,7 @@ def _most_cut(text: Text, task: Text | None) -> tuple[CutWord, ...]:
     """The most frequent words with a letter that are cut."""
     cut = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
     cut = sorted(cut, key=lambda word: -text.counts[word])[:SHOWN]
-    return tuple(CutWord(word, text.pieces[word], text.counts[word], task and task.counts.get(word, 0)) for word in cut)
+    inside = None if task is None else task.counts
+    return tuple(
+        CutWord(word, text.pieces[word], text.counts[word], None if inside is None else inside.get(word, 0)) for word in cut
+    )

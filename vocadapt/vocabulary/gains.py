@@ -24,8 +24,8 @@ class Gain:
 
     parameters, bytes: of the new rows in float32 (a tied output layer shares them). model_share: parameters against the model's.
     saved: share of the tokens that go, fertility: pieces a word after. mended: share of the cut running words (with a letter)
-    that become one token, mended_task: the same of the task's words. under_few, under_enough: share of the added words that occur under 20
-    and under 50 times. median: of their occurrences. None where unknown, or for the median where there is no word.
+    that become one token, mended_task: the same of the task's words. under_few, under_enough: share of the added words that occur
+    under 20 and under 50 times, median: of their occurrences. None where unknown, and for the median where there is no word.
     """
 
     floor: int

@@ -129,7 +129,7 @@ def plan_from_words(
 def addable(
     vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str]
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Of some words those that the model lacks and could be given, in their order, and for each reason those that it could not."""
+    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not."""
     candidates = [word for word in words if word not in vocabulary]
     short = [word for word in candidates if len(word) <= vocabulary.longest_word]
     firing = tuple(word for word in short if splitter.keeps(word))
