@@ -85,9 +85,9 @@ def headline(asked: Asked) -> None:
     shown, columns = asked.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW)
     interval = f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
-    figures_shown = (
-        ("Words cut", shown.corpus.share, *_of(shown.corpus), "Running words with a letter that the model cuts into pieces."),
-        ("Entity words cut", shown.task.share if shown.task else None, *_of(shown.task),
+    figures_shown: tuple[tuple[str, str | float | None, str, str], ...] = (
+        ("Words cut", shown.corpus.share, _of(shown.corpus), "Running words with a letter that the model cuts into pieces."),
+        ("Entity words cut", shown.task.share if shown.task else None, _of(shown.task),
          "Words inside the entities of the task file."),
         ("Anchors at hand", count(shown.anchors), f"model width {shown.width or '–'}",
          f"Words seen {shown.min_count} times or more that are wordpieces too: a map is fitted on them."),
@@ -101,9 +101,9 @@ def headline(asked: Asked) -> None:
         column.metric(label, text, note, delta_color="off", delta_arrow="off", help=help_)
 
 
-def _of(cuts: Cuts | None) -> tuple[str]:
+def _of(cuts: Cuts | None) -> str:
     """How many words a share is of, and the share of the different ones."""
-    return (f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}" if cuts else "no task file given",)
+    return f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}" if cuts else "no task file given"
 
 
 def count_now(corpus: Artefact, model: str, workspace: Workspace) -> None:

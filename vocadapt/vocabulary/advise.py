@@ -10,7 +10,7 @@ from typing import Any
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary.advice_rules import LEAST_ADDED, RULES, TOP, Figures, Rule, share
+from vocadapt.vocabulary.advice_rules import LEAST_ADDED, RULES, TOP, Figures, share
 from vocadapt.vocabulary.cuts import Cuts, cut_words, has_letter, measure_cuts
 from vocadapt.vocabulary.forecast import forecast
 from vocadapt.vocabulary.gains import ENOUGH, FEW, Gain, ModelSize, Text, gain_of, saved_tokens
@@ -117,10 +117,15 @@ def advise(
     text = _text(counts.counts, vocabulary)
     entities = None if task is None else _text(task, vocabulary)
     figures = _figures(counts, text, entities, vocabulary, splitter, size or ModelSize(), min_count)
-    findings = tuple(_found(rule, figures) for rule in RULES if rule.applies(figures))
+    findings = judge(figures)
     verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
     recipes = suggestions(figures) if verdict == "adapt" else ()
     return Advice(verdict, _sentence(verdict, findings, figures), findings, figures, recipes, _most_cut(text, entities))
+
+
+def judge(figures: Figures) -> tuple[Finding, ...]:
+    """The rules that apply to these figures, in the order of the table."""
+    return tuple(Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why) for rule in RULES if rule.applies(figures))
 
 
 def suggestions(figures: Figures) -> tuple[Suggestion, ...]:
@@ -163,10 +168,6 @@ def _figures(
         gains=tuple(gain_of(added, floor, text, task, size) for added, floor in zip(taken, floors, strict=True)),
         top_saved=saved_tokens(words[:TOP], text) / text.cuts.tokens if text.cuts.tokens else 0.0,
     )
-
-
-def _found(rule: Rule, figures: Figures) -> Finding:
-    return Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
 
 
 def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
