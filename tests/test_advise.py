@@ -82,7 +82,8 @@ def test_a_higher_floor_takes_the_place_of_lower_ones():
 
 def test_the_most_frequent_cut_words():
     cut = advice_on(task=TASK).cut
-    assert [(word.word, word.count, word.task_count) for word in cut] == [("hypertension", 25, 1), ("drugs", 10, 3), ("hypert", 4, 0)]
+    shown = [(word.word, word.count, word.task_count) for word in cut]
+    assert shown == [("hypertension", 25, 1), ("drugs", 10, 3), ("hypert", 4, 0)]
     assert cut[0].pieces == ("hyper", "##tension")
     assert advice_on().cut[0].task_count is None
 
@@ -99,8 +100,8 @@ def test_the_forecast_is_its_formula_and_never_below_chance():
 
 
 def test_the_forecast_says_where_nothing_was_measured():
-    assert [len(forecast(words, anchors, width).outside) for words, anchors, width in
-            ((10**6, 5000, 384), (10**8, 5000, 384), (10**6, 10**5, 384), (10**6, 5000, 768), (10**3, 10, None))] == [0, 1, 1, 1, 3]  # fmt: skip
+    asked = ((10**6, 5000, 384), (10**8, 5000, 384), (10**6, 10**5, 384), (10**6, 5000, 768), (10**3, 10, None))
+    assert [len(forecast(*given).outside) for given in asked] == [0, 1, 1, 1, 3]
 
 
 def test_the_forecast_rises_with_the_words():
@@ -139,6 +140,15 @@ def at(p5):
     return replace(forecast(6_000_000, 9000, 384), p5=p5)
 
 
+def few(words):
+    return {"gains": (gain(5, 300), gain(20, words), gain(50, 9))}
+
+
+def near(times):
+    """A forecast of so many times chance, where anchors are so few that chance alone is usable."""
+    return replace(forecast(6_000_000, 50, 384), p5=times * 0.1)
+
+
 def with_task(share, mended=0.5):
     return {"task": cuts(split=round(1000 * share)), "gains": (gain(5, 3000, 1.0), gain(20, 1500, mended), gain(50, 400, 0.0))}
 
@@ -150,7 +160,8 @@ def with_task(share, mended=0.5):
         ("other language", {"corpus": cuts(split=300)}, {"corpus": cuts(split=299)}),
         ("too few anchors", {"anchors": 383}, {"anchors": 384}),
         ("too little text", {"forecast": at(0.0499)}, {"forecast": at(0.05)}),
-        ("too few words", {"gains": (gain(5, 300), gain(20, 99), gain(50, 9))}, {"gains": (gain(5, 300), gain(20, 100), gain(50, 9))}),
+        ("too little text", {"forecast": near(2.99)}, {"forecast": near(3.01)}),
+        ("too few words", few(99), few(100)),
         ("hardly cut", {"top_saved": 0.0299}, {"top_saved": 0.03}),
         ("hardly cut", {"top_saved": 0.01, **with_task(0.24)}, {"top_saved": 0.01, **with_task(0.25)}),
         ("hardly cut", {"top_saved": 0.01, **with_task(0.5, mended=0.09)}, {"top_saved": 0.01, **with_task(0.5, mended=0.1)}),
@@ -171,7 +182,8 @@ def test_every_rule_on_both_sides_of_its_threshold(rule, applies, not_yet):
 
 def test_no_rule_applies_to_good_figures_and_each_is_tested():
     assert judge(good()) == ()
-    tested = {mark.args[1][i][0] for mark in test_every_rule_on_both_sides_of_its_threshold.pytestmark for i in range(len(mark.args[1]))}
+    [mark] = test_every_rule_on_both_sides_of_its_threshold.pytestmark
+    tested = {case[0] for case in mark.args[1]}
     assert tested == {rule.name for rule in rules.RULES}
 
 
@@ -181,7 +193,8 @@ def test_a_width_that_is_not_known_is_no_reason():
 
 def test_recipes_are_presets_with_a_cap_and_a_control():
     made = suggestions(good())
-    assert [(recipe.preset, recipe.max_added) for recipe in made] == [("green-bert", 400), ("green-bert", 1500), ("green-bert-random", 400)]
+    asked = [("green-bert", 400), ("green-bert", 1500), ("green-bert-random", 400)]
+    assert [(recipe.preset, recipe.max_added) for recipe in made] == asked
     assert all(recipe.preset in PRESETS and PRESETS[recipe.preset].needs_alignment == bool(recipe.map) for recipe in made)
 
 
@@ -217,7 +230,8 @@ def test_a_little_of_it_is_not():
 def test_the_first_reason_is_the_verdict_and_all_are_listed():
     advice = advice_on({"ж": 50, "the": 50})
     assert advice.sentence == "Do not change the vocabulary: the model cannot read the text."
-    assert [f.rule for f in advice.findings if f.stops] == ["unknown script", "too few anchors", "too few words", "hardly cut"]
+    stops = [finding.rule for finding in advice.findings if finding.stops]
+    assert stops == ["unknown script", "too few anchors", "too little text", "too few words", "hardly cut"]
     assert ".500 of the running words" in advice.findings[0].says
 
 
@@ -231,7 +245,8 @@ def test_the_answer_is_strict_json_of_fractions():
 
 
 def test_shares_are_written_without_their_zero():
-    assert [rules.share(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)] == [".095", ".00051", ".500", "1.000", ".000", "–"]
+    shown = [rules.share(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
+    assert shown == [".095", ".00051", ".500", "1.000", ".000", "–"]
 
 
 def test_nothing_heavy_is_loaded_on_the_way():

@@ -19,8 +19,8 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.vocabulary.advise import Suggestion
 
 KEYS = {
-    "verdict", "sentence", "reasons", "corpus", "task", "anchors", "width", "min_count", "expected", "top_saved", "added", "recipes",
-    "first", "cut_words", "lines", "lines_read", "task_file", "counts", "seconds",
+    "verdict", "sentence", "reasons", "corpus", "task", "anchors", "width", "min_count", "expected", "top_saved", "added",
+    "recipes", "first", "cut_words", "lines", "lines_read", "task_file", "counts", "seconds",
 }  # fmt: skip
 
 

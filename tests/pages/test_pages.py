@@ -13,7 +13,8 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
 HOME, ADVISE, VECTORS, ALIGNMENT, ADAPT = (
-    "pages/start/home.py", "pages/start/advise.py", "pages/words/vectors.py", "pages/words/alignment.py", "pages/vocabulary/adapt.py",
+    "pages/start/home.py", "pages/start/advise.py", "pages/words/vectors.py", "pages/words/alignment.py",
+    "pages/vocabulary/adapt.py",
 )  # fmt: skip
 TITLES = {HOME: "vocadapt", ADVISE: "Advise", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt"}
 EMPTY = {
