@@ -96,7 +96,7 @@ def test_the_forecast_is_its_formula_and_never_below_chance():
     tiny = forecast(20_000, 800, 384)
     assert tiny.p5 == tiny.low == tiny.chance == 5 / 800
     none = forecast(0, 0, None)
-    assert (none.p5, none.low, none.high, none.chance) == (1.0, 1.0, 1.0, 1.0)
+    assert (none.p5, none.low, none.high, none.chance) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_the_forecast_says_where_nothing_was_measured():

@@ -40,8 +40,8 @@ class Forecast:
 
 
 def forecast(words: int, anchors: int, width: int | None) -> Forecast:
-    """Forecast for vectors trained on `words` running words that share `anchors` words with a model; never below chance."""
-    chance = min(1.0, K / anchors) if anchors else 1.0
+    """Forecast for vectors of `words` running words that share `anchors` words with a model; never below chance, 0 without anchors."""
+    chance = min(1.0, K / anchors) if anchors else 0.0
     logit = INTERCEPT + SLOPE * math.log10(max(words, 1))
     low, p5, high = (max(chance, _share(logit + shift)) if anchors else chance for shift in (-HALF, 0.0, HALF))
     return Forecast(p5, low, high, chance, words, anchors, tuple(_outside(words, anchors, width)))
