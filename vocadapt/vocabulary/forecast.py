@@ -40,7 +40,7 @@ class Forecast:
 
 
 def forecast(words: int, anchors: int, width: int | None) -> Forecast:
-    """Forecast for vectors of `words` running words that share `anchors` words with a model; never below chance, 0 without anchors."""
+    """Forecast for vectors of `words` running words with so many anchors; never below chance, 0 without anchors."""
     chance = min(1.0, K / anchors) if anchors else 0.0
     logit = INTERCEPT + SLOPE * math.log10(max(words, 1))
     low, p5, high = (max(chance, _share(logit + shift)) if anchors else chance for shift in (-HALF, 0.0, HALF))
