@@ -26,6 +26,13 @@ context drug --corpus {text} --width -1
 context ##chy --corpus {text}
 context ##chy --corpus {text} --model {model}
 context drug --model {model}
+advise missing.txt --model {model}
+advise {text}
+advise empty.txt --model {model}
+advise {text} --model bpe
+advise {text} --model {model} --task missing.tsv
+advise {text} --model {model} --task {text}
+advise {text} --model {model} --sample 0
 vectors train {text} --model {model}
 vectors train {text} --model {model} --out out --epochs 0
 vectors train {text} --model {model} --name ../../x
@@ -57,6 +64,10 @@ neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
+adapt --model {model} --vectors {vectors} --unit --out out
+adapt --model {model} --vectors {vectors} --method magic --out out
+adapt --model {model} --vectors {vectors} --max-added -1 --out out
+adapt --preset green-bert-random --model {model} --vectors {vectors} --method ridge --out out
 adapt --model {model} --vectors {vectors} --corpus {text} --out out
 adapt --model vocab.txt --vectors {vectors} --out out
 adapt --model {model} --vectors {vectors} --recipe bad.toml --out out

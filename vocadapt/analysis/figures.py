@@ -4,6 +4,8 @@ The colour language of every page, plot, chip and table is defined here (Okabe-I
 always goes with a colour.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
@@ -50,6 +52,25 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
             xbins={"start": -1, "end": 1, "size": 0.02}, hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
         )  # fmt: skip
     figure.update_layout(barmode="overlay", bargap=0.02)
+    return figure
+
+
+def pieces_per_word(text: Sequence[int], task: Sequence[int] | None = None) -> go.Figure:
+    """Bars of words by pieces, as shares: of a text and, hatched beside it, of a task's entities.
+
+    text, task: running words of 1, 2, … pieces, the last of so many or more.
+    """
+    figure = _figure("pieces of the word", "share of the words", height=300)
+    names = [*map(str, range(1, len(text))), f"{len(text)} or more"]
+    for words, name, hatch in ((text, "words of the text", ""), (task, "words in the task's entities", "/")):
+        if words is not None:
+            shares, style = np.asarray(words) / max(sum(words), 1), {"color": DOMAIN, "pattern": {"shape": hatch}}
+            figure.add_bar(
+                x=names, y=shares, name=name, marker=style,
+                hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the {name}<extra></extra>",
+            )  # fmt: skip
+    figure.update_layout(barmode="group", bargap=0.25, showlegend=True)
+    figure.update_xaxes(type="category")
     return figure
 
 

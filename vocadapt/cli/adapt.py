@@ -1,6 +1,7 @@
 """adapt, certify, presets, convert."""
 
 from argparse import Namespace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from vocadapt.models.certificate import certify
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
 from vocadapt.recipe import PRESETS as RECIPES
-from vocadapt.recipe import preset, read_recipe
+from vocadapt.recipe import Recipe, preset, read_recipe
+from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
 
 
@@ -25,6 +27,10 @@ def _adapt_options(parser: Parser) -> None:
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on")
+    parser.add_argument("--max-added", type=whole, metavar="N", help="add the N most frequent words only (0: all)")
+    parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
+    parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
+    parser.add_argument("--centre", action="store_true", help="of that map: take the mean of each side away")
     parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
     add_text(parser)
     add_out(parser)
@@ -34,11 +40,25 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     if options.preset and options.recipe:
         raise InputError("Give either --preset or --recipe, not both.")
     recipe = read_recipe(Path(options.recipe)) if options.recipe else preset(options.preset or "green-bert")
+    recipe = _varied(recipe, options)
     given = {"model": options.model, "vectors": options.vectors, "text": options.corpus}
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
     spec = Spec("model", settings, {role: value for role, value in given.items() if value}, options.offline)
     artefact = write(spec, options, progress)
     return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+
+
+def _varied(recipe: Recipe, options: Namespace) -> Recipe:
+    """The recipe with the cap and the map that the options ask for."""
+    if options.max_added is not None:
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
+    if (options.unit or options.centre) and not options.method:
+        raise InputError("--unit and --centre belong to a map.", "Name it: --method least-squares.")
+    if options.method and not recipe.needs_alignment:
+        raise InputError(f"The recipe {recipe.name} makes its rows without a map.", "Leave --method out.")
+    if not options.method:
+        return recipe
+    return replace(recipe, alignment=AlignmentSettings(options.method, options.unit, options.centre))
 
 
 def _certify_options(parser: Parser) -> None:

@@ -19,6 +19,7 @@ from vocadapt.progress import Progress
 
 # Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to show the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "advise": ("advise", "ADVISE", "from word counts alone: is a new vocabulary worth a run, and which"),
     "words count": ("words", "COUNT", "count the words of a text as a model meets them"),
     "context": ("context", "CONTEXT", "the lines of a text in which a word or a wordpiece stands"),
     "vectors train": ("vectors", "TRAIN", "train word vectors on a text"),

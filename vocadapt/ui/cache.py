@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.lab.advice import Asked, advise_on, places_of_counts
 from vocadapt.lab.alignments import Judged, load_judged
 from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
 from vocadapt.lab.lookup import look_up
@@ -87,6 +88,14 @@ def _context(key: tuple[str, ...], settings: ContextSettings, _corpus: Corpus, _
     return look_up(_corpus, key[-1], _model.splitter, _model.vocabulary, settings, root=Path(_root))
 
 
+def advice_of(corpus: Artefact, model: str, root: Path, task: Path | None) -> Asked | None:
+    """The advice on a corpus of the workspace; None where it was not counted in the model's words. Never counts."""
+    key = (str(corpus.folder), corpus.stamp, model, _model_stamp(model))
+    if not any(path.is_file() for path in _places(key, str(root), model_of(model))):
+        return None
+    return _advice(key, str(root), str(task) if task else "", _model_stamp(str(task)) if task else "", model_of(model))
+
+
 @st.cache_resource(max_entries=4, show_spinner="Reading the word vectors …")
 def _space(folder: str, stamp: str) -> EmbeddingSpace:
     return load_space(Path(folder))
@@ -130,6 +139,16 @@ def _plan(key: tuple[str, ...], settings: PlanSettings, _words: EmbeddingSpace, 
 def _counts(folder: str, stamp: str, model_stamp: str, root: str, _model: LanguageModel) -> WordCounts | None:
     path = counts_path(Path(root), read_corpus([folder]), _model.splitter)
     return WordCounts.read(path) if path.is_file() else None
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking up the word counts …")
+def _places(key: tuple[str, ...], root: str, _model: LanguageModel) -> tuple[Path, ...]:
+    return places_of_counts(Path(root), read_corpus([key[0]]), _model.splitter)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking at how its words are cut …")
+def _advice(key: tuple[str, ...], root: str, task: str, task_stamp: str, _model: LanguageModel) -> Asked:
+    return advise_on(read_corpus([key[0]]), _model, Path(root), Path(task) if task else None)
 
 
 def _model_stamp(name: str) -> str:

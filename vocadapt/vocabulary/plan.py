@@ -5,7 +5,7 @@ Two plans come from word vectors (Poerner et al. 2020, "Updating the wordpiece e
 *replace* also gives each old token that has a word vector a new row (the paper's "most radical strategy").
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
@@ -105,21 +105,15 @@ def plan_from_words(
     Raises InputError when no word of the space is new to the model.
     """
     settings = settings or PlanSettings()
-    candidates = [word for word in domain.words if word not in vocabulary]
-    short = [word for word in candidates if len(word) <= vocabulary.longest_word]
-    firing = [word for word in short if splitter.keeps(word)]
+    firing, cannot = addable(vocabulary, splitter, domain.words)
     if not firing:
+        lacking = sum(map(len, cannot.values()))
         raise InputError(
-            f"None of the {len(domain)} words in the vectors is new to the model ({len(candidates)} lacking, 0 that can fire).",
+            f"None of the {len(domain)} words in the vectors is new to the model ({lacking} lacking, 0 that can fire).",
             "Train the vectors on text of the new domain, or lower the minimum count.",
         )
     chosen = firing[: settings.max_added or None]
-    fires = set(firing)
-    left_out = {
-        CANNOT_FIRE: tuple(word for word in short if word not in fires),
-        TOO_LONG: tuple(word for word in candidates if len(word) > vocabulary.longest_word),
-        OVER_THE_CAP: tuple(firing[len(chosen) :]),
-    }
+    left_out = {**cannot, OVER_THE_CAP: tuple(firing[len(chosen) :])}
     replaced: tuple[str, ...] = ()
     if settings.kind == "replace":
         replaced = tuple(token for token in vocabulary.tokens if token in domain and token not in vocabulary.special)
@@ -130,6 +124,21 @@ def plan_from_words(
         {reason: words for reason, words in left_out.items() if words},
         settings,
     )
+
+
+def addable(
+    vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str]
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not."""
+    candidates = [word for word in words if word not in vocabulary]
+    short = [word for word in candidates if len(word) <= vocabulary.longest_word]
+    firing = tuple(word for word in short if splitter.keeps(word))
+    fires = set(firing)
+    cannot = {
+        CANNOT_FIRE: tuple(word for word in short if word not in fires),
+        TOO_LONG: tuple(word for word in candidates if len(word) > vocabulary.longest_word),
+    }
+    return firing, cannot
 
 
 def _count(space: EmbeddingSpace, word: str) -> int | None:

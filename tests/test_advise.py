@@ -1,0 +1,255 @@
+"""Advice from counts: figures worked by hand on a vocabulary of a dozen tokens, every rule on both sides of its threshold."""
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from vocadapt.lab.strict_json import dumps
+from vocadapt.recipe import PRESETS
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
+from vocadapt.vocabulary import advice_rules as rules
+from vocadapt.vocabulary.advise import advise, judge, suggestions
+from vocadapt.vocabulary.cuts import Cuts, cut_words, measure_cuts
+from vocadapt.vocabulary.forecast import WORDS, forecast
+from vocadapt.vocabulary.gains import Gain, ModelSize
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+SPECIAL = ("[UNK]", "[CLS]")
+VOCABULARY = Vocabulary((*SPECIAL, "the", "of", "drug", "##s", "hyper", "##tension", "##t", ".", "1", "##2"), frozenset(SPECIAL))
+COUNTS = {"the": 60, ".": 30, "hypertension": 25, "drugs": 10, "12": 4, "hypert": 4, "ж": 2}
+TASK = {"drugs": 3, "hypertension": 1, "drug": 4}
+
+
+def counted(counts, lines=10, read=10):
+    return WordCounts(dict(sorted(counts.items(), key=lambda item: -item[1])), lines, 100, read)
+
+
+def advice_on(counts=COUNTS, task=None, **options):
+    return advise(counted(counts), VOCABULARY, Splitter.bert(), ModelSize(width=2, parameters=100), task, **options)
+
+
+def test_cuts_by_hand():
+    cuts = measure_cuts(COUNTS, cut_words(VOCABULARY, COUNTS), "[UNK]")
+    assert (cuts.words, cuts.distinct) == (60 + 25 + 10 + 4 + 2, 5)  # with a letter
+    assert (cuts.split, cuts.split_distinct, cuts.unknown) == (25 + 10 + 4, 3, 2)
+    assert cuts.profile == (62, 39, 0, 0, 0, 0)
+    assert (cuts.running, cuts.tokens) == (135, 60 + 30 + 50 + 20 + 8 + 8 + 2)
+    assert (cuts.share, cuts.share_distinct, cuts.unknown_share) == (39 / 101, 3 / 5, 2 / 101)
+    assert cuts.fertility == 178 / 135
+
+
+def test_no_words_at_all_are_no_division_by_zero():
+    cuts = measure_cuts({}, {}, "[UNK]")
+    assert (cuts.share, cuts.share_distinct, cuts.unknown_share, cuts.fertility) == (0, 0, 0, 0)
+
+
+def test_figures_by_hand():
+    figures = advice_on(task=TASK).figures
+    assert figures.anchors == 2  # the, "." : drug is no word of the text, 12 and hypert are too rare
+    assert figures.forecast.words == 60 + 30 + 25 + 10
+    assert [gain.floor for gain in figures.gains] == [5, 20, 50]
+    assert [gain.words for gain in figures.gains] == [2, 1, 0]
+    all_words, frequent, none = figures.gains
+    assert (all_words.parameters, all_words.bytes, all_words.model_share) == (4, 16, 0.04)
+    assert (all_words.saved, frequent.saved, none.saved) == (35 / 178, 25 / 178, 0)
+    assert frequent.fertility == (178 - 25) / 135
+    assert (all_words.mended, frequent.mended) == (35 / 39, 25 / 39)
+    assert (all_words.mended_task, frequent.mended_task) == (1.0, 1 / 4)  # of 3 drugs and 1 hypertension, which are cut
+    assert (all_words.under_few, all_words.under_enough, all_words.median) == (0.5, 1.0, 17.5)
+    assert (none.under_few, none.median) == (0.0, None)
+    assert figures.top_saved == 35 / 178
+    assert figures.task and figures.task.share == 4 / 8
+
+
+def test_special_tokens_are_no_anchors():
+    assert advice_on({"[CLS]": 99, "the": 99}).figures.anchors == 1
+
+
+def test_a_bare_vocabulary_has_no_parameters():
+    gain = advise(counted(COUNTS), VOCABULARY, Splitter.bert()).figures.gains[0]
+    assert (gain.words, gain.parameters, gain.bytes, gain.model_share) == (2, None, None, None)
+
+
+def test_a_higher_floor_takes_the_place_of_lower_ones():
+    figures = advice_on(min_count=30).figures
+    assert [gain.floor for gain in figures.gains] == [30, 50] and figures.gain(20).floor == 30
+    assert [gain.floor for gain in advice_on(min_count=60).figures.gains] == [60]
+
+
+def test_the_most_frequent_cut_words():
+    cut = advice_on(task=TASK).cut
+    shown = [(word.word, word.count, word.task_count) for word in cut]
+    assert shown == [("hypertension", 25, 1), ("drugs", 10, 3), ("hypert", 4, 0)]
+    assert cut[0].pieces == ("hyper", "##tension")
+    assert advice_on().cut[0].task_count is None
+
+
+def test_the_forecast_is_its_formula_and_never_below_chance():
+    said = forecast(1_000_000, 10_000, 384)
+    logit = -11.783 + 1.509 * 6
+    assert said.p5 == pytest.approx(1 / (1 + math.exp(-logit)))
+    assert said.low < said.p5 < said.high and said.chance == 0.0005 and said.outside == ()
+    tiny = forecast(20_000, 800, 384)
+    assert tiny.p5 == tiny.low == tiny.chance == 5 / 800
+    none = forecast(0, 0, None)
+    assert (none.p5, none.low, none.high, none.chance) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_the_forecast_says_where_nothing_was_measured():
+    asked = ((10**6, 5000, 384), (10**8, 5000, 384), (10**6, 10**5, 384), (10**6, 5000, 768), (10**3, 10, None))
+    assert [len(forecast(*given).outside) for given in asked] == [0, 1, 1, 1, 3]
+
+
+def test_the_forecast_rises_with_the_words():
+    qualities = [forecast(words, 5000, 384).p5 for words in range(WORDS[0], WORDS[1], 500_000)]
+    assert qualities == sorted(qualities) and 0 < qualities[0] < qualities[-1] < 0.3
+
+
+def test_the_forecast_agrees_with_what_it_was_fitted_on():
+    """Three runs of the table: words, anchors, measured P@5."""
+    for words, anchors, p5 in ((91_066, 1980, 0.0111), (926_575, 8408, 0.0579), (9_679_911, 11_994, 0.2299)):
+        said = forecast(words, anchors, 384)
+        assert said.low <= p5 <= said.high
+
+
+GOOD_CUTS = Cuts(1000, 100, 120, 50, 0, (880, 120, 0, 0, 0, 0), 1200, 1400)
+
+
+def gain(floor, words, mended_task=None, under_few=0.0):
+    return Gain(floor, words, 10, 40, 0.1, 0.07, 1.1, 0.5, mended_task, under_few, 0.4, 60.0)
+
+
+def good(**changes):
+    """Figures to which no rule applies, with some of them changed."""
+    figures = rules.Figures(
+        corpus=GOOD_CUTS, task=None, lines=10, lines_read=10, min_count=5, width=384, anchors=9000,
+        forecast=forecast(6_000_000, 9000, 384), gains=(gain(5, 3000), gain(20, 1500), gain(50, 400)), top_saved=0.06,
+    )  # fmt: skip
+    return replace(figures, **changes)
+
+
+def cuts(**changes):
+    return replace(GOOD_CUTS, **changes)
+
+
+def at(p5):
+    return replace(forecast(6_000_000, 9000, 384), p5=p5)
+
+
+def few(words):
+    return {"gains": (gain(5, 300), gain(20, words), gain(50, 9))}
+
+
+def near(times):
+    """A forecast of so many times chance, where anchors are so few that chance alone is usable."""
+    return replace(forecast(6_000_000, 50, 384), p5=times * 0.1)
+
+
+def with_task(share, mended=0.5):
+    return {"task": cuts(split=round(1000 * share)), "gains": (gain(5, 3000, 1.0), gain(20, 1500, mended), gain(50, 400, 0.0))}
+
+
+@pytest.mark.parametrize(
+    ("rule", "applies", "not_yet"),
+    [
+        ("unknown script", {"corpus": cuts(unknown=20)}, {"corpus": cuts(unknown=19)}),
+        ("other language", {"corpus": cuts(split=300)}, {"corpus": cuts(split=299)}),
+        ("too few anchors", {"anchors": 383}, {"anchors": 384}),
+        ("too little text", {"forecast": at(0.0499)}, {"forecast": at(0.05)}),
+        ("too little text", {"forecast": near(2.99)}, {"forecast": near(3.01)}),
+        ("too few words", few(99), few(100)),
+        ("hardly cut", {"top_saved": 0.0299}, {"top_saved": 0.03}),
+        ("hardly cut", {"top_saved": 0.01, **with_task(0.24)}, {"top_saved": 0.01, **with_task(0.25)}),
+        ("hardly cut", {"top_saved": 0.01, **with_task(0.5, mended=0.09)}, {"top_saved": 0.01, **with_task(0.5, mended=0.1)}),
+        ("weak map", {"forecast": at(0.1499)}, {"forecast": at(0.15)}),
+        ("rare words", {"gains": (gain(5, 3000, under_few=0.5), *good().gains[1:])}, {}),
+        ("task elsewhere", with_task(0.5, mended=0.09), with_task(0.5, mended=0.1)),
+        ("task hardly cut", with_task(0.11), with_task(0.12)),
+        ("not measured", {"width": 384, "forecast": forecast(20_000_000, 9000, 384)}, {}),
+        ("sample", {"lines": 9}, {"lines": 10}),
+    ],
+)  # fmt: skip
+def test_every_rule_on_both_sides_of_its_threshold(rule, applies, not_yet):
+    found = {finding.rule: finding for finding in judge(good(**applies))}
+    assert rule in found
+    assert found[rule].says and found[rule].why
+    assert rule not in {finding.rule for finding in judge(good(**not_yet))}
+
+
+def test_no_rule_applies_to_good_figures_and_each_is_tested():
+    assert judge(good()) == ()
+    [mark] = test_every_rule_on_both_sides_of_its_threshold.pytestmark
+    tested = {case[0] for case in mark.args[1]}
+    assert tested == {rule.name for rule in rules.RULES}
+
+
+def test_a_width_that_is_not_known_is_no_reason():
+    assert not any(finding.stops for finding in judge(good(width=None, anchors=100)))
+
+
+def test_recipes_are_presets_with_a_cap_and_a_control():
+    made = suggestions(good())
+    asked = [("green-bert", 400), ("green-bert", 1500), ("green-bert-random", 400)]
+    assert [(recipe.preset, recipe.max_added) for recipe in made] == asked
+    assert all(recipe.preset in PRESETS and PRESETS[recipe.preset].needs_alignment == bool(recipe.map) for recipe in made)
+
+
+@pytest.mark.parametrize("frequent", [99, 1500])
+def test_caps_that_are_too_small_or_the_same_are_one(frequent):
+    made = suggestions(good(gains=(gain(5, 3000), gain(20, 1500), gain(50, frequent))))
+    assert [recipe.max_added for recipe in made] == [1500, 1500] and made[1].name == "control"
+
+
+def domain_counts(anchors=400, new=150, count=1500):
+    """A made text of words that a made vocabulary knows, and of others that it cuts."""
+    known = [f"w{letter}{other}{third}" for letter in "abcdefgh" for other in "abcdefgh" for third in "abcdefgh"][:anchors]
+    added = [f"{word}z" for word in known[:new]]
+    vocabulary = Vocabulary((*SPECIAL, *known, "##z"), frozenset(SPECIAL))
+    return vocabulary, counted(dict.fromkeys(known, count * 4) | dict.fromkeys(added, count))
+
+
+def test_a_domain_that_is_cut_is_worth_a_run():
+    vocabulary, counts = domain_counts()
+    advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
+    assert advice.verdict == "adapt" and "Worth a run: 150 new words" in advice.sentence
+    assert advice.recipes and not any(finding.stops for finding in advice.findings)
+    assert advice.figures.top_saved == pytest.approx(150 * 1500 / (400 * 6000 + 150 * 3000))
+
+
+def test_a_little_of_it_is_not():
+    vocabulary, counts = domain_counts(count=30)
+    advice = advise(counts, vocabulary, Splitter.bert(), ModelSize(384, 10**6))
+    assert (advice.verdict, advice.recipes) == ("keep", ())
+    assert advice.sentence == "Do not change the vocabulary: too little text."
+
+
+def test_the_first_reason_is_the_verdict_and_all_are_listed():
+    advice = advice_on({"ж": 50, "the": 50})
+    assert advice.sentence == "Do not change the vocabulary: the model cannot read the text."
+    stops = [finding.rule for finding in advice.findings if finding.stops]
+    assert stops == ["unknown script", "too few anchors", "too little text", "too few words", "hardly cut"]
+    assert ".500 of the running words" in advice.findings[0].says
+
+
+def test_the_answer_is_strict_json_of_fractions():
+    answer = advice_on(task=TASK).as_json()
+    assert dumps(answer)
+    assert answer["corpus"]["cut"] == 39 / 101 and sum(answer["corpus"]["pieces"]) == pytest.approx(1)
+    assert answer["task"]["cut"] == 0.5 and answer["expected"]["words"] == 125
+    assert set(answer["reasons"][0]) == {"rule", "stops", "says", "why"}
+    assert advice_on().as_json()["task"] is None
+
+
+def test_shares_are_written_without_their_zero():
+    shown = [rules.share(value) for value in (0.0951, 0.00051, 0.5, 1.0, 0.0, None)]
+    assert shown == [".095", ".00051", ".500", "1.000", ".000", "–"]
+
+
+def test_nothing_heavy_is_loaded_on_the_way():
+    code = ("import sys, vocadapt.cli.advise, vocadapt.vocabulary.advise, vocadapt.lab.advice\n"
+            "print(*{'torch', 'transformers', 'gensim', 'scipy', 'sklearn'} & set(sys.modules))")  # fmt: skip
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""

@@ -1,0 +1,79 @@
+"""The words that stand inside the entities of a task file: one `word TAB tag` a line, a blank line between sentences.
+
+Only the words and how often they stand there: the layer of tasks reads sentences, spans and splits.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.text.source import opened
+from vocadapt.text.splitter import Splitter
+
+TAG = re.compile(r"O|[BI](-\S+)?")
+DOCUMENT = "-DOCSTART-"  # a line that begins a document: no word
+REMEDY = "Expected lines of a word, a tab and a tag (O, B, I, B-Type, I-Type), and a blank line between sentences."
+
+
+@dataclass(frozen=True, eq=False)
+class EntityWords:
+    """Words inside entities as a model meets them, with how often each stands there, and what the file holds in all.
+
+    `tokens` counts the lines with a word, `entities` the runs that a B begins (or an I after an O, or of another type).
+    """
+
+    counts: Mapping[str, int]
+    entities: int
+    sentences: int
+    tokens: int
+
+
+def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
+    """The words inside the entities of a task file (.gz too), split as `splitter` does, most frequent first.
+
+    Raises InputError, with the line, for anything but a word and a tag on a line, for an unknown tag, for bare and typed tags in
+    one file, and for a file without an entity.
+    """
+    spelled: Counter[str] = Counter()
+    kinds: dict[bool, int] = {}  # typed or not → first line
+    entities = sentences = tokens = 0
+    before = ""  # the tag of the word before in the sentence
+    for number, word, tag in _tagged(path):
+        if not word:
+            before = ""
+            continue
+        tokens, sentences = tokens + 1, sentences + (not before)
+        if tag != "O":
+            kinds.setdefault("-" in tag, number)
+            entities += tag[0] == "B" or before[1:] != tag[1:] or before in ("", "O")
+            spelled[word] += 1
+        before = tag
+    if len(kinds) > 1:
+        raise InputError(f"{path}: bare and typed tags in one file (lines {kinds[False]} and {kinds[True]}).", REMEDY)
+    counts: Counter[str] = Counter()
+    for word, count in spelled.items():
+        for part in splitter.words(word):
+            counts[part] += count
+    if not counts:
+        raise InputError(f"{path}: no entity in {tokens:,} words: every tag is O.", REMEDY)
+    return EntityWords(dict(counts.most_common()), entities, sentences, tokens)
+
+
+def _tagged(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line number, word and tag of every line; no word and no tag where a sentence ends."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file.", "Give a task file: a word, a tab and a tag on each line.")
+    with opened(path) as source:
+        for number, line in enumerate(source.lines(), start=1):
+            cells = line.rstrip("\n").split("\t")
+            if not line.strip() or cells[0].split(" ")[0] == DOCUMENT:
+                yield number, "", ""
+                continue
+            if len(cells) != 2 or not cells[0].strip():
+                raise InputError(f"{path}: line {number} has {len(cells)} columns, or no word: {line.strip()[:60]!r}.", REMEDY)
+            if not TAG.fullmatch(cells[1]):
+                raise InputError(f"{path}: line {number} has the tag {cells[1][:40]!r}.", REMEDY)
+            yield number, cells[0], cells[1]
