@@ -67,7 +67,7 @@ def work(folder: Path) -> int:
     try:
         with _turn(job, reporter):
             reporter.change(state="running", started=time.time())
-            run_step(job.spec, job.target, reporter, bool(job.order["overwrite"]))
+            run_step(job.spec, job.target, reporter, bool(job.order["overwrite"]), folder)
         ending = {"state": "done", "fraction": 1.0}
     except (Cancelled, KeyboardInterrupt):
         ending = {"state": "cancelled"}
