@@ -14,8 +14,9 @@ import pytest
 from tests.lab_material import write_text
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs, strict_json, worker
-from vocadapt.lab.jobs import Status, again, find_job, list_jobs, read_status, start
+from vocadapt.lab.jobs import find_job, list_jobs, resume, start
 from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.status import Status, read_status
 from vocadapt.lab.steps import STEPS, run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings
@@ -171,16 +172,19 @@ def test_kill_9_before_its_first_word_interrupts_too(workspace, quick):
     assert wait_for(job, "interrupted", SOON).error
 
 
-def test_an_interrupted_job_is_started_again(workspace, endless, quick):
+def test_an_interrupted_job_is_resumed_in_its_folder(workspace, endless, quick):
     finished = start(workspace, quick, "mine")
     finished.wait(LONG)
     job = start(workspace, endless, "v")
     wait_for(job, "running")
     kill(job)
     wait_for(job, "interrupted", SOON)
-    second = again(workspace, job)
-    wait_for(second, "running")
-    assert second.spec == job.spec and second.id > job.id
+    log = job.log()
+    assert resume(workspace, job).id == job.id
+    status = wait_for(job, "running")
+    assert [state for state, _ in status.past] == ["interrupted"]
+    assert job.log().startswith(log) and "run 2" in job.log()
+    assert len(list_jobs(workspace)) == 2
     assert workspace.artefact("corpora", "mine")  # no finished result was lost
 
 

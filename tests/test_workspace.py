@@ -246,7 +246,7 @@ def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
     assert writer.stdout.readline() == "writing\n"
     [draft] = (tmp_path / "vectors").iterdir()
     assert held(draft)
-    sweep(tmp_path / "vectors", "x")
+    sweep(tmp_path / "vectors")
     assert draft.exists()  # its writer lives
     writer.send_signal(signal.SIGKILL)
     writer.wait()

@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.lab.locks import alone, take
+from vocadapt.lab.locks import alone, hold, take
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
@@ -67,17 +67,15 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
         )
 
 
-def sweep(parent: Path, name: str | None = None) -> None:
-    """Remove what killed writers left in a folder (of one artefact); an artefact that was just being replaced is put back."""
+def sweep(parent: Path) -> None:
+    """Remove what killed writers left in a folder; an artefact that was just being replaced is put back."""
     if not parent.is_dir():
         return
-    for draft, _ in _left(parent, DRAFT, name):
-        lock = take(draft) if draft.is_dir() else None
-        if lock is not None:  # its writer is dead, or has just made it and will make another
+    for draft, _ in _left(parent, DRAFT):
+        with suppress(BlockingIOError, FileNotFoundError), hold(draft):  # its writer lives, or another sweeper was quicker
             shutil.rmtree(draft, ignore_errors=True)
-            os.close(lock)
     with alone(parent):
-        for old, place in _left(parent, OLD, name):
+        for old, place in _left(parent, OLD):
             if not _is_ours(old):
                 continue
             if not os.path.lexists(place):
@@ -86,11 +84,10 @@ def sweep(parent: Path, name: str | None = None) -> None:
                 shutil.rmtree(old, ignore_errors=True)
 
 
-def _left(parent: Path, ending: str, name: str | None) -> list[tuple[Path, Path]]:
-    """The folders of our own naming in a folder (of one artefact), each with the place it was meant for."""
+def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
+    """The folders of our own naming in a folder, each with the place it was meant for."""
     folders = [path for path in parent.glob(f".*{ending}") if path.is_dir() and not path.is_symlink()]
-    named = [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
-    return [(path, place) for path, place in named if name in (None, place.name)]
+    return [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
 
 
 def _is_ours(folder: Path) -> bool:
@@ -130,8 +127,10 @@ def _lock(draft: Path) -> int | None:
     """The lock of a folder just made; None where a sweeper was quicker."""
     with suppress(FileNotFoundError):
         lock = take(draft)
-        if lock is not None and draft.is_dir():
-            return lock
+        if lock is not None:
+            if draft.is_dir():
+                return lock
+            os.close(lock)
     return None
 
 

@@ -8,8 +8,9 @@ from collections.abc import Collection
 import streamlit as st
 
 from vocadapt.lab import jobs
-from vocadapt.lab.jobs import Job, Status
+from vocadapt.lab.jobs import Job
 from vocadapt.lab.spec import Spec
+from vocadapt.lab.status import Status
 from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui.markup import plain
@@ -78,8 +79,8 @@ def _ended(workspace: Workspace, job: Job, status: Status) -> None:
         for line in filter(None, (status.error, status.remedy)):
             st.text(line)
         with st.container(horizontal=True):
-            if st.button("Run it again", key=f"again_{job.id}"):
-                jobs.again(workspace, job)
+            if st.button("Resume", key=f"resume_{job.id}"):
+                jobs.resume(workspace, job)
                 st.rerun()
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
                 st.session_state[DISMISSED] = job.id
