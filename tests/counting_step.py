@@ -2,7 +2,7 @@
 
 It sums squares, keeps its checkpoint after every tenth, and writes the sums down: the same text however often it was killed.
 Run as a program it is the worker of such a job. DIE names a moment at which the process kills itself, as `kill -9` would;
-FULL names a file that, while it is there, makes the disk full.
+FULL names a file that, while it is there, makes the disk full for the files that its text names, or for all.
 """
 
 import errno
@@ -16,9 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocadapt.lab import commands, jobs, steps
+from vocadapt.lab import commands, jobs, steps, strict_json
 from vocadapt.lab import spec as specs
-from vocadapt.lab import strict_json
 
 DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
 RESULT, KEPT = "sums.txt", "kept.json"
@@ -104,11 +103,11 @@ def mortal(moment: str) -> None:
 
 
 def full(flag: Path) -> None:
-    """Have no room for small files as long as the flag stands."""
+    """Have no room as long as the flag stands."""
     write = Path.write_text
 
     def fails(path: Path, *arguments: object, **more: object) -> int:
-        if flag.exists():
+        if flag.exists() and flag.read_text(encoding="utf-8") in str(path):
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         return write(path, *arguments, **more)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from typing import Any
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
-from vocadapt.errors import Cancelled
+from vocadapt.errors import Cancelled, InputError
 from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import Status, read_metrics
@@ -70,6 +70,8 @@ def _note(job: Job, status: Status) -> str:
 
 
 def _show(options: Namespace, progress: Progress) -> Answer:
+    if options.lines < 1:
+        raise InputError(f"--lines is {options.lines}.", "Give 1 or more.")
     job = jobs.find_job(_workspace(options), options.id)
     status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
     values = _values(job, status)

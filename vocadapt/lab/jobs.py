@@ -113,7 +113,7 @@ class Job:
     def goes_on(self) -> bool:
         """Whether its step left something to go on from; else it starts anew when it is resumed."""
         folder = self.folder / CHECKPOINT
-        return folder.is_dir() and any(path.name != MADE_FROM for path in folder.iterdir())
+        return folder.is_dir() and any(path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir())
 
     @property
     def cancel_asked(self) -> bool:
