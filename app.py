@@ -12,7 +12,10 @@ st.set_page_config(page_title="vocadapt", page_icon=str(ICON), layout="wide")
 # No url_path, and page files one folder down: see "pages beside st.navigation" in the design notes on the look.
 page = st.navigation(
     {
-        "": [st.Page("pages/start/home.py", title="Home", icon=":material/home:", default=True)],
+        "": [
+            st.Page("pages/start/home.py", title="Home", icon=":material/home:", default=True),
+            st.Page("pages/start/jobs.py", title="Jobs", icon=":material/pending_actions:"),
+        ],
         "Words": [
             st.Page("pages/words/vectors.py", title="Word vectors", icon=":material/scatter_plot:"),
             st.Page("pages/words/alignment.py", title="Alignment", icon=":material/join_inner:"),

@@ -12,18 +12,21 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
-HOME, VECTORS, ALIGNMENT, ADAPT = (
-    "pages/start/home.py", "pages/words/vectors.py", "pages/words/alignment.py", "pages/vocabulary/adapt.py",
+HOME, JOBS, VECTORS, ALIGNMENT, ADAPT = (
+    "pages/start/home.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/words/alignment.py",
+    "pages/vocabulary/adapt.py",
 )  # fmt: skip
-TITLES = {HOME: "vocadapt", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt"}
+TITLES = {HOME: "vocadapt", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt"}
 EMPTY = {
     HOME: "This workspace is empty.",
+    JOBS: "There are no jobs in this workspace yet.",
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
 }
 FULL = {
     HOME: ["Made here lately"],
+    JOBS: [],  # every step of it was run from a command line
     VECTORS: ["What is near a word", "How often words occur", "Make others"],
     ALIGNMENT: [
         "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",

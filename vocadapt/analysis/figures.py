@@ -4,6 +4,8 @@ The colour language of every page, plot, chip and table is defined here (Okabe-I
 always goes with a colour.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
@@ -50,6 +52,21 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
             xbins={"start": -1, "end": 1, "size": 0.02}, hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
         )  # fmt: skip
     figure.update_layout(barmode="overlay", bargap=0.02)
+    return figure
+
+
+def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
+    """How far a job was, against the seconds since each of its runs began: one (seconds, fractions) pair a run."""
+    figure = _figure("seconds", "done", height=210)
+    for number, (seconds, fractions) in enumerate(runs, start=1):
+        last = number == len(runs)
+        line = {"color": SOURCE if last else NULL, "width": 2.5, "dash": "solid" if last else "dot"}
+        figure.add_scatter(
+            x=seconds, y=fractions, mode="lines", line=line, name=f"run {number}",
+            hovertemplate="%{x} s: %{y:.3f}<extra></extra>",
+        )  # fmt: skip
+    figure.update_yaxes(range=[0, 1.02])
+    figure.update_layout(showlegend=len(runs) > 1)
     return figure
 
 

@@ -120,6 +120,14 @@ class Job:
         """Whether somebody asked it to stop."""
         return (self.folder / FLAG).exists()
 
+    @property
+    def asked_since(self) -> float | None:
+        """For how many seconds somebody has been asking it to stop; None where nobody has."""
+        try:
+            return max(0.0, time.time() - (self.folder / FLAG).stat().st_mtime)
+        except FileNotFoundError:
+            return None
+
     def waits_for(self) -> "Job | None":
         """The job just before this one in the queue, at its head the one that runs; None where there is none."""
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
