@@ -15,6 +15,7 @@ page = st.navigation(
         "": [
             st.Page("pages/start/home.py", title="Home", icon=":material/home:", default=True),
             st.Page("pages/start/advise.py", title="Advise", icon=":material/lightbulb:"),
+            st.Page("pages/start/jobs.py", title="Jobs", icon=":material/pending_actions:"),
         ],
         "Words": [
             st.Page("pages/words/vectors.py", title="Word vectors", icon=":material/scatter_plot:"),

@@ -293,7 +293,7 @@ def test_the_overview_names_every_command(capsys):
     for arguments in ([], ["--help"], ["-h"]):
         assert main(arguments) == 0
         out = capsys.readouterr().out
-        assert all(name in out for name in COMMANDS) and "job" not in out
+        assert all(name in out for name in COMMANDS) and "\n  job " not in out
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -89,6 +89,19 @@ presets --offline
 convert {model} --out out
 convert nothing/at/all --out out
 convert evil --out out
+jobs list extra
+jobs list --workspce w
+jobs list --workspace empty.txt
+jobs show
+jobs show nothing
+jobs show ../x
+jobs show nothing --lines x
+jobs cancel
+jobs cancel nothing
+jobs cancel ../../x
+jobs resume
+jobs resume nothing --workspace w
+jobs resume nothing --wait now
 app --port x
 app --prot 1
 app --workspace empty.txt

@@ -1,5 +1,7 @@
+import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,11 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import counting_step
+from tests.counting_step import CountStep
 from tests.lab_material import write_text
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs, strict_json, worker
-from vocadapt.lab.jobs import Status, again, find_job, list_jobs, read_status, start
+from vocadapt.lab.jobs import find_job, list_jobs, promised, resume, start
 from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.status import Metrics, Status, read_metrics, read_status, write_status
 from vocadapt.lab.steps import STEPS, run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings
@@ -171,16 +176,19 @@ def test_kill_9_before_its_first_word_interrupts_too(workspace, quick):
     assert wait_for(job, "interrupted", SOON).error
 
 
-def test_an_interrupted_job_is_started_again(workspace, endless, quick):
+def test_an_interrupted_job_is_resumed_in_its_folder(workspace, endless, quick):
     finished = start(workspace, quick, "mine")
     finished.wait(LONG)
     job = start(workspace, endless, "v")
     wait_for(job, "running")
     kill(job)
     wait_for(job, "interrupted", SOON)
-    second = again(workspace, job)
-    wait_for(second, "running")
-    assert second.spec == job.spec and second.id > job.id
+    log = job.log()
+    assert resume(workspace, job).id == job.id
+    status = wait_for(job, "running")
+    assert [state for state, _ in status.past] == ["interrupted"]
+    assert job.log().startswith(log) and "run 2" in job.log()
+    assert len(list_jobs(workspace)) == 2
     assert workspace.artefact("corpora", "mine")  # no finished result was lost
 
 
@@ -242,6 +250,251 @@ def test_an_unknown_job_is_said(workspace):
     for job_id in ("nothing", "../x"):
         with pytest.raises(InputError):
             find_job(workspace, job_id)
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs import start
+from vocadapt.lab.spec import Spec
+from vocadapt.lab.workspace import Workspace
+time.sleep(max(0.0, float(sys.argv[3]) - time.time()))
+try:
+    print(start(Workspace(Path(sys.argv[1])), Spec.from_json(sys.argv[2]), "mine").id, flush=True)
+except InputError as error:
+    print(f"refused: {error}")
+    sys.exit(2)
+time.sleep(float(sys.argv[4]))
+"""
+
+
+def starter(workspace, spec, at=0.0, lives=0.0):
+    """A process of its own that starts a job at a moment, and lives on for some seconds: what a server is to a job."""
+    command = [sys.executable, "-c", STARTER, str(workspace.root), spec.to_json(), str(at), str(lives)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+
+
+def test_of_two_processes_that_start_the_same_target_at_once_one_wins(workspace, quick):
+    at = time.time() + 2  # both are awake by then
+    two = [starter(workspace, quick, at) for _ in range(2)]
+    said = [process.communicate(timeout=LONG)[0] for process in two]
+    codes = [process.returncode for process in two]
+    [job] = list_jobs(workspace)
+    assert job.wait(LONG).state == "done", job.log()
+    assert sorted(codes) == [0, 2], said
+    assert "is what the job" in "".join(said) or "already exists" in "".join(said)
+    assert left_in(workspace.root / "corpora") == ["mine"] and left_in(workspace.root / "jobs") == [job.id]
+
+
+def test_kill_9_of_the_server_does_not_touch_its_job(workspace, endless):
+    server = starter(workspace, endless, lives=LONG)
+    job_id = server.stdout.readline().strip()
+    job = find_job(workspace, job_id)
+    wait_for(job, "running")
+    server.kill()
+    server.wait(SOON)
+    before = wait_for_message(job, "epoch")
+    time.sleep(1)
+    assert job.status().state == "running" and job.status().updated > before.updated
+    assert job.cancel(grace=10).state == "cancelled"
+
+
+def wait_for_message(job, start):
+    end = time.monotonic() + LONG
+    while not job.status().message.startswith(start):
+        assert time.monotonic() < end, job.log()
+        time.sleep(0.05)
+    return job.status()
+
+
+def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
+    job = start(workspace, endless, "v")
+    with pytest.raises(InputError, match=f"is what the job {job.id} is making"):
+        start(workspace, endless, "v", overwrite=True)
+    assert list_jobs(workspace) == [job]
+    assert promised(workspace, "vectors") == {"v"} and promised(workspace, "corpora") == set()
+    job.cancel(grace=10)
+    assert promised(workspace, "vectors") == set()
+
+
+def test_waiting_jobs_say_behind_which_job_they_wait(workspace, endless, quick):
+    first = start(workspace, endless, "v")
+    wait_for(first, "running")
+    second, third = start(workspace, quick, "b"), start(workspace, quick, "c")
+    assert (first.waits_for(), second.waits_for(), third.waits_for()) == (None, first, second)
+    second.cancel(grace=SOON)
+    assert third.waits_for() == first
+    first.cancel(grace=10)
+    assert third.wait(LONG).state == "done"
+    resume(workspace, first)
+    wait_for(first, "running")
+    fourth = start(workspace, quick, "d")
+    resume(workspace, second)  # older, but it asked later
+    assert (fourth.waits_for(), second.waits_for()) == (first, fourth)
+
+
+def test_only_what_ended_unfinished_is_resumed(workspace, quick, endless, text):
+    done = start(workspace, quick, "mine")
+    assert done.wait(LONG).state == "done"
+    with pytest.raises(InputError, match="is done"):
+        resume(workspace, done)
+    alive = start(workspace, endless, "v")
+    with pytest.raises(InputError, match=r"is (waiting|running)"):
+        resume(workspace, alive)
+    wait_for(alive, "running")
+    alive.cancel(grace=10)
+    run_step(quick, workspace.folder("vectors", "v"))  # another was quicker
+    with pytest.raises(InputError, match="already exists"):
+        resume(workspace, alive)
+    assert alive.status().state == "cancelled" and left_in(workspace.root / "vectors") == ["v"]
+
+
+def test_a_failed_job_is_resumed_when_its_cause_is_mended(workspace, quick, text):
+    text.write_text("")
+    job = start(workspace, quick, "mine")
+    assert job.wait(LONG).state == "failed"
+    text.write_text("now there is a line\n")
+    resume(workspace, job)
+    status = job.wait(LONG)
+    assert (status.state, status.error, [state for state, _ in status.past]) == ("done", "", ["failed"]), job.log()
+    assert workspace.artefact("corpora", "mine").manifest.job == job.id
+
+
+def test_a_moved_workspace_takes_its_jobs_along(workspace, quick, text, tmp_path):
+    text.write_text("")
+    start(workspace, quick, "mine").wait(LONG)
+    workspace.root.rename(tmp_path / "moved")
+    text.write_text("a line\n")
+    [job] = list_jobs(Workspace(tmp_path / "moved"))
+    assert resume(Workspace(tmp_path / "moved"), job).wait(LONG).state == "done", job.log()
+    assert left_in(tmp_path / "moved" / "corpora") == ["mine"] and not workspace.root.exists()
+
+
+def test_sigterm_from_outside_interrupts_and_does_not_cancel(workspace, endless):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    os.kill(read_status(job.folder).pid, signal.SIGTERM)
+    status = job.wait(SOON)
+    assert status.state == "interrupted" and "told to end" in status.error
+    assert left_in(workspace.root / "vectors") == []
+
+
+def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    real, boot = time.time, psutil._pslinux.boot_time
+    for hours in (-30, 30):  # what the machine says after its clock was set
+        monkeypatch.setattr(time, "time", lambda shift=3600 * hours: real() + shift)
+        monkeypatch.setattr(psutil._pslinux, "boot_time", lambda shift=3600 * hours: boot() + shift)
+        status = job.status()
+        assert status.state == "running" and status.seconds >= 0 and (status.seconds_left or 0) >= 0
+        assert jobs.born(status.pid) == pytest.approx(status.process_started, abs=1)
+    assert job.cancel(grace=10).state == "cancelled"
+
+
+def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
+    """A laptop that sleeps."""
+    job = start(workspace, endless, "v")
+    wait_for_message(job, "epoch")
+    os.kill(read_status(job.folder).pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    asleep = job.status()
+    os.kill(asleep.pid, signal.SIGCONT)
+    time.sleep(1.5)
+    assert asleep.state == "running" and job.status().state == "running" and job.status().updated > asleep.updated
+
+
+def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
+    nothing = workspace.root / "jobs" / "20260101-000000-000000-corpus"
+    nothing.mkdir(parents=True)
+    (workspace.root / "jobs" / "mine").mkdir()  # not ours
+    counts = workspace.root / "counts"
+    counts.mkdir()
+    (counts / ".0123.tsv.77").write_text("half")
+    (counts / "0123.tsv").write_text("whole")
+    job = start(workspace, quick, "x")
+    assert left_in(workspace.root / "jobs") == [job.id, "mine"] and left_in(counts) == ["0123.tsv"]
+
+
+def test_the_log_tells_of_the_job_and_of_its_step(workspace, text, monkeypatch):
+    counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[1]))
+    job = start(workspace, Spec("count", CountStep(60, 0.03), {"text": text}), "n")
+    assert job.wait(LONG).state == "done"
+    log = job.log()
+    assert all(said in log for said in ("waiting", "running: python -m vocadapt count", "begins at 0", "done after")), log
+    assert re.search(r"\d+% square \d", log)
+    assert not (job.folder / "checkpoint").exists()
+    assert job.log(lines=2).splitlines() == log.splitlines()[-2:]
+
+
+def test_a_progress_bar_in_the_log_is_one_line(workspace, quick):
+    job = start(workspace, quick, "x")
+    job.wait(LONG)
+    (job.folder / "log.txt").write_bytes(b"begin\n\r 10%\r 50%\r100%\r\nend\n")
+    assert job.log() == "begin\n100%\nend"
+
+
+@pytest.mark.parametrize("still_full_at_the_end", [False, True])
+def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(workspace, text, monkeypatch, tmp_path, still_full_at_the_end):
+    """The step itself writes little: only status, metrics and checkpoint find no room."""
+    flag = tmp_path / "full"
+    counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[1]), **{counting_step.FULL: str(flag)})
+    job = start(workspace, Spec("count", CountStep(100, 0.03), {"text": text}), "n")
+    wait_for(job, "running")
+    flag.write_text("" if still_full_at_the_end else "status")
+    time.sleep(1.5)
+    status = job.status()
+    if still_full_at_the_end:
+        status = job.wait(LONG)
+        assert status.state == "failed" and "disk is full" in status.error and status.remedy, job.log()
+        assert left_in(workspace.root / "corpora") == []
+        assert [path for path in job.folder.rglob(".*")] == []
+        flag.unlink()
+        resume(workspace, job)
+    else:
+        assert status.state == "running"
+        flag.unlink()
+    assert job.wait(LONG).state == "done", job.log()
+
+
+def test_a_status_on_a_full_disk_is_written_over_the_old_one(tmp_path, monkeypatch):
+    write_status(tmp_path, Status("running", message="x" * 300, pid=7))
+    size = (tmp_path / "status.json").stat().st_size
+
+    def full(path, value):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(strict_json, "write", full)
+    write_status(tmp_path, Status("failed", error="why", pid=7))
+    assert read_status(tmp_path) == Status("failed", error="why", pid=7)
+    assert (tmp_path / "status.json").stat().st_size == size
+
+
+def test_metrics_are_bounded_and_outlive_a_kill(tmp_path, monkeypatch):
+    monkeypatch.setattr("vocadapt.lab.status.MOST_LINES", 100)
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    metrics = Metrics(tmp_path, 1.0)
+    line = {"run": 1, "fraction": 0.5, "message": "m"}
+    for now[0] in range(1000):
+        metrics.add({**line, "seconds": now[0]})
+    kept = [found["seconds"] for found in read_metrics(tmp_path)]
+    assert kept == list(range(0, 1000, 16))  # every second, then every other … as many as fit in a hundred lines
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"run": 1, "sec')
+    assert len(read_metrics(tmp_path)) == len(kept)
+    Metrics(tmp_path, 1.0).add({**line, "seconds": 2000})
+    assert [found["seconds"] for found in read_metrics(tmp_path)] == [*kept, 2000]
+
+
+def test_the_time_left_of_a_resumed_job_counts_from_where_it_went_on():
+    now = time.time()
+    status = Status("running", fraction=0.7, first=0.6, paced=now - 10, started=now - 15, updated=now)
+    assert status.seconds_left == pytest.approx(30, abs=0.5)
+    assert replace(status, paced=now - 1).seconds_left is None  # too early to tell
+    assert replace(status, fraction=0.5).seconds_left is None  # it went back
+    assert replace(status, fraction=1.0).seconds_left == 0
 
 
 def test_the_time_left_follows_from_the_pace():

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -247,16 +246,40 @@ def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
     assert writer.stdout.readline() == "writing\n"
     [draft] = (tmp_path / "vectors").iterdir()
     assert held(draft)
-    sweep(tmp_path / "vectors", "x")
+    sweep(tmp_path / "vectors")
     assert draft.exists()  # its writer lives
     writer.send_signal(signal.SIGKILL)
     writer.wait()
     assert Workspace(tmp_path).artefacts("vectors") == []
     sweep(tmp_path / "vectors")
-    assert draft.exists()  # young: its writer might be about to lock it
-    os.utime(draft, (time.time() - 3600,) * 2)
-    sweep(tmp_path / "vectors")
     assert not draft.exists()
+
+
+def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch):
+    from vocadapt.lab import writing as module
+
+    swept = []
+
+    def late(folder):
+        if not swept:  # a sweeper comes between making the draft and locking it
+            swept.append(folder)
+            sweep(folder.parent)
+        return take(folder)
+
+    monkeypatch.setattr(module, "take", late)
+    with writing(tmp_path / "x") as draft:
+        assert swept and draft != swept[0] and not swept[0].exists()
+        manifest().save(draft)
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_of_two_writers_of_one_artefact_the_first_wins(tmp_path):
+    with pytest.raises(InputError, match="already exists"), writing(tmp_path / "x") as second:
+        with writing(tmp_path / "x") as first:
+            (first / "content").write_text("first")
+            manifest().save(first)
+        manifest().save(second)
+    assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x" / "content").read_text() == "first"
 
 
 def test_an_artefact_whose_replacement_was_killed_is_put_back(tmp_path):

@@ -61,8 +61,8 @@ def an_error(message) -> bool:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Start a fresh server on a workspace and give its address; stopped after the test."""
-    servers = []
+    """Start a fresh server on a workspace and give its address; stopped after the test. `serve.servers`: their processes."""
+    servers: list[subprocess.Popen] = []
 
     def start(workspace: Path | None = None) -> str:
         port = free_port()
@@ -75,6 +75,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
         wait_until_up(address, servers[-1])
         return address
 
+    start.servers = servers
     yield start
     for server in servers:
         server.terminate()

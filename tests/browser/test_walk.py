@@ -74,7 +74,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     assert AutoTokenizer.from_pretrained(folder).tokenize(f"patients with {NEW[0]}") == ["patients", "with", NEW[0]]
 
 
-def test_a_job_can_be_cancelled_and_run_again(serve, page, tmp_path, tiny_bert):
+def test_a_job_can_be_cancelled_and_resumed(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
     page.goto(f"{serve(root)}/vectors")
@@ -82,9 +82,9 @@ def test_a_job_can_be_cancelled_and_run_again(serve, page, tmp_path, tiny_bert):
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     page.get_by_role("button", name="Train word vectors").click()
     page.get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Run it again").wait_for(timeout=JOB)
+    page.get_by_role("button", name="Resume").wait_for(timeout=JOB)
     page.get_by_role("button", name="Dismiss").click()
-    page.get_by_role("button", name="Run it again").wait_for(state="detached")
+    page.get_by_role("button", name="Resume").wait_for(state="detached")
 
 
 def test_a_neighbour_query_answers_within_half_a_second(serve, page, tmp_path, tiny_bert):

@@ -12,14 +12,17 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
-HOME, ADVISE, VECTORS, ALIGNMENT, ADAPT = (
-    "pages/start/home.py", "pages/start/advise.py", "pages/words/vectors.py", "pages/words/alignment.py",
+HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, ADAPT = (
+    "pages/start/home.py", "pages/start/advise.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/words/alignment.py",
     "pages/vocabulary/adapt.py",
 )  # fmt: skip
-TITLES = {HOME: "vocadapt", ADVISE: "Advise", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt"}
+TITLES = {
+    HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt",
+}  # fmt: skip
 EMPTY = {
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
+    JOBS: "There are no jobs in this workspace yet.",
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
@@ -27,6 +30,7 @@ EMPTY = {
 FULL = {
     HOME: ["Made here lately"],
     ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],
+    JOBS: [],  # every step of it was run from a command line
     VECTORS: ["What is near a word", "How often words occur", "Make others"],
     ALIGNMENT: [
         "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",

@@ -74,6 +74,21 @@ def pieces_per_word(text: Sequence[int], task: Sequence[int] | None = None) -> g
     return figure
 
 
+def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
+    """How far a job was, against the seconds since each of its runs began: one (seconds, fractions) pair a run."""
+    figure = _figure("seconds", "done", height=210)
+    for number, (seconds, fractions) in enumerate(runs, start=1):
+        last = number == len(runs)
+        line = {"color": SOURCE if last else NULL, "width": 2.5, "dash": "solid" if last else "dot"}
+        figure.add_scatter(
+            x=seconds, y=fractions, mode="lines", line=line, name=f"run {number}",
+            hovertemplate="%{x} s: %{y:.3f}<extra></extra>",
+        )  # fmt: skip
+    figure.update_yaxes(range=[0, 1.02])
+    figure.update_layout(showlegend=len(runs) > 1)
+    return figure
+
+
 def _figure(x: str, y: str, height: int) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(

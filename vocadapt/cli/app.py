@@ -1,7 +1,9 @@
 """app, and the hidden command that is a job's process."""
 
+import logging
 import os
 import sys
+import warnings
 from argparse import Namespace
 from pathlib import Path
 
@@ -36,6 +38,10 @@ def _job_options(parser: Parser) -> None:
 def _job(options: Namespace, progress: Progress) -> Answer:
     from vocadapt.lab.worker import work
 
+    logging.basicConfig(force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("vocadapt").setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    warnings.simplefilter("default")
     code = work(Path(options.folder))
     return Answer({"exit": code}, f"exit {code}", code)
 

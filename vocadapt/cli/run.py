@@ -34,9 +34,16 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
     "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),
     "demo": ("demo", "DEMO", "walk the whole path on what comes with vocadapt, in a minute, each step really run"),
+    "jobs list": ("jobs", "LIST", "long steps beside the page: how each stands (jobs alone does the same)"),
+    "jobs show": ("jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
+    "jobs cancel": ("jobs", "CANCEL", "stop a job, and say how it ended"),
+    "jobs resume": ("jobs", "RESUME", "start a job again that was interrupted, cancelled or failed"),
     "app": ("app", "APP", "open the lab in the browser"),
 }
-HIDDEN = {"job": ("app", "JOB", "run a job's folder")}
+HIDDEN = {
+    "job": ("app", "JOB", "run a job's folder"),
+    "jobs": ("jobs", "LIST", COMMANDS["jobs list"][2]),
+}
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
     known = COMMANDS | HIDDEN
     for words in (2, 1):
         name = " ".join(arguments[:words])
-        if len(arguments) >= words and name in known:
+        if len(arguments) >= words and name in known and not _another_word(name, arguments[words:]):
             return name, arguments[words:]
     group = [name for name in COMMANDS if name.startswith(f"{arguments[0]} ")]
     if group:
@@ -105,6 +112,12 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
     near = get_close_matches(asked, COMMANDS, n=1, cutoff=0.5) or get_close_matches(arguments[0], COMMANDS, n=1, cutoff=0.5)
     advice = f"Did you mean {near[0]!r}?" if near else "python -m vocadapt --help lists them."
     raise InputError(f"There is no command {arguments[0]!r}. {advice}")
+
+
+def _another_word(name: str, rest: list[str]) -> bool:
+    """Whether a group that may stand alone is followed by a word: then that must name one of its commands."""
+    group = any(known.startswith(f"{name} ") for known in COMMANDS)
+    return group and bool(rest) and not rest[0].startswith("-")
 
 
 def overview() -> str:

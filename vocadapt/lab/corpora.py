@@ -6,12 +6,14 @@ Word counts are kept in the workspace by content: the same text under the same s
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.lab.locks import alone, hold
 from vocadapt.lab.workspace import Workspace, changed, open_artefact
 from vocadapt.progress import Progress, silent
 from vocadapt.recipe import settings_from
@@ -55,8 +57,12 @@ def kept_counts(root: Path | None, corpus: Corpus, splitter: Splitter, progress:
     counts = count_words(corpus, splitter, progress)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    counts.write(draft)
-    os.replace(draft, path)
+    with alone(path.parent, together=True):
+        try:
+            counts.write(draft)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
     return counts
 
 
@@ -71,6 +77,13 @@ def text_behind(vectors: Path) -> Corpus | None:
         return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
     except (InputError, KeyError, OSError):
         return None
+
+
+def sweep_counts(root: Path) -> None:
+    """Remove what killed processes left of counts; does nothing while somebody writes counts."""
+    with suppress(BlockingIOError, FileNotFoundError), hold(root / COUNTS):
+        for draft in (root / COUNTS).glob(".*.tsv.*"):
+            draft.unlink()
 
 
 def counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:

@@ -2,20 +2,28 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+LOOK_EVERY = 0.02  # seconds
 
-def take(folder: Path) -> int | None:
-    """Lock a folder and give the file descriptor that holds the lock; None where somebody else holds it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+
+def take(folder: Path, patience: float = 0.0) -> int | None:
+    """Lock a folder and give the file descriptor that holds the lock; None where somebody else holds it.
+
+    With `patience` it tries for so many seconds: `held` holds a lock itself for the blink of an eye.
+    """
+    descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        if time.monotonic() >= end:
+            os.close(descriptor)
+            return None
+        time.sleep(LOOK_EVERY)
 
 
 @contextmanager
@@ -26,6 +34,20 @@ def hold(folder: Path) -> Iterator[int]:
         raise BlockingIOError(f"{folder} is locked by another process")
     try:
         yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def alone(folder: Path, together: bool = False) -> Iterator[None]:
+    """Wait until nobody else is in a block for this folder, and keep others out for the length of this one.
+
+    With `together` several may be in, but nobody who is alone.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH if together else fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 

@@ -42,7 +42,8 @@ class Input:
 class Manifest:
     """Kind and name, settings, inputs, versions, seed, time of making, and the headline figures.
 
-    `command` is the same step as a command line, `files` what else the step wrote into its folder.
+    `command` is the same step as a command line, `files` what else the step wrote into its folder, `job` the id of the job
+    that ran it ("" where none did).
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Manifest:
     command: str = ""
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="microseconds"))
     files: tuple[str, ...] = ()
+    job: str = ""
 
     def save(self, folder: Path) -> None:
         """Write manifest.json: the last file of an artefact."""

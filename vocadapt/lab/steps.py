@@ -3,6 +3,7 @@
 A step is one function from a Task to the headline numbers, registered in STEPS; it fills the draft folder it is given.
 """
 
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
 from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.corpora import kept_counts, read_corpus, text_behind, write_corpus
@@ -39,17 +41,24 @@ __all__ = [
     "command_of", "judge", "maps_to_compare", "run_step",
 ]  # fmt: skip
 
+CHECKPOINT = "checkpoint"  # <job>/checkpoint/
+MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from
 Numbers = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a step works with: its spec, the folder to fill, the workspace around it (None outside one), and its Progress."""
+    """What a step works with: its spec, the folder to fill, the workspace around it (None outside one), and its Progress.
+
+    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again when its job is resumed.
+    None outside a job.
+    """
 
     spec: Spec
     draft: Path
     root: Path | None
     progress: Progress
+    checkpoint: Path | None = None
 
     @cached_property
     def model(self) -> LanguageModel:
@@ -167,7 +176,8 @@ def pretrained(task: Task, settings: PretrainStep) -> Numbers:
     """A text → a small BERT of one's own, trained on it from nothing."""
     from vocadapt.training.pretrain import pretrain_from_scratch
 
-    made = pretrain_from_scratch(read_corpus(task.spec.inputs["text"], settings.corpus), settings.scratch, task.progress)
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    made = pretrain_from_scratch(text, settings.scratch, task.progress, task.checkpoint)
     made.save(task.draft, settings.half)
     return {"stage": "from-scratch", **made.to_dict()}
 
@@ -199,17 +209,20 @@ STEPS: dict[str, Step] = {
 }
 
 
-def run_step(spec: Spec, folder: Path, progress: Progress = silent, overwrite: bool = False) -> Artefact:
+def run_step(
+    spec: Spec, folder: Path, progress: Progress = silent, overwrite: bool = False, job: Path | None = None
+) -> Artefact:
     """Run one step and put its artefact at `folder`: whole, or not at all.
 
+    `job` is the folder of the job that runs it: the step's checkpoints lie there, and the manifest names it.
     Raises InputError for mistakes in the spec, where `folder` is taken, and when the disk is full.
     """
     start = time.perf_counter()
     folder = Path(folder)
     with writing(folder, overwrite) as draft:
         root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
-        task = Task(spec, draft, root, progress)
-        inputs = task.inputs()  # before the step: what changes while it runs makes its result stale
+        inputs = Task(spec, draft, root, progress).inputs()  # before the step: what changes meanwhile makes its result stale
+        task = Task(spec, draft, root, progress, checkpoint_of(job, inputs) if job else None)
         numbers = STEPS[spec.step].run(task, spec.settings)
         Manifest(
             kind=spec.kind,
@@ -221,8 +234,24 @@ def run_step(spec: Spec, folder: Path, progress: Progress = silent, overwrite: b
             seed=_seed(spec),
             seconds=time.perf_counter() - start,
             command=command_of(spec, folder),
+            job=job.name if job else "",
         ).save(draft)
     return open_artefact(folder)
+
+
+def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:
+    """The checkpoint folder of a job; emptied where its checkpoint was made from other inputs than these."""
+    folder = job / CHECKPOINT
+    stamps = {role: given.stamp for role, given in inputs.items()}
+    try:
+        made_from = strict_json.loads((folder / MADE_FROM).read_text(encoding="utf-8"), MADE_FROM)
+    except (OSError, ValueError, InputError):
+        made_from = None
+    if made_from != stamps:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        strict_json.write(folder / MADE_FROM, stamps)
+    return folder
 
 
 def judge(
@@ -268,7 +297,6 @@ def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
 
 def _certified(task: Task) -> Numbers:
     """Certify the draft and add the certificate to its record."""
-    from vocadapt.lab import strict_json
     from vocadapt.models.adapt import RECORD
     from vocadapt.models.certificate import certify
 

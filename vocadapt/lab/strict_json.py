@@ -44,8 +44,12 @@ def loads(text: str, what: str) -> dict[str, Any]:
 def write(path: Path, value: object) -> None:
     """Replace a file's content in one step: a reader sees the old or the new, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(dumps(value, indent=1) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    try:
+        draft.write_text(dumps(value, indent=1) + "\n", encoding="utf-8")
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,47 +1,61 @@
 """The process of a job: waits for its turn, runs the step, and writes down how it goes."""
 
+import logging
 import os
+import shutil
 import signal
 import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab import strict_json
-from vocadapt.lab.jobs import METRICS, STATUS, Job, Status, list_jobs
-from vocadapt.lab.locks import held, take
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs import Job, born
+from vocadapt.lab.locks import take
+from vocadapt.lab.status import MOST_LETTERS, Metrics, read_status, write_status
+from vocadapt.lab.steps import CHECKPOINT, run_step
+from vocadapt.lab.writing import is_disk_full
 
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
 PATIENCE = 3.0  # seconds from the flag to the signal
-EXITS = {"done": 0, "failed": 1, "cancelled": 130}
+EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
+DONE = {"state": "done", "fraction": 1.0}
+ENDED_FROM_OUTSIDE = "The process was told to end, and not by you: the machine went down, or somebody ended it."
+
+log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled when asked to stop."""
+    """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled when asked to stop.
+
+    A full disk does not stop a job that has no need of it: what cannot be written down is left out.
+    """
 
     def __init__(self, job: Job) -> None:
-        import psutil
-
-        self.job = job
-        self.status = Status(pid=os.getpid(), process_started=psutil.Process().create_time(), updated=time.time())
+        self.job, self.metrics = job, Metrics(job.folder, WRITE_EVERY)
+        self.status = replace(read_status(job.folder), pid=os.getpid(), process_started=born(os.getpid()))
         self._written = self._looked = 0.0
+        self._tenths = -1
         self.change()
 
     def __call__(self, fraction: float | None, message: str = "") -> None:
         """Write the progress down, if it is time to."""
         self.look()
-        if time.monotonic() - self._written >= WRITE_EVERY:
-            self.change(fraction=fraction, message=message)
-            line = {"seconds": round(self.status.seconds, 2), "fraction": fraction, "message": message}
-            with (self.job.folder / METRICS).open("a", encoding="utf-8") as file:
-                file.write(strict_json.dumps(line) + "\n")
+        if time.monotonic() - self._written < WRITE_EVERY:
+            return
+        fraction = None if fraction is None else min(max(fraction, 0.0), 1.0)
+        message = message if len(message) <= MOST_LETTERS else f"{message[: MOST_LETTERS - 1]}…"
+        if fraction is not None and not self.status.paced:
+            self.change(first=fraction, paced=time.time())
+        self.change(fraction=fraction, message=message)
+        line = {"run": len(self.status.past) + 1, "seconds": round(self.status.seconds, 2)}
+        with suppress(OSError):
+            self.metrics.add({**line, "fraction": fraction, "message": message})
+        self._log(fraction, message)
 
     def look(self) -> None:
         """Raise Cancelled where somebody asked the job to stop."""
@@ -52,33 +66,54 @@ class Reporter:
 
     def change(self, **changes: Any) -> None:
         """Write a changed status now."""
-        self.status = Status(**{**asdict(self.status), **changes, "updated": time.time()})
-        strict_json.write(self.job.folder / STATUS, asdict(self.status))
+        self.status = replace(self.status, **{**changes, "updated": time.time()})
         self._written = time.monotonic()
+        try:
+            write_status(self.job.folder, self.status)
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+
+    def _log(self, fraction: float | None, message: str) -> None:
+        """A line in the log for every tenth of the way."""
+        tenths = -1 if fraction is None else int(10 * fraction)
+        if tenths != self._tenths:
+            self._tenths = tenths
+            log.info("%s%s", "" if fraction is None else f"{fraction:.0%} ", message)
 
 
 def work(folder: Path) -> int:
-    """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed, 130 cancelled."""
+    """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed, 130 stopped."""
     job = Job(folder)
     signal.signal(signal.SIGTERM, lambda number, frame: _stop())
     reporter = Reporter(job)
     threading.Thread(target=_insist, args=(job,), daemon=True).start()
-    ending: dict[str, Any]
+    log.info("%s: %s", job.id, f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting")
+    ending = _run(job, reporter)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    reporter.change(**ending)
+    log.info("%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", ""))
+    return EXITS[ending["state"]]
+
+
+def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
+    """Wait, run the step, and tell how it ended."""
     try:
         with _turn(job, reporter):
             reporter.change(state="running", started=time.time())
-            run_step(job.spec, job.target, reporter, bool(job.order["overwrite"]))
-        ending = {"state": "done", "fraction": 1.0}
+            log.info("running: %s", job.command or job.spec.step)
+            run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
+        shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
+        return DONE
     except (Cancelled, KeyboardInterrupt):
-        ending = {"state": "cancelled"}
+        if job.finished:  # stopped too late
+            return DONE
+        return {"state": "cancelled"} if job.cancel_asked else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
     except InputError as error:
-        ending = {"state": "failed", "error": error.problem, "remedy": error.remedy}
+        return {"state": "failed", "error": error.problem, "remedy": error.remedy}
     except BaseException as error:  # a bug: its trace goes to the log, its last line to the page
         traceback.print_exc()
-        ending = {"state": "failed", "error": f"{type(error).__name__}: {error}", "remedy": "The log says where it happened."}
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    reporter.change(**ending)
-    return EXITS[ending["state"]]
+        return {"state": "failed", "error": f"{type(error).__name__}: {error}", "remedy": "The log says where it happened."}
 
 
 @contextmanager
@@ -94,10 +129,8 @@ def _turn(job: Job, reporter: Reporter) -> Iterator[None]:
 
 
 def _try(job: Job) -> int | None:
-    """The lock, where it is free and no older job waits for it."""
-    jobs = job.folder.parent
-    older = (other for other in list_jobs(Workspace(jobs.parent)) if other.id < job.id)
-    return None if any(held(other.folder) and other.status().state == "waiting" for other in older) else take(jobs)
+    """The lock, where it is free and no other job stands before this one."""
+    return None if job.waits_for() else take(job.folder.parent)
 
 
 def _insist(job: Job) -> None:

@@ -4,7 +4,7 @@ Names come from people and from pages, so they are checked against a list of wha
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,12 +88,12 @@ class Workspace:
         """All finished artefacts of a kind, newest first; drafts and folders of others are not among them."""
         return sorted(self._found(kind), key=lambda artefact: artefact.manifest.created, reverse=True)
 
-    def free_name(self, kind: str, wish: str) -> str:
-        """A name near `wish` that is not taken yet: biomed, biomed-2, biomed-3 …"""
+    def free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
+        """A name near `wish` that is not taken yet, and none of `but`: biomed, biomed-2, biomed-3 …"""
         base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
         base = base if NAME.fullmatch(base) and not RESERVED.fullmatch(base) else f"x-{base}"
         names = (base if number == 1 else f"{base}-{number}" for number in range(1, 10_000))
-        return next(name for name in names if not self.folder(kind, name).exists())
+        return next(name for name in names if name not in but and not self.folder(kind, name).exists())
 
     def _found(self, kind: str) -> Iterator[Artefact]:
         if kind not in ARTEFACTS:

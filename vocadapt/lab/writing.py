@@ -4,20 +4,18 @@ import errno
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.lab.locks import held, hold
+from vocadapt.lab.locks import alone, hold, take
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)  # group 1: the name of the artefact
-SETTLED = 60.0  # seconds; a younger draft may be one whose writer is about to lock it
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -30,17 +28,20 @@ def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
     """
     folder = Path(os.path.abspath(folder))
     check_free(folder, overwrite)
-    draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
-    missing = [parent for parent in draft.parents if not parent.exists()]
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    draft = None
     try:
-        _make(draft)
-        with hold(draft):
+        draft, lock = _make(folder)
+        try:
             yield draft
             if not (draft / MANIFEST).is_file():
                 raise AssertionError(f"the block that writes {folder} left no {MANIFEST}")
             _put_in_place(draft, folder, overwrite)
+        finally:
+            os.close(lock)
     except BaseException as error:
-        shutil.rmtree(draft, ignore_errors=True)
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
         _remove_empty(missing)
         if is_disk_full(error):
             raise InputError(f"The disk is full: {folder} was not written.", "Make room, or choose another place.") from error
@@ -66,29 +67,27 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
         )
 
 
-def sweep(parent: Path, name: str | None = None) -> None:
-    """Remove what killed writers left in a folder; an artefact that was just being replaced is put back.
-
-    With a `name`, only the drafts of that artefact, however young: for who knows that its writer is dead.
-    """
-    for old, place in _left(parent, OLD, name):
-        if not _is_ours(old):
-            continue
-        if place.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        elif not any(held(draft) for draft, _ in _left(parent, DRAFT, place.name)):
-            os.replace(old, place)
-    for draft, _ in _left(parent, DRAFT, name):
-        settled = name is not None or time.time() - draft.stat().st_mtime > SETTLED
-        if settled and not held(draft):
+def sweep(parent: Path) -> None:
+    """Remove what killed writers left in a folder; an artefact that was just being replaced is put back."""
+    if not parent.is_dir():
+        return
+    for draft, _ in _left(parent, DRAFT):
+        with suppress(BlockingIOError, FileNotFoundError), hold(draft):  # its writer lives, or another sweeper was quicker
             shutil.rmtree(draft, ignore_errors=True)
+    with alone(parent):
+        for old, place in _left(parent, OLD):
+            if not _is_ours(old):
+                continue
+            if not os.path.lexists(place):
+                os.replace(old, place)
+            else:
+                shutil.rmtree(old, ignore_errors=True)
 
 
-def _left(parent: Path, ending: str, name: str | None) -> list[tuple[Path, Path]]:
-    """The folders of our own naming in a folder (of one artefact), each with the place it was meant for."""
+def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
+    """The folders of our own naming in a folder, each with the place it was meant for."""
     folders = [path for path in parent.glob(f".*{ending}") if path.is_dir() and not path.is_symlink()]
-    named = [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
-    return [(path, place) for path, place in named if name in (None, place.name)]
+    return [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
 
 
 def _is_ours(folder: Path) -> bool:
@@ -104,29 +103,49 @@ def is_disk_full(error: BaseException) -> bool:
     return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
 
 
-def _make(draft: Path) -> None:
-    """Make the temporary folder, and clear away what was left beside it."""
-    try:
-        draft.mkdir(parents=True)
-    except OSError as error:
-        if error.errno in FULL:
+def _make(folder: Path) -> tuple[Path, int]:
+    """Make a temporary folder beside `folder` and lock it, and clear away what was left there before."""
+    lock = None
+    while lock is None:  # None: swept before it could be locked
+        draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
+        try:
+            draft.mkdir(parents=True)
+            lock = _lock(draft)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+            raise InputError(f"{draft.parent}: cannot write there: {error.strerror}.", "Choose another place.") from error
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
             raise
-        raise InputError(f"{draft.parent}: cannot write there: {error.strerror}.", "Choose another place.") from error
     with suppress(OSError):  # what cannot be removed is somebody else's
         sweep(draft.parent)
+    return draft, lock
+
+
+def _lock(draft: Path) -> int | None:
+    """The lock of a folder just made; None where a sweeper was quicker."""
+    with suppress(FileNotFoundError):
+        lock = take(draft)
+        if lock is not None:
+            if draft.is_dir():
+                return lock
+            os.close(lock)
+    return None
 
 
 def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     """Rename the complete draft to its place; what stands there gives way first."""
-    check_free(folder, overwrite)  # another writer may have been quicker
     _open_to_readers(draft)
-    if folder.is_dir() and any(folder.iterdir()):
+    with alone(folder.parent):
+        check_free(folder, overwrite)  # another writer may have been quicker
+        if not (folder.is_dir() and any(folder.iterdir())):
+            os.replace(draft, folder)
+            return
         old = draft.with_name(draft.name.removesuffix(DRAFT) + OLD)
         os.replace(folder, old)
         os.replace(draft, folder)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.replace(draft, folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _open_to_readers(draft: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.lab.jobs import promised
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.ui.markup import plain
 
@@ -51,8 +52,8 @@ def shown_model(name: str) -> str:
 
 
 def name_for(workspace: Workspace, kind: str, wish: str, key: str) -> str:
-    """The name of an artefact to be made, a free one by default."""
-    free = workspace.free_name(kind, wish)
+    """The name of an artefact to be made; by default one that is free, and that no living job is going to take."""
+    free = workspace.free_name(kind, wish, promised(workspace, kind))
     return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Where it will lie: {workspace.root / kind}")).strip()
 
 

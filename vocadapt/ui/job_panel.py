@@ -1,23 +1,36 @@
-"""Jobs on the page: progress while one is alive, why it failed when it did. The page never waits for a job.
+"""Jobs beside the work: progress while one is alive, why it failed when it did. The page never waits for a job.
 
 A panel is a fragment that reruns every second only while its job is alive, and reruns the page once when the job has ended.
 """
 
+import time
 from collections.abc import Collection
+from typing import Literal
 
 import streamlit as st
 
 from vocadapt.lab import jobs
-from vocadapt.lab.jobs import Job, Status
+from vocadapt.lab.jobs import Job
 from vocadapt.lab.spec import Spec
+from vocadapt.lab.status import Status
 from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
 
 EVERY = 1.0  # seconds between two looks at a living job
 RECENT = 12  # jobs looked at, newest first
+LATELY = 300.0  # seconds for which the sidebar tells of a job that has ended
+BY_FORCE = 10.0  # seconds of asking before force is offered
 DISMISSED = "dismissed_job"
+PAGE = "pages/start/jobs.py"
+ICONS = {
+    "waiting": ":material/hourglass_empty:", "running": ":material/play_circle:", "done": ":material/check_circle:",
+    "failed": ":material/error:", "cancelled": ":material/cancel:", "interrupted": ":material/power_off:",
+}  # fmt: skip
+COLOURS = {"running": "blue", "done": "green", "failed": "violet", "interrupted": "violet"}
+CHIPS = {state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()}
 
 
 def start(workspace: Workspace, spec: Spec, name: str) -> None:
@@ -28,7 +41,7 @@ def start(workspace: Workspace, spec: Spec, name: str) -> None:
 
 def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     """Draw the newest job of these steps, unless it is done or was dismissed."""
-    mine = (job for job in jobs.list_jobs(workspace)[:RECENT] if job.spec.step in steps)
+    mine = (job for job in jobs.list_jobs(workspace, RECENT) if job.spec.step in steps)
     job = next(mine, None)
     if job is None or st.session_state.get(DISMISSED) == job.id:
         return
@@ -40,10 +53,69 @@ def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
 
 
 def running_jobs(workspace: Workspace) -> None:
-    """Draw the living jobs, small, for the sidebar."""
-    alive = [job for job in jobs.list_jobs(workspace)[:RECENT] if job.status().alive]
-    if alive:
-        st.fragment(_small, run_every=EVERY)(alive)
+    """Draw the living jobs and those that ended in the last minutes, small, for the sidebar."""
+    shown = [job for job in jobs.list_jobs(workspace, RECENT) if _is_news(job.status())]
+    alive = {job.id for job in shown if job.status().alive}
+    if shown:
+        st.fragment(_small, run_every=EVERY if alive else None)(shown, alive)
+
+
+def titles(job: Job) -> tuple[str, str]:
+    """What a job does, and the name of what it makes, both as Markdown."""
+    return STEPS[job.spec.step].about, plain(job.target.name)
+
+
+def title(job: Job) -> str:
+    """The same in one line."""
+    about, name = titles(job)
+    return f"**{about}** · {name}"
+
+
+def pace(job: Job, status: Status) -> str:
+    """How long it runs and how long it will; of a waiting job, behind which other."""
+    if status.state == "waiting":
+        before = job.waits_for()
+        return f"waiting behind {title(before)}" if before else "about to start"
+    unsaid = status.seconds_left is not None and "left" not in status.message  # some steps say it themselves, and better
+    left = f", about {duration(status.seconds_left or 0)} left" if unsaid else ""
+    return f"{duration(status.seconds)}{left}"
+
+
+def bar(status: Status) -> None:
+    """How far a living job is."""
+    unsaid = "in the queue" if status.state == "waiting" else "starting …"
+    st.progress(status.fraction or 0.0, text=plain(status.message) or unsaid)
+
+
+def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
+    """Ask a job to stop; one that has been asked for a while may be stopped by force."""
+    asked = job.asked_since
+    label = "Cancel" if asked is None else "Cancelling …" if asked < BY_FORCE else "Stop by force"
+    waits = label == "Cancelling …"
+    st.button(label, key=f"{key}_{job.id}", width=width, disabled=waits, on_click=_ask_to_stop, args=(job,))
+
+
+def _ask_to_stop(job: Job) -> None:
+    job.cancel(grace=0)
+
+
+def resume_button(workspace: Workspace, job: Job, key: str) -> None:
+    """Start a job again that ended unfinished."""
+    how = "Goes on from its last checkpoint." if job.goes_on else "Starts anew: the step left no checkpoint to go on from."
+    if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=how):
+        with mistakes.shown():
+            jobs.resume(workspace, job)
+            st.rerun()
+
+
+def link(job: Job, label: str, icon: str | None = None) -> None:
+    """The way to a job on its own page."""
+    st.page_link(PAGE, label=label, icon=icon, query_params={"job": job.id, **here()})
+
+
+def here() -> dict[str, str]:
+    """The part of the address that names the workspace, for links that bring an address of their own."""
+    return {"workspace": st.query_params["workspace"]} if "workspace" in st.query_params else {}
 
 
 def _living(job: Job) -> None:
@@ -52,22 +124,30 @@ def _living(job: Job) -> None:
         st.rerun()
     with st.container(border=True, key="job_panel"):
         words, button = st.columns([5, 1], vertical_alignment="center")
-        words.markdown(f"**{STEPS[job.spec.step].about}** · {plain(job.target.name)} · {_pace(status)}")
-        if button.button("Cancel", key=f"cancel_{job.id}", width="stretch", disabled=job.cancel_asked):
-            job.cancel(grace=0)
-            st.rerun(scope="fragment")
-        st.progress(status.fraction or 0.0, text=plain(status.message) or "starting …")
+        words.markdown(f"{title(job)} · {pace(job, status)}")
+        with button:
+            cancel_button(job, "cancel")
+        bar(status)
 
 
-def _small(alive: list[Job]) -> None:
-    for job in alive:
+def _is_news(status: Status) -> bool:
+    return status.alive or time.time() - status.updated < LATELY
+
+
+def _small(shown: list[Job], alive: set[str]) -> None:
+    for job in shown:
         status = job.status()
-        if not status.alive:
+        if job.id in alive and not status.alive:
             st.rerun()
-        with st.container(border=True):
-            st.caption("WAITING" if status.state == "waiting" else "RUNNING")
-            st.markdown(f"**{STEPS[job.spec.step].about}** {plain(job.target.name)}")
-            st.progress(status.fraction or 0.0, text=plain(status.message) or "starting …")
+        if not status.alive:
+            link(job, f"{plain(job.target.name)} · {status.state}", ICONS[status.state])
+            continue
+        with st.container(border=True, gap="xsmall"):
+            st.markdown(f"{CHIPS[status.state]}  \n{title(job)}")
+            bar(status)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                cancel_button(job, "stop", "content")
+                link(job, "Details")
 
 
 def _ended(workspace: Workspace, job: Job, status: Status) -> None:
@@ -76,23 +156,10 @@ def _ended(workspace: Workspace, job: Job, status: Status) -> None:
         say = st.info if status.state == "cancelled" else st.error
         say(f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}", icon=":material/info:")
         for line in filter(None, (status.error, status.remedy)):
-            st.text(line)
-        with st.container(horizontal=True):
-            if st.button("Run it again", key=f"again_{job.id}"):
-                jobs.again(workspace, job)
-                st.rerun()
+            st.text(line)  # plain: it may quote a file
+        with st.container(horizontal=True, vertical_alignment="center"):
+            resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):
                 st.session_state[DISMISSED] = job.id
                 st.rerun()
-        if log := job.log():
-            with st.expander("Log"):
-                st.code(log, language=None)
-
-
-def _pace(status: Status) -> str:
-    """How long it runs and how long it will."""
-    if status.state == "waiting":
-        return "waiting for the job before it"
-    unsaid = status.seconds_left is not None and "left" not in status.message  # some steps say it themselves, and better
-    left = f", about {duration(status.seconds_left or 0)} left" if unsaid else ""
-    return f"{duration(status.seconds)}{left}"
+            link(job, "Its log and settings")

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import vocadapt
 from vocadapt.errors import InputError
+from vocadapt.lab.jobs import tidy
+from vocadapt.lab.workspace import Workspace
 
 ROOT = Path(vocadapt.__file__).parents[1]
 WORKSPACE = "VOCADAPT_WORKSPACE"
@@ -42,6 +44,7 @@ def serve(workspace: Path, port: int | None = None, browser: bool = True) -> Non
         raise InputError(f"The pages are not installed: expected {app}.", "Run from a clone, or install it with pip install -e .")
     port = next(filter(_is_free, range(FIRST_PORT, FIRST_PORT + 100)), None) if port is None else _check_free(port)
     os.environ[WORKSPACE] = str(workspace.resolve())
+    tidy(Workspace(workspace))
     settle_pages()
     sys.stdout.write(f"The lab is at http://127.0.0.1:{port} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()

@@ -1,0 +1,98 @@
+"""A job outlives what is around it: a reload, a second tab, the server; seen in a real Chromium."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.browser.test_walk import JOB, go
+from tests.lab_material import write_text
+from vocadapt.lab import jobs
+from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.word2vec import Word2VecSettings
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def workspace(tmp_path, page):
+    page.set_default_timeout(JOB)
+    found = Workspace(tmp_path / "trials")
+    yield found
+    for job in jobs.list_jobs(found):
+        job.cancel(grace=2)
+
+
+def start_endless(workspace: Workspace, model: Path) -> jobs.Job:
+    text = write_text(workspace.root.parent / "long.txt", lines=4000)
+    settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
+    return jobs.start(workspace, Spec("vectors", settings, {"text": text, "model": model}), "long")
+
+
+def in_state(page, state):
+    """The chips of the page that tell of a state: an icon and the word."""
+    return page.get_by_test_id("stMain").locator(".stMarkdownBadge").filter(has_text=re.compile(rf"\b{state}$"))
+
+
+def test_a_job_is_started_seen_found_again_cancelled_and_resumed(serve, page, workspace, tiny_bert):
+    text = write_text(workspace.root.parent / "long.txt", lines=60_000)
+    run_step(Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}), workspace.folder("corpora", "long"))
+    page.goto(f"{serve(workspace.root)}/vectors")
+    page.get_by_role("spinbutton", name="Epochs").fill("100")
+    page.get_by_role("spinbutton", name="Epochs").press("Enter")
+    page.get_by_role("button", name="Train word vectors").click()
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Details").click()
+    page.get_by_role("heading", level=1, name="Jobs").wait_for()
+    page.wait_for_url(re.compile(r"/jobs\?job=\d{8}-"))
+    in_state(page, "running").first.wait_for()
+
+    page.reload()
+    in_state(page, "running").first.wait_for()
+    page.get_by_role("heading", name=re.compile("Train word vectors · ")).wait_for()
+    page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
+    in_state(page, "cancelled").first.wait_for()
+
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text(re.compile("earlier: cancelled")).wait_for()
+    [job] = jobs.list_jobs(workspace)
+    assert job.status().alive and job.id in page.url
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_two_tabs_see_the_same_job(serve, browser, page, workspace, tiny_bert):
+    job = start_endless(workspace, tiny_bert)
+    address = serve(workspace.root)
+    other = browser.new_context(viewport={"width": 1440, "height": 980}).new_page()
+    other.set_default_timeout(JOB)
+    for tab in (page, other):
+        tab.goto(f"{address}/jobs?job={job.id}")
+        in_state(tab, "running").first.wait_for()
+    page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
+    for tab in (page, other):
+        tab.get_by_role("button", name="Resume").wait_for()
+        assert in_state(tab, "cancelled").count() > 0
+    assert job.status().state == "cancelled"
+    other.context.close()
+
+
+def test_a_job_outlives_its_server_and_is_shown_by_the_next(serve, page, workspace, tiny_bert):
+    page.goto(f"{serve(workspace.root)}/jobs")
+    job = start_endless(workspace, tiny_bert)
+    page.reload()
+    in_state(page, "running").first.wait_for()
+    serve.servers[0].kill()
+    serve.servers[0].wait(timeout=20)
+    page.goto("about:blank")
+    before = job.status()
+    time.sleep(1.5)
+    assert job.status().state == "running" and job.status().updated > before.updated
+
+    page.goto(f"{serve(workspace.root)}/vectors")
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Cancel").wait_for()
+    go(page, "Jobs")
+    in_state(page, "running").first.wait_for()
+    page.get_by_role("heading", name="Train word vectors · long").wait_for()
+    assert job.status().state == "running"

@@ -1,0 +1,160 @@
+"""The Jobs page and the sidebar: every state, the job that the address names, the way to its result."""
+
+import os
+import signal
+
+import pytest
+
+from tests.lab_material import write_text
+from tests.pages.test_pages import JOBS, VECTORS, texts
+from vocadapt.lab import jobs
+from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.status import Status, read_status, write_status
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.word2vec import Word2VecSettings
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    found = Workspace(tmp_path / "trials")
+    yield found
+    for job in jobs.list_jobs(found):
+        job.cancel(grace=2)
+
+
+@pytest.fixture
+def take(workspace, tmp_path):
+    def start(name="trials", content="a line\n"):
+        (tmp_path / f"{name}.txt").write_text(content)
+        return jobs.start(workspace, Spec("corpus", CorpusStep(), {"text": tmp_path / f"{name}.txt"}), name)
+
+    return start
+
+
+@pytest.fixture
+def endless(workspace, tmp_path, tiny_bert):
+    text = write_text(tmp_path / "long.txt", lines=4000)
+    settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
+    return jobs.start(workspace, Spec("vectors", settings, {"text": text, "model": tiny_bert}), "long")
+
+
+def buttons(app):
+    return {button.key.split("_")[0]: button for button in app.main.button}
+
+
+def headings(app):
+    return [heading.value for heading in app.subheader]
+
+
+def test_a_done_job_leads_to_its_result(open_page, workspace, take):
+    job = take("mine_1")
+    assert job.wait(60).state == "done"
+    app = open_page(JOBS, workspace)
+    assert not app.exception and headings(app) == [r"Take text into the workspace · mine\_1"]
+    assert any("check_circle: done" in text for text in texts(app))
+    links = [link.proto for link in app.get("page_link")]
+    assert [link.page for link in links if link.label == "See what it made"] == ["vectors"]
+    assert "end" not in buttons(app) and "again" not in buttons(app)
+    assert any(f"jobs show {job.id}" in code.value for code in app.code) and any("done after" in code.value for code in app.code)
+
+
+def test_a_failed_job_says_why_and_is_resumed_here(open_page, workspace, take, tmp_path):
+    job = take(content="")
+    assert job.wait(60).state == "failed"
+    app = open_page(JOBS, workspace)
+    assert any("the file is empty" in error.value for error in app.error)
+    (tmp_path / "trials.txt").write_text("a line\n")
+    buttons(app)["again"].click().run()
+    assert not app.exception and job.wait(60).state == "done"
+    app = open_page(JOBS, workspace)
+    assert any("earlier: failed" in text for text in texts(app)) and not app.error
+
+
+def test_a_resume_that_cannot_be_is_a_message(open_page, workspace, take, tmp_path):
+    job = take(content="")
+    job.wait(60)
+    app = open_page(JOBS, workspace)
+    (workspace.root / "corpora" / "trials").mkdir(parents=True)
+    (workspace.root / "corpora" / "trials" / "mine").touch()
+    buttons(app)["again"].click().run()
+    assert not app.exception and any("already exists" in text for text in texts(app))
+
+
+def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
+    waiting = take()
+    app = open_page(JOBS, workspace, job=endless.id)
+    assert not app.exception and headings(app) == ["Train word vectors · long"]
+    shown = texts(app)
+    assert any("waiting behind **Train word vectors** · long" in text for text in shown)
+    assert {"end", "look"} <= set(buttons(app))
+    buttons(app)["end"].click().run()
+    assert endless.wait(30).state == "cancelled" and waiting.wait(60).state == "done"
+
+
+def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take):
+    first, second = take("first"), take("second")
+    assert (first.wait(60).state, second.wait(60).state) == ("done", "done")
+    assert headings(open_page(JOBS, workspace)) == ["Take text into the workspace · second"]
+    app = open_page(JOBS, workspace)
+    app.button(key=f"look_{first.id}").click().run()
+    assert headings(app) == ["Take text into the workspace · first"] and first.id in app.query_params["job"]
+    app.query_params["job"] = "nothing<img>"
+    app.run()
+    assert not app.exception and any("There is no job" in warning.value for warning in app.warning)
+
+
+def test_a_killed_job_is_interrupted_and_can_be_resumed(open_page, workspace, endless):
+    os.kill(running(endless).pid, signal.SIGKILL)
+    assert endless.wait(30).state == "interrupted"
+    app = open_page(JOBS, workspace)
+    assert any("killed" in error.value for error in app.error)
+    assert "left no checkpoint" in buttons(app)["again"].help
+
+
+def test_a_job_that_does_not_stop_is_stopped_by_force(open_page, workspace, endless):
+    pid = running(endless).pid
+    os.kill(pid, signal.SIGSTOP)  # it can do nothing now, not even stop
+    app = open_page(JOBS, workspace)
+    buttons(app)["end"].click().run()
+    assert buttons(app)["end"].label == "Cancelling …" and buttons(app)["end"].disabled
+    os.utime(endless.folder / "cancel", (1, 1))  # long ago
+    app.run()
+    assert buttons(app)["end"].label == "Stop by force"
+    buttons(app)["end"].click().run()
+    assert endless.wait(30).state == "cancelled"
+
+
+def running(job):
+    while (status := read_status(job.folder)).state != "running":
+        assert job.status().alive
+    return status
+
+
+def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
+    job = take()
+    job.wait(60)
+    for number in range(20):
+        folder = workspace.root / "jobs" / f"20200101-000000-0000{number:02}-corpus"
+        folder.mkdir()
+        (folder / "spec.json").write_bytes((job.folder / "spec.json").read_bytes())
+        write_status(folder, Status("done", updated=1.0))
+    app = open_page(JOBS, workspace)
+    assert sum(button.key.startswith("look_") for button in app.button) == 15
+    app.toggle(key="all_jobs").set_value(True).run()
+    assert sum(button.key.startswith("look_") for button in app.button) == 21
+
+
+def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(open_page, workspace, take, endless):
+    done = take("quick")
+    app = open_page(VECTORS, workspace)
+    assert any("Train word vectors" in text.value for text in app.sidebar.markdown)
+    app.sidebar.button(key=f"stop_{endless.id}").click().run()
+    assert endless.wait(30).state == "cancelled" and done.wait(60).state == "done"
+    links = [link.proto.label for link in open_page(VECTORS, workspace).sidebar.get("page_link")]
+    assert links == ["quick · done", "long · cancelled"]
+
+
+def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
+    from vocadapt.lab.jobs import promised
+
+    assert workspace.free_name("vectors", "long", promised(workspace, "vectors")) == "long-2"
