@@ -4,6 +4,10 @@ The colour language of every page, plot, chip and table is defined here (Okabe-I
 always goes with a colour.
 """
 
+import html
+from collections.abc import Mapping
+from itertools import cycle
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
@@ -14,6 +18,9 @@ GOOD = "#009E73"  # added, good, held-out truth
 TARGET = "#E69F00"  # a target model
 CHANGED = "#CC79A7"  # changed or wrong
 NULL = "#7A8793"  # dropped, random, null
+
+SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NULL)  # several models side by side
+PATTERNS = ("", "/", "x", ".", "\\", "+")
 
 MOST_POINTS = 800
 
@@ -50,6 +57,23 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
             xbins={"start": -1, "end": 1, "size": 0.02}, hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
         )  # fmt: skip
     figure.update_layout(barmode="overlay", bargap=0.02)
+    return figure
+
+
+def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """Share of the words that are cut into one, two, three … pieces; one group of bars a model, in the order given.
+
+    shares: model → number of pieces, as it stands on the axis → share of the running words, from 0 to 1.
+    """
+    figure = _figure("wordpieces of a word", "share of the words", height=300)
+    for (model, bars), colour, pattern in zip(shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
+        name = html.escape(model)  # plotly reads a few tags in a legend
+        figure.add_bar(
+            x=list(bars), y=list(bars.values()), name=name, marker={"color": colour, "pattern": {"shape": pattern}},
+            hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the words<extra>{name}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(type="category")
+    figure.update_layout(barmode="group", bargap=0.25)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""The model card of an adapted folder, written from its record: what it is, its use, how and from what it was made, its limits."""
+"""The model card of an adapted folder, written from its record: what it is, its use, how and of what it was made, its limits."""
 
 from collections.abc import Mapping
 from typing import Any

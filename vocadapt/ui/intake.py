@@ -17,6 +17,7 @@ from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import megabytes
 
 UPLOADS = "uploads"  # folder of the workspace
+VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("txt", "gz", "jsonl", "ndjson", "csv", "tsv", "parquet")
 VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
 
@@ -45,9 +46,9 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
     return [existing(typed)] if typed else kept
 
 
-def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace) -> list[Path]:
-    """Write uploads into the workspace under names of our own making; a name that is taken gets a number."""
-    folder = workspace.root / UPLOADS
+def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS) -> list[Path]:
+    """Write uploads into a folder of the workspace under names of our own making; a name that is taken gets a number."""
+    folder = workspace.root / place
     folder.mkdir(parents=True, exist_ok=True)
     saved = []
     for upload in uploads:
