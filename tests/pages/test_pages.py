@@ -12,14 +12,16 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
-HOME, VECTORS, ALIGNMENT, ADAPT = (
-    "pages/start/home.py", "pages/words/vectors.py", "pages/words/alignment.py", "pages/vocabulary/adapt.py",
+HOME, VECTORS, ALIGNMENT, LENS, ADAPT = (
+    "pages/start/home.py", "pages/words/vectors.py", "pages/words/alignment.py", "pages/vocabulary/lens.py",
+    "pages/vocabulary/adapt.py",
 )  # fmt: skip
-TITLES = {HOME: "vocadapt", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt"}
+TITLES = {HOME: "vocadapt", VECTORS: "Word vectors", ALIGNMENT: "Alignment", LENS: "Tokenizer lens", ADAPT: "Adapt"}
 EMPTY = {
     HOME: "This workspace is empty.",
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
+    LENS: "There is no model to look through yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
 }
 FULL = {
@@ -28,6 +30,7 @@ FULL = {
     ALIGNMENT: [
         "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",
     ],
+    LENS: ["On a whole text", "Words that changed most"],
     ADAPT: ["Adapt another"],
 }  # fmt: skip
 

@@ -15,7 +15,8 @@ from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction, points
 from vocadapt.vocabulary.lens import Change, CutFigures
 
-BYTES_A_SECOND = 15e6  # of text that is counted
+STARTING = 2.0  # seconds until a job works
+BYTES_A_SECOND = 5e6  # of text that is counted, as it lies on the disk, packed or not
 SHOWN = 500  # rows of the table of changed words
 
 
@@ -33,18 +34,18 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
     with picker:
         corpus = choose.pick("Text of the workspace", corpora, "corpus")
     with mistakes.shown():
-        rows = {seen.label: cache.figures_of(corpus, seen.cutter, seen.name, workspace.root) for seen in models}
+        rows = {seen.name: cache.figures_of(corpus, seen.cutter, seen.name, workspace.root) for seen in models}
         counted = [row for row in rows.values() if row]
         if counted:
-            table, picture = st.columns([1.25, 1], gap="large")
+            table, picture = st.columns([1.7, 1], gap="large")
             with table:
                 _table(counted)
             with picture:
                 shares = {row.model: row.shares() for row in counted}
                 st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
-        _not_counted(workspace, corpus, [seen for seen in models if not rows[seen.label]])
+        _not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
-            changed_words(workspace, corpus, [seen for seen in models if rows[seen.label]])
+            changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
 
 
 @st.fragment
@@ -114,12 +115,12 @@ def _table(rows: Sequence[CutFigures]) -> None:
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
             "one piece": [row.one_piece for row in rows],
             "[UNK]": [fraction(row.unknown) for row in rows],
-            "pieces": [row.pieces for row in rows],
         },
         hide_index=True, key="fertility",
         column_config={
             "model": st.column_config.TextColumn(),
-            "one piece": st.column_config.ProgressColumn(format="%.3f", min_value=0, max_value=1),
+            "one piece": st.column_config.ProgressColumn(format="%.3f", min_value=0, max_value=1, width="small"),
+            "[UNK]": st.column_config.TextColumn(width="small"),
         },
     )  # fmt: skip
     sizes = dict.fromkeys(f"{count(row.words)} words, {count(row.distinct)} of them distinct" for row in rows)
@@ -130,7 +131,7 @@ def _not_counted(workspace: Workspace, corpus: Artefact, models: Sequence[Seen])
     """Say which models wait for a count of the text in their own words, and offer to count."""
     if not models:
         return
-    seconds = float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_A_SECOND
+    seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_A_SECOND
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
         f"This text was not counted in the words of **{names}** yet: other casing. Counting takes about {duration(seconds)}."

@@ -20,7 +20,8 @@ KEY, ADDRESS = "lens_text", "text"  # of the text: its widget, its name in the a
 MODELS = "models"
 LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
 LONGEST = 20_000  # characters of a text that is drawn as chips
-BESIDE = 4  # models whose figures stand side by side
+SMALLEST = 0.0005  # difference that is shown
+BESIDE = 3  # models whose figures stand side by side
 EXAMPLES = {
     "A sentence": "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed.",
     "17 biomedical terms": " ".join(TERMS),
@@ -49,11 +50,12 @@ class Seen:
 
 def choose_models(workspace: Workspace) -> list[Seen]:
     """Ask which models to look through; those that cannot be opened are a message."""
+    picker = st.container()  # stands above the upload, and is drawn after it
     uploaded = _upload(workspace)
     offered = models_offered(workspace)
     if uploaded or (MODELS not in st.session_state and MODELS not in st.query_params):
         st.session_state[MODELS] = [*st.session_state.get(MODELS, []), uploaded] if uploaded else _at_hand(workspace, offered)
-    chosen = st.multiselect(
+    chosen = picker.multiselect(
         "Models", list(offered), key=MODELS, accept_new_options=True, bind="query-params", persist_state="session",
         help=HELP["models"],
     )  # fmt: skip
@@ -102,7 +104,7 @@ def cuts(models: Sequence[Seen], text: str) -> None:
     else:
         markup.cut_lines([cut_line(seen, models[0], text) for seen in models])
         st.markdown(
-            ":small[:gray[`##` goes on the word before it · ] :green[**framed**] :gray[= a token that the first model lacks · ]"
+            ":small[:gray[\\#\\# goes on the word before it ·] :green[**framed**] :gray[= a token that the first model lacks ·] "
             ":violet[**dotted**] :gray[= unknown to the model · hover over a piece for its id and its place in the text]]"
         )
     with mistakes.shown():
@@ -121,7 +123,8 @@ def cut_line(seen: Seen, first: Seen, text: str) -> CutLine:
         for piece in pieces
     ]  # fmt: skip
     casing = "uncased" if seen.model.splitter.lowercase else "cased"
-    return CutLine(seen.label, f"{casing} · {count(len(seen.model.vocabulary))} tokens · {count(len(pieces))} pieces here", chips)
+    here = f"cut into {count(len(pieces))}" if len(pieces) > 1 else "in one piece" if pieces else "nothing left of it"
+    return CutLine(seen.label, f"{casing} · {count(len(seen.model.vocabulary))} tokens · {here}", chips)
 
 
 def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
@@ -151,7 +154,7 @@ def _seen(label: str, name: str) -> Seen | None:
     with mistakes.shown():
         model = cache.model_of(name)
         if model.vocabulary and model.splitter:  # read now, so that a mistake shows here
-            found = Seen(label, name, model)
+            found = Seen(choose.shown_model(label), name, model)
     return found
 
 
@@ -186,6 +189,11 @@ def _take_example() -> None:
         st.session_state[KEY] = EXAMPLES[chosen]
 
 
+def delta(difference: float, first: bool) -> str | None:
+    """A difference to the first model; none for that model itself and where there is no difference to show."""
+    return None if first or abs(difference) < SMALLEST else points(difference)
+
+
 def _metrics(rows: Sequence[CutFigures]) -> None:
     """Wordpieces per word and one-piece share of each model on the typed text, with the difference to the first."""
     first = rows[0]
@@ -193,11 +201,13 @@ def _metrics(rows: Sequence[CutFigures]) -> None:
         for column, row in zip(st.columns(BESIDE), rows[start : start + BESIDE], strict=False):
             with column, st.container(border=True):
                 st.markdown(f":small[{plain(row.model)}]")
-                less = points(row.fertility - first.fertility) if row is not first else None
-                more = points(row.one_piece - first.one_piece) if row is not first else None
                 left, right = st.columns(2)
-                left.metric("Pieces per word", fraction(row.fertility, 2), less, delta_color="inverse", help=HELP["fertility"])
-                right.metric("One piece", fraction(row.one_piece), more, help=HELP["one piece"])
+                less, more = row.fertility - first.fertility, row.one_piece - first.one_piece
+                left.metric(
+                    "Pieces per word", fraction(row.fertility, 2), delta(less, row is first), delta_color="inverse",
+                    help=HELP["fertility"],
+                )  # fmt: skip
+                right.metric("One piece", fraction(row.one_piece), delta(more, row is first), help=HELP["one piece"])
 
 
 def _cuts_file(models: Sequence[Seen], text: str) -> str:
