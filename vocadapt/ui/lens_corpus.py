@@ -37,12 +37,9 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
         rows = {seen.name: cache.figures_of(corpus, seen.cutter, seen.name, workspace.root) for seen in models}
         counted = [row for row in rows.values() if row]
         if counted:
-            table, picture = st.columns([1.7, 1], gap="large")
-            with table:
-                _table(counted)
-            with picture:
-                shares = {row.model: row.shares() for row in counted}
-                st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
+            _table(counted)
+            shares = {row.model: row.shares() for row in counted}
+            st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
         _not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])

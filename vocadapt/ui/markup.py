@@ -50,10 +50,10 @@ STYLE = """<style>
 .va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
  background:light-dark(#F4F6F8,#1B232C)}
 .va-new{border:2px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:600}
-.va-lines{display:flex;flex-direction:column;gap:.75rem;max-height:24rem;overflow-y:auto}
+.va-lines{display:flex;flex-direction:column;gap:.75rem}
 .va-name{font-size:.87rem;font-weight:600;margin-bottom:.2rem;unicode-bidi:isolate}
 .va-name small{font-weight:400;color:light-dark(#5C6873,#A9B4BE);margin-left:.5rem}
-.va-words{display:flex;flex-wrap:wrap;gap:.3rem .45rem;direction:ltr}
+.va-words{max-height:14rem;overflow-y:auto;display:flex;flex-wrap:wrap;gap:.3rem .45rem;direction:ltr}
 .va-word{display:inline-flex;max-width:100%;flex-wrap:wrap}
 .va-word .va-chip{unicode-bidi:isolate;max-width:none;overflow-wrap:anywhere;white-space:pre-wrap}
 .va-word .va-chip:not(:last-child){border-top-right-radius:0;border-bottom-right-radius:0}
