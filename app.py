@@ -21,7 +21,10 @@ page = st.navigation(
             st.Page("pages/words/vectors.py", title="Word vectors", icon=":material/scatter_plot:"),
             st.Page("pages/words/alignment.py", title="Alignment", icon=":material/join_inner:"),
         ],
-        "Vocabulary": [st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:")],
+        "Vocabulary": [
+            st.Page("pages/vocabulary/lens.py", title="Tokenizer lens", icon=":material/center_focus_strong:"),
+            st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
+        ],
     }
 )
 frame.draw(page)

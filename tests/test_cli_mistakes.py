@@ -83,6 +83,19 @@ tokenize text
 tokenize text --model nothing/at/all
 tokenize --model {model}
 tokenize text --model bpe
+lens
+lens --terms
+lens --model {model}
+lens text --terms --model {model}
+lens missing.txt --model {model}
+lens text --model nothing/at/all
+lens text --model bpe
+lens empty.txt --model {model}
+lens latin.txt --model {model}
+lens binary.txt --model {model}
+lens {text} missing.txt --model {model}
+lens text --model {model} --top -1
+lens text --model {model} --casing cased
 presets extra
 presets --jsn
 presets --offline
@@ -185,6 +198,12 @@ def test_bad_input_is_one_message_and_leaves_nothing(refused, bad_things, line, 
 
 def test_a_text_that_is_not_utf8_is_refused(refused, tiny_bert):
     assert "not valid UTF-8" in refused("tokenize", "a\udcffb", "--model", tiny_bert)
+    assert "not valid UTF-8" in refused("lens", "a\udcffb", "--model", tiny_bert)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
+def test_a_text_without_words_has_no_figures(refused, tiny_bert, text):
+    assert "no words" in refused("lens", text, "--model", tiny_bert)
 
 
 def test_every_command_has_three_bad_inputs():

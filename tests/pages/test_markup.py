@@ -64,6 +64,31 @@ def test_control_characters_become_pictures():
     assert markup.visible("a\nb\x00") == "a\u240ab\u2400"
 
 
+@pytest.mark.parametrize("text", HOSTILE)
+def test_cuts_show_names_and_tokens_as_they_are(text, written):
+    markup.cut_lines([markup.CutLine(text, text, [markup.Chip(text, f"{text} · id 1")])])
+    ((name, words),) = parsed(written[0])
+    assert (name.text, name[0].text) == (text, text)
+    chip = words[0][0]
+    assert (chip.text, chip.get("title"), len(chip)) == (text, f"{text} · id 1", 0)
+
+
+def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
+    chips = [
+        markup.Chip("ta"), markup.Chip("##chy", goes_on=True), markup.Chip("[UNK]", kind="unknown"),
+        markup.Chip("##", goes_on=True),
+    ]  # fmt: skip
+    markup.cut_lines([markup.CutLine("m", "", chips)])
+    ((_, words),) = parsed(written[0])
+    assert [["".join(chip.itertext()) for chip in word] for word in words] == [["ta", "##chy"], ["[UNK]", "##"]]
+    assert words[1][0].get("class").split()[-1] == "va-unknown"
+
+
+def test_what_would_turn_the_text_round_it_is_shown_by_its_number():
+    assert markup.visible("a\u202eb\u200b\x7f") == "a‹U+202E›b‹U+200B›‹U+007F›"
+    assert markup.visible("ضغط e\u0301 高") == "ضغط e\u0301 高"
+
+
 def test_plain_escapes_every_mark_of_markdown():
     assert markup.plain("$x$ :red[x] *a* <b>") == r"\$x\$ \:red\[x\] \*a\* \<b\>"
     assert markup.plain("hypertension") == "hypertension"

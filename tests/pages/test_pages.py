@@ -12,12 +12,13 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
-HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, ADAPT = (
+HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, ADAPT = (
     "pages/start/home.py", "pages/start/advise.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/words/alignment.py",
-    "pages/vocabulary/adapt.py",
+    "pages/vocabulary/lens.py", "pages/vocabulary/adapt.py",
 )  # fmt: skip
 TITLES = {
-    HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment", ADAPT: "Adapt",
+    HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment",
+    LENS: "Tokenizer lens", ADAPT: "Adapt",
 }  # fmt: skip
 EMPTY = {
     HOME: "This workspace is empty.",
@@ -25,6 +26,7 @@ EMPTY = {
     JOBS: "There are no jobs in this workspace yet.",
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
+    LENS: "There is no model to look through yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
 }
 FULL = {
@@ -35,6 +37,7 @@ FULL = {
     ALIGNMENT: [
         "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",
     ],
+    LENS: ["On a whole text", "Words that changed most"],
     ADAPT: ["Adapt another"],
 }  # fmt: skip
 

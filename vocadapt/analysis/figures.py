@@ -4,7 +4,9 @@ The colour language of every page, plot, chip and table is defined here (Okabe-I
 always goes with a colour.
 """
 
-from collections.abc import Sequence
+import html
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,6 +18,9 @@ GOOD = "#009E73"  # added, good, held-out truth
 TARGET = "#E69F00"  # a target model
 CHANGED = "#CC79A7"  # changed or wrong
 NULL = "#7A8793"  # dropped, random, null
+
+SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NULL)  # several models side by side
+PATTERNS = ("", "/", "x", ".", "\\", "+")
 
 MOST_POINTS = 800
 
@@ -55,25 +60,6 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
     return figure
 
 
-def pieces_per_word(text: Sequence[int], task: Sequence[int] | None = None) -> go.Figure:
-    """Bars of words by pieces, as shares: of a text and, hatched beside it, of a task's entities.
-
-    text, task: running words of 1, 2, … pieces, the last of so many or more.
-    """
-    figure = _figure("pieces of the word", "share of the words", height=300)
-    names = [*map(str, range(1, len(text))), f"{len(text)} or more"]
-    for words, name, hatch in ((text, "words of the text", ""), (task, "words in the task's entities", "/")):
-        if words is not None:
-            shares, style = np.asarray(words) / max(sum(words), 1), {"color": DOMAIN, "pattern": {"shape": hatch}}
-            figure.add_bar(
-                x=names, y=shares, name=name, marker=style,
-                hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the {name}<extra></extra>",
-            )  # fmt: skip
-    figure.update_layout(barmode="group", bargap=0.25, showlegend=True)
-    figure.update_xaxes(type="category")
-    return figure
-
-
 def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
     """How far a job was, against the seconds since each of its runs began: one (seconds, fractions) pair a run."""
     figure = _figure("seconds", "done", height=210)
@@ -86,6 +72,23 @@ def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure
         )  # fmt: skip
     figure.update_yaxes(range=[0, 1.02])
     figure.update_layout(showlegend=len(runs) > 1)
+    return figure
+
+
+def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """Share of the words that are cut into one, two, three … pieces; one group of bars a model, in the order given.
+
+    shares: model → number of pieces, as it stands on the axis → share of the running words, from 0 to 1.
+    """
+    figure = _figure("wordpieces of a word", "share of the words", height=300)
+    for (model, bars), colour, pattern in zip(shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
+        name = html.escape(model)  # plotly reads a few tags in a legend
+        figure.add_bar(
+            x=list(bars), y=list(bars.values()), name=name, marker={"color": colour, "pattern": {"shape": pattern}},
+            hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the words<extra>{name}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(type="category")
+    figure.update_layout(barmode="group", bargap=0.25)
     return figure
 
 

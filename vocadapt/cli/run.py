@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),
     "pretrain": ("pretrain", "PRETRAIN", "train a small model of one's own on a text, from scratch"),
     "tokenize": ("tokenize", "TOKENIZE", "how models cut a text"),
+    "lens": ("lens", "LENS", "how models cut a text, in figures, and the words they cut otherwise"),
     "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
     "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),
     "demo": ("demo", "DEMO", "walk the whole path on what comes with vocadapt, in a minute, each step really run"),

@@ -6,35 +6,48 @@ from typing import Any
 from vocadapt.cli.options import M, add_casing, add_offline, lowercase
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
+from vocadapt.vocabulary.lens import Piece, cut_text
 
 
 def _options(parser: Parser) -> None:
     parser.add_argument("text", metavar="TEXT", help="one text, in quotes")
+    add_models(parser)
+
+
+def add_models(parser: Parser) -> None:
+    """--model, as often as there are models; --casing and --offline."""
     parser.add_argument("--model", metavar="M", action="append", required=True, help=f"{M}; may be repeated")
     add_casing(parser)
     add_offline(parser)
 
 
+def models_of(options: Namespace) -> dict[str, LanguageModel]:
+    """What `add_models` asked for, by the names that were given."""
+    return {name: open_model(name, options.offline or None, lowercase(options)) for name in options.model}
+
+
 def _tokenize(options: Namespace, progress: Progress) -> Answer:
-    if any("\ud800" <= character <= "\udfff" for character in options.text):
-        raise InputError("The text is not valid UTF-8.", "Give it in the terminal's own encoding.")
-    models = {name: open_model(name, options.offline or None, lowercase(options)) for name in options.model}
-    cuts = {name: _cut(model, options.text) for name, model in models.items()}
-    return Answer(cuts, "\n".join(_line(name, models[name], cut["tokens"]) for name, cut in cuts.items()))
+    models = models_of(options)
+    cuts = {name: cut_text(model.fast_tokenizer, options.text) for name, model in models.items()}
+    shown = (line_of(name, models[name], cut) for name, cut in cuts.items())
+    return Answer({name: as_json(cut) for name, cut in cuts.items()}, "\n".join(shown))
 
 
-def _line(name: str, model: LanguageModel, tokens: list[Any]) -> str:
+def line_of(name: str, model: LanguageModel, cut: tuple[Piece, ...]) -> str:
+    """A cut for people: the model and its tokens."""
     casing = "uncased" if model.splitter.lowercase else "cased"
-    return f"{name} ({casing}, {len(tokens)} tokens)\n  {' '.join(tokens)}"
+    return f"{name} ({casing}, {len(cut)} tokens)\n  {' '.join(piece.token for piece in cut)}"
 
 
-def _cut(model: LanguageModel, text: str) -> dict[str, list[Any]]:
+def as_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
     """Tokens, ids, and from where to where each stands in the text, in characters; no special tokens around them."""
-    encoding = model.fast_tokenizer.encode(text, add_special_tokens=False)
-    return {"tokens": list(encoding.tokens), "ids": list(encoding.ids), "offsets": [list(pair) for pair in encoding.offsets]}
+    return {
+        "tokens": [piece.token for piece in cut],
+        "ids": [piece.id for piece in cut],
+        "offsets": [[piece.start, piece.end] for piece in cut],
+    }
 
 
 TOKENIZE = Command(_options, _tokenize)

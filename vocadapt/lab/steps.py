@@ -19,7 +19,7 @@ from vocadapt.lab.corpora import kept_counts, read_corpus, text_behind, write_co
 from vocadapt.lab.manifest import Input, Manifest, take_input, versions_of
 from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, PretrainStep, Spec, VectorsStep
 from vocadapt.lab.workspace import KINDS, Artefact, open_artefact, writing
-from vocadapt.models.adapt import AdaptedModel
+from vocadapt.models.adapt import AdaptedModel, add_to_record
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import network_class
@@ -158,7 +158,21 @@ def model(task: Task, settings: ModelStep) -> Numbers:
         numbers |= _departures(task, text, adapted)
     if settings.recipe.needs_alignment and given == ["vectors"]:
         numbers |= _quality(task, settings.recipe.alignment)
+    add_to_record(task.draft, data=_data(task, given[0]), **_facts(numbers))
     return numbers | (_certified(task) if settings.certify else {})
+
+
+def _data(task: Task, role: str) -> Numbers:
+    """What the new words came from, for the model's card."""
+    said = {"role": "word vectors" if role == "vectors" else "text", "name": Input(task.spec.inputs[role], "").name}
+    return said | (_size(task.space) if role == "vectors" else {})
+
+
+def _facts(numbers: Numbers) -> dict[str, Numbers]:
+    """The figures of an adapted model that its card tells: how good the map is, how often the tokenizer departs from its rule."""
+    groups = {"quality": ("verdict", "p@5", "chance@5"), "departures": ("departures", "added_occurrences")}
+    found = {name: {key: numbers[key] for key in keys if key in numbers} for name, keys in groups.items()}
+    return {name: facts for name, facts in found.items() if facts}
 
 
 def _quality(task: Task, settings: AlignmentSettings) -> Numbers:
@@ -297,13 +311,11 @@ def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
 
 def _certified(task: Task) -> Numbers:
     """Certify the draft and add the certificate to its record."""
-    from vocadapt.models.adapt import RECORD
     from vocadapt.models.certificate import certify
 
     task.progress(0.92, "checking that everything else was kept")
     certificate = certify(task.model, open_model(task.draft))
-    record = strict_json.loads((task.draft / RECORD).read_text(encoding="utf-8"), RECORD)
-    strict_json.write(task.draft / RECORD, {**record, "certificate": certificate.to_dict()})
+    add_to_record(task.draft, certificate=certificate.to_dict())
     return {"certificate": certificate.passed}
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import transformers
 
 RECORD = "vocadapt.json"  # what was done to the model, beside its weights
+CARD = "README.md"
 BASE = "base"  # folder of the original tokenizer
 
 
@@ -44,15 +45,26 @@ class AdaptedModel:
         _save_tokenizers(self.base, self.tokenizer, folder)
         record = {
             "vocadapt": __version__,
-            "base_model": self.base.name,
+            "base_model": self.base.hub_name or self.base.name,
+            "on_hub": self.base.hub_name is not None,
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
             "provenance": provenance_record(self.rows),
         }
-        (folder / RECORD).write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
-        (folder / "README.md").write_text(model_card(self.base.name, self.plan, self.rows, self.mode), encoding="utf-8")
+        _write_record(folder, record)
         return folder
+
+
+def add_to_record(folder: Path, **facts: Any) -> None:
+    """Add what is known only after saving (data, quality, departures, certificate) to an adapted folder's record and card."""
+    _write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
+
+
+def before_of(model: LanguageModel) -> LanguageModel | None:
+    """What an adapted model cut text with until then, by the tokenizer it keeps in base/; None for any other model."""
+    folder = model.path / BASE
+    return LanguageModel(folder, f"{model.name}/{BASE}") if (model.path / RECORD).is_file() and folder.is_dir() else None
 
 
 def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word") -> AdaptedModel:
@@ -72,6 +84,11 @@ def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str
     _write_rows(network, ids, rows)
     _clear_biases(network, [place[token] for token in plan.added_tokens])
     return AdaptedModel(model, network, tokenizer, plan, rows, mode, loaded.unused)
+
+
+def _write_record(folder: Path, record: dict[str, Any]) -> None:
+    (folder / RECORD).write_text(json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    (folder / CARD).write_text(model_card(record), encoding="utf-8")
 
 
 def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:

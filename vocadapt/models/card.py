@@ -1,45 +1,144 @@
-"""The model card of an adapted folder: what it is, how it was made, how to use it."""
+"""The model card of an adapted folder, written from its record: what it is, its use, how and of what it was made, its limits."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from vocadapt.vocabulary.initialise import Rows
-from vocadapt.vocabulary.plan import VocabularyPlan
-
+FEW = 12  # added words named on the card
 CARD = """---
 library_name: transformers
 tags: [vocadapt, vocabulary-adaptation]
----
+license: other
+license_name: that-of-the-base-model
+{base_model}---
 # {name}, with {added} more words
 
-Made by vocadapt from `{name}`: {added} words of a new domain were added to its {before} tokens{replaced}.
-The new rows: {how}. The rest of the network is unchanged, and was not trained further.
+## What it is
+
+{model}, taught {added} words of a new domain by vocadapt {version}: each is one token with a row of its own, behind the
+{before} tokens it had{replaced}. Examples: {examples}.
+{certificate}
+
+## Use it
 
 ```python
-from transformers import AutoModel, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")
-model = AutoModel.from_pretrained("THIS_FOLDER")
-output = model(**tokenizer({example!r}, return_tensors="pt")).last_hidden_state
+{snippet}
 ```
 
-- Tokenizer: {mode}. The original tokenizer is in `base/`.
-- Examples of added words: {examples}.
-- Settings, the whole plan, what each row is made of and the certificate: `vocadapt.json`.
-- Before you rely on it: fine-tune and compare with the original model on your own task.
+Run it in this folder, or put the folder's path in its second line. vocadapt is not needed. The original tokenizer is in `base/`.
+
+## How it was made
+
+- The new rows: {how}.
+- Tokenizer: {mode}.
+- From: {data}.
+{quality}- The plan word by word, what each row is made of, and every check: `vocadapt.json`.
+
+{settings}
+## Limits
+
+- Only the vocabulary changed. The rest of the network was not trained further: fine-tune it, and compare with the original
+  model on your own task, before you rely on it.
+- A new word knows what its row was made of, and nothing of how the network uses it in a sentence.
+- {departures}
+- Whatever holds for {model} (languages, bias, what it must not be used for) holds here.
+
+## Licence
+
+It follows the base model's: this folder is derived from {model}, and vocadapt adds no terms. Look too at the terms of the text
+that the words came from.
 """
+SNIPPET = """from transformers import AutoModel, AutoTokenizer
+folder = {folder!r}
+tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+print(tokenizer.tokenize({text!r}))
+print(model(**tokenizer({text!r}, return_tensors="pt")).last_hidden_state.shape)"""
+BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
+VERDICTS = {  # of the map behind the rows, by held-out words
+    "chance": "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new rows mean nothing yet",
+}
 
 
-def model_card(name: str, plan: VocabularyPlan, rows: Rows, mode: str) -> str:
-    """The text of README.md for an adapted model."""
-    words = plan.added_tokens
-    values: dict[str, Any] = {
+def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
+    """Five lines of Python that load an adapted folder without vocadapt and use its first new words."""
+    words = [str(word[0]) for word in record["plan"]["added_tokens"][:3]]
+    return SNIPPET.format(folder=folder, text=" ".join(words))
+
+
+def model_card(record: Mapping[str, Any]) -> str:
+    """The text of README.md from what vocadapt.json holds; what is not known yet (data, certificate) is said to be so."""
+    plan, name = record["plan"], str(record["base_model"])
+    values = {
+        "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
         "name": name,
-        "added": len(words),
-        "before": len(plan.base),
-        "replaced": f", and {len(plan.replaced)} old tokens got a new row" if plan.replaced else "",
-        "how": "; ".join(dict.fromkeys(source.how for source in rows.provenance)),
-        "example": " ".join(words[:3]),
-        "mode": mode,
-        "examples": ", ".join(f"`{word}`" for word in words[:12]),
+        "model": code(name),
+        "version": record["vocadapt"],
+        "added": f"{plan['added']:,}",
+        "before": f"{plan['tokens_before']:,}",
+        "replaced": f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else "",
+        "examples": ", ".join(code(str(word[0])) for word in plan["added_tokens"][:FEW]),
+        "certificate": _certificate(record.get("certificate")),
+        "snippet": snippet(record),
+        "how": "; ".join(record["provenance"]["how"]),
+        "mode": record["tokenizer_mode"],
+        "data": _data(record.get("data")),
+        "quality": _quality(record.get("quality")),
+        "settings": _settings(record.get("recipe")),
+        "departures": _departures(record["tokenizer_mode"], record.get("departures")),
     }
     return CARD.format(**values)
+
+
+def code(text: str) -> str:
+    """Markdown that shows a text as it is, backticks included."""
+    fence = "`" * (max((len(run) for run in _backticks(text)), default=0) + 1)
+    room = " " if "`" in text else ""
+    return f"{fence}{room}{text}{room}{fence}"
+
+
+def _backticks(text: str) -> list[str]:
+    return [run for run in "".join(c if c == "`" else " " for c in text).split() if run]
+
+
+def _certificate(found: Mapping[str, Any] | None) -> str:
+    """The verdict in a sentence."""
+    if found is None:
+        return "\nNo certificate was made: `python -m vocadapt certify` checks that everything else was kept."
+    checks = found["checks"]
+    failed = [str(check["name"]) for check in checks if not check["passed"]]
+    if failed:
+        return f"\n**The certificate FAILED** in {len(failed)} of {len(checks)} checks: {', '.join(failed)}."
+    return f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that everything else is as it was."
+
+
+def _data(data: Mapping[str, Any] | None) -> str:
+    if not data:
+        return "not recorded"
+    counted = [f"{data[key]:,} {said}" for key, said in (("words", "words"), ("occurrences", "occurrences")) if key in data]
+    return f"the {data['role']} {code(str(data['name']))}" + (f" ({', '.join(counted)})" if counted else "")
+
+
+def _quality(quality: Mapping[str, Any] | None) -> str:
+    """How good the map behind the rows is on words it has not seen."""
+    if not quality:
+        return ""
+    if "p@5" not in quality:
+        return f"- The map behind the rows: {quality['verdict']}.\n"
+    said = VERDICTS.get(quality["verdict"], BETTER).format(p=quality["p@5"], chance=quality["chance@5"])
+    return f"- The map behind the rows: {said}.\n"
+
+
+def _settings(recipe: Mapping[str, Any] | None) -> str:
+    """The recipe as the TOML that `--recipe` reads."""
+    if recipe is None:
+        return ""
+    import tomli_w
+
+    return f"Settings, as `--recipe` reads them:\n\n```toml\n{tomli_w.dumps(recipe)}```\n"
+
+
+def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
+    """Where the tokenizer does not do what its mode says."""
+    if mode != "exact-word":
+        return "A new word also fires as the beginning of longer words, which are then cut otherwise than before."
+    said = "Beside symbols and `_` a new word may fire where it should not, or not fire"
+    return said + (f": {found['departures']:,} times in {found['added_occurrences']:,} on the text." if found else ".")

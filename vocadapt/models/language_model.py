@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ROWS = "word_embeddings.weight"  # how the wordpiece rows of every BERT-type architecture are named
 FILES = ("*.json", "*.txt", "*.safetensors")
+SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # how the hub's cache names a model's folder
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -40,6 +41,12 @@ class LanguageModel:
     path: Path
     name: str
     lowercase: bool | None = None  # casing of a bare vocab.txt, where it is given and not inferred
+
+    @property
+    def hub_name(self) -> str | None:
+        """Its name on the hub, where its files lie in the hub's cache."""
+        found = SNAPSHOT.search(str(self.path))
+        return found[1].replace("--", "/") if found else None
 
     @cached_property
     def fast_tokenizer(self) -> Tokenizer:

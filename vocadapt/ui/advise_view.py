@@ -142,8 +142,10 @@ def pieces_chart(asked: Asked) -> None:
     """Pieces a word, of the text and of the task's entities."""
     st.subheader("Into how many pieces are words cut?")
     shown = asked.advice.figures
-    task = shown.task.profile if shown.task else None
-    st.plotly_chart(figures.pieces_per_word(shown.corpus.profile, task), key="pieces", config={"displayModeBar": False})
+    shares = {"words of the text": shown.corpus.shares()}
+    if shown.task:
+        shares["words in the task's entities"] = shown.task.shares()
+    st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
     of_task = f", {count(shown.task.words)} entity words" if shown.task else ""
     st.markdown(f":small[:gray[Running words with a letter: {count(shown.corpus.words)} of the text{of_task}.]]")
 

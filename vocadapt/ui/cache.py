@@ -22,7 +22,9 @@ from vocadapt.spaces.pairs import bundled_pairs
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
+from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
 from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan, plan_from_words
 
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
@@ -63,7 +65,35 @@ def plan_of(vectors: Artefact, model: str, settings: PlanSettings) -> Vocabulary
 
 def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
     """The word counts that the workspace keeps of a corpus under a model's splitter; None where it was not counted."""
-    return _counts(str(corpus.folder), corpus.stamp, _model_stamp(model), str(root), model_of(model))
+    return _kept(corpus, model_of(model).splitter, root)
+
+
+def cutter_of(model: str, name: str) -> Cutter:
+    """What of a model cuts words, under the name that a page shows; raises InputError where it has no vocabulary."""
+    found = model_of(model)
+    return Cutter(name, found.vocabulary, found.splitter)
+
+
+def words_of(corpus: Artefact, splitter: Splitter, root: Path) -> Counts | None:
+    """The words of a corpus and their counts, kept under this splitter or following from those kept under BERT's cased one."""
+    if kept := _kept(corpus, splitter, root):
+        return kept.counts
+    cased = Splitter.bert(lowercase=False)
+    finer = _kept(corpus, cased, root) if refines(cased, splitter) else None
+    return _recounted(str(corpus.folder), corpus.stamp, splitter, finer.counts) if finer else None
+
+
+def figures_of(corpus: Artefact, cutter: Cutter, model: str, root: Path) -> CutFigures | None:
+    """How a model cuts a corpus; None where the corpus was not counted in such words."""
+    counts = words_of(corpus, cutter.splitter, root)
+    return _figures(str(corpus.folder), corpus.stamp, model, _model_stamp(model), cutter.name, cutter, counts) if counts else None
+
+
+def changes_of(corpus: Artefact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path) -> list[Change] | None:
+    """The words of a corpus that two models cut otherwise; None where the corpus was not counted in such words."""
+    splitter = finest([before.splitter, after.splitter])
+    counts, stamps = words_of(corpus, splitter, root), " ".join(map(_model_stamp, models))
+    return _changes(str(corpus.folder), corpus.stamp, models, stamps, splitter, before, after, counts) if counts else None
 
 
 def text_of(vectors: Artefact, workspace: Workspace) -> Corpus | None:
@@ -101,7 +131,7 @@ def _space(folder: str, stamp: str) -> EmbeddingSpace:
     return load_space(Path(folder))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the model's wordpieces …")
+@st.cache_resource(max_entries=8, show_spinner="Reading the model's wordpieces …")
 def _model(name: str, stamp: str) -> LanguageModel:
     return open_model(name, offline=True)
 
@@ -135,10 +165,38 @@ def _plan(key: tuple[str, ...], settings: PlanSettings, _words: EmbeddingSpace, 
     return plan_from_words(_model.vocabulary, _model.splitter, _words, settings)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Looking up the word counts …")
-def _counts(folder: str, stamp: str, model_stamp: str, root: str, _model: LanguageModel) -> WordCounts | None:
-    path = counts_path(Path(root), read_corpus([folder]), _model.splitter)
-    return WordCounts.read(path) if path.is_file() else None
+def _kept(corpus: Artefact, splitter: Splitter, root: Path) -> WordCounts | None:
+    """The counts that the workspace keeps; whether they are there is looked up each time: a job may have counted since."""
+    path = _counts_file(str(corpus.folder), corpus.stamp, splitter, str(root))
+    return _counts(str(path)) if path.is_file() else None
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking up the word counts …")
+def _counts_file(folder: str, stamp: str, splitter: Splitter, root: str) -> Path:
+    return counts_path(Path(root), read_corpus([folder]), splitter)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
+def _counts(path: str) -> WordCounts:
+    return WordCounts.read(Path(path))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
+def _recounted(folder: str, stamp: str, splitter: Splitter, _finer: Counts) -> Counts:
+    return recount(_finer, splitter)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Cutting the words of the text …")
+def _figures(folder: str, stamp: str, model: str, model_stamp: str, name: str, _cutter: Cutter, _counts: Counts) -> CutFigures:
+    return _cutter.figures(_counts)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking for words that are cut otherwise …")
+def _changes(
+    folder: str, stamp: str, models: tuple[str, str], model_stamps: str, splitter: Splitter,
+    _before: Cutter, _after: Cutter, _counts: Counts,
+) -> list[Change]:  # fmt: skip
+    return changes(_counts, splitter, _before, _after)
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking up the word counts …")

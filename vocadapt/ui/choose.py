@@ -1,16 +1,15 @@
 """Pickers that several pages share, and what they offer by default."""
 
-import re
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.language_model import SNAPSHOT
 from vocadapt.ui.markup import plain
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
-SNAPSHOT = re.compile(r"models--(.+?)/snapshots/")
 
 
 def pick(label: str, found: list[Artefact], key: str, help: str | None = None) -> Artefact:

@@ -18,6 +18,7 @@ from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import megabytes
 
 UPLOADS = "uploads"  # folder of the workspace
+VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
 VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
 
@@ -46,9 +47,9 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
     return [existing(typed)] if typed else kept
 
 
-def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace) -> list[Path]:
-    """Write uploads into the workspace under names of our own making; a name that is taken gets a number."""
-    folder = workspace.root / UPLOADS
+def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS) -> list[Path]:
+    """Write uploads into a folder of the workspace under names of our own making; a name that is taken gets a number."""
+    folder = workspace.root / place
     folder.mkdir(parents=True, exist_ok=True)
     saved = []
     for upload in uploads:

@@ -4,6 +4,7 @@ Colours come as light-dark() pairs, so the browser chooses with the theme and no
 """
 
 import html
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ INK = {
     "source": "light-dark(#0B6FB3, #7CC0EC)",
     "domain": "light-dark(#AD4B00, #F5A566)",
     "good": "light-dark(#00714F, #5BD6B0)",
+    "changed": "light-dark(#96446F, #E8B5D1)",
     "null": "light-dark(#5C6873, #A9B4BE)",
 }
 FILL = {
@@ -56,7 +58,22 @@ STYLE = """<style>
 .va-match{display:grid;justify-items:center;font-weight:700;color:light-dark(#AD4B00,#F5A566)}
 .va-sizer{visibility:hidden;height:0}
 .va-new{border:2px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:600}
+.va-cuts{display:flex;flex-direction:column;gap:.75rem}
+.va-name{font-size:.87rem;font-weight:600;margin-bottom:.2rem;unicode-bidi:isolate}
+.va-name small{font-weight:400;color:light-dark(#5C6873,#A9B4BE);margin-left:.5rem}
+.va-words{max-height:14rem;overflow-y:auto;display:flex;flex-wrap:wrap;gap:.3rem .45rem;direction:ltr}
+.va-word{display:inline-flex;max-width:100%;flex-wrap:wrap}
+.va-word .va-chip{unicode-bidi:isolate;max-width:none;overflow-wrap:anywhere;white-space:pre-wrap}
+.va-word .va-chip:not(:last-child){border-top-right-radius:0;border-bottom-right-radius:0}
+.va-word .va-chip:not(:first-child){border-top-left-radius:0;border-bottom-left-radius:0;border-left-style:dashed;
+ margin-left:-1px}
+.va-more{opacity:.55}
+.va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
+ color:light-dark(#96446F,#E8B5D1)}
 </style>"""
+
+
+NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode categories: what would hide, or turn the text round it
 
 
 @dataclass(frozen=True)
@@ -116,6 +133,30 @@ def concordance(lines: Sequence[Line]) -> None:
     _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
 
 
+@dataclass(frozen=True)
+class Chip:
+    """One token of a cut text: its hover text, whether it goes on the word before it, and its kind ("", "new" or "unknown")."""
+
+    text: str
+    title: str = ""
+    goes_on: bool = False
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class CutLine:
+    """How one model cuts a text: its name, a note, the tokens in order."""
+
+    name: str
+    note: str
+    chips: Sequence[Chip]
+
+
+def cut_lines(lines: Sequence[CutLine]) -> None:
+    """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green, unknown ones violet."""
+    _write(f'<div class="va-cuts" data-testid="cuts">{"".join(map(_cut_line, lines))}</div>')
+
+
 def token(text: str, style: str = "") -> str:
     """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
     shown = html.escape(visible(text))
@@ -123,13 +164,40 @@ def token(text: str, style: str = "") -> str:
 
 
 def visible(text: str) -> str:
-    """A token with its control characters shown as their pictures (U+2400 …)."""
-    return "".join(chr(0x2400 + ord(c)) if ord(c) < 0x20 else c for c in text)
+    """A token with its control characters shown as their pictures (U+2400 …), other marks that have no shape by their number."""
+    return "".join(map(_shape, text))
 
 
 def plain(text: str) -> str:
     """Text for a label that reads Markdown: every mark is escaped, so it is shown as typed."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'" else c for c in visible(text))
+
+
+def _shape(character: str) -> str:
+    if character < " ":
+        return chr(0x2400 + ord(character))
+    return f"‹U+{ord(character):04X}›" if unicodedata.category(character) in NO_SHAPE else character
+
+
+def _cut_line(line: CutLine) -> str:
+    words: list[list[Chip]] = []
+    for chip in line.chips:
+        if chip.goes_on and words:
+            words[-1].append(chip)
+        else:
+            words.append([chip])
+    drawn = "".join(f'<span class="va-word">{"".join(map(_chip, word))}</span>' for word in words)
+    name = f'<div class="va-name">{html.escape(visible(line.name))}<small>{html.escape(line.note)}</small></div>'
+    return f'<div>{name}<div class="va-words">{drawn}</div></div>'
+
+
+def _chip(chip: Chip) -> str:
+    """HTML of one token; the mark of a continuation is dimmed, and there all the same."""
+    shown, style = html.escape(visible(chip.text)), f"va-{chip.kind}" if chip.kind else ""
+    if chip.goes_on and shown.startswith("##") and len(shown) > 2:
+        shown = f'<span class="va-more">##</span>{shown[2:]}'
+    title = html.escape(visible(chip.title or chip.text))
+    return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
 
 def _card(card: Card) -> str:

@@ -7,17 +7,14 @@ from typing import Any
 import streamlit as st
 
 from vocadapt.lab import strict_json
+from vocadapt.lab.packing import packed, packed_size
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.adapt import BASE, RECORD
+from vocadapt.models.card import snippet
 from vocadapt.ui import cache, choose, export, markup
 from vocadapt.ui.markup import plain
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, duration, fraction, megabytes
 
-SNIPPET = """from transformers import AutoModel, AutoTokenizer
-folder = {folder!r}
-tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModel.from_pretrained(folder)
-print(tokenizer.tokenize({text!r}))"""
 FEW = 6
 VERDICT = {True: ":green[:material/verified: **Certificate passed**]", False: ":violet[:material/error: **Certificate failed**]"}
 
@@ -42,11 +39,22 @@ def adapted(workspace: Workspace, made: list[Artefact]) -> None:
     with left:
         before_and_after(artefact, " ".join(words))
         st.markdown("**Use it anywhere**: an ordinary model folder, no vocadapt needed")
-        st.code(SNIPPET.format(folder=str(artefact.folder), text=" ".join(words[:2])), language="python", wrap_lines=True)
+        st.code(snippet(record, str(artefact.folder)), language="python", wrap_lines=True)
+        _download(workspace, artefact)
     with right:
         certificate(record.get("certificate"))
         departures(numbers)
     export.details(artefact, {"recipe.toml": lambda: (artefact.folder / "recipe.toml").read_bytes()})
+
+
+def _download(workspace: Workspace, artefact: Artefact) -> None:
+    """The folder as one file: packed on the click, in a temporary file beside the models, and gone again when it was sent."""
+    folder = artefact.folder
+    st.download_button(
+        f"Download as zip · {megabytes(packed_size(folder))}", lambda: packed(folder, workspace.root), f"{folder.name}.zip",
+        "application/zip", on_click="ignore", icon=":material/folder_zip:", key="get_zip",
+        help="Weights, both tokenizers, record and model card; packed when you click.",
+    )  # fmt: skip
 
 
 def certificate(found: dict[str, Any] | None) -> None:

@@ -29,6 +29,11 @@ class Cuts:
     running: int
     tokens: int
 
+    def shares(self) -> dict[str, float]:
+        """Share of the running words by number of pieces: "1" … and the last for all from there on."""
+        names = [*map(str, range(1, MOST_PIECES)), f"{MOST_PIECES}+"]
+        return {name: count / max(self.words, 1) for name, count in zip(names, self.profile, strict=True)}
+
     @property
     def share(self) -> float:
         """Share of the running words that are cut."""

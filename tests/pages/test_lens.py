@@ -1,0 +1,111 @@
+"""The tokenizer lens in the browser: states, hostile text, models of every kind."""
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import lens_view
+from vocadapt.ui.lens_corpus import changed_csv
+from vocadapt.vocabulary.lens import TERMS, Change
+
+LENS = "pages/vocabulary/lens.py"
+HOSTILE = ["<img src=x onerror=alert(1)>", "$x$ :red[x] **b** `c`", "\u202eab\u200b ضغط الدم 高血", "[UNK] \x00", "w" * 300]
+
+
+def markup(app):
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def texts(app):
+    return [element.value for kind in ("markdown", "text", "error", "warning") for element in app.get(kind)]
+
+
+@pytest.fixture
+def vocab(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_an_adapted_model_is_shown_before_and_after(open_page, seeded):
+    app = open_page(LENS, seeded)
+    assert app.multiselect(key="models").value == ["trials-model · before", "trials-model"]
+    app.text_area(key="lens_text").set_value("aspirin for the heart").run()
+    assert not app.exception
+    body = markup(app)
+    assert 'title="aspirin · id ' in body and "characters 0–7" in body
+    assert body.count('"va-token va-chip va-new"') >= 1
+    assert app.query_params["text"] == "aspirin for the heart"
+    assert [metric.value for metric in app.metric] == ["2.50", ".750", "1.00", "1.000"]
+
+
+def test_examples_fill_the_text(open_page, seeded):
+    app = open_page(LENS, seeded)
+    app.get("button_group")[0].set_value("17 biomedical terms").run()
+    assert not app.exception and app.text_area(key="lens_text").value == " ".join(TERMS)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_and_never_read(open_page, seeded, text):
+    app = open_page(LENS, seeded)
+    app.text_area(key="lens_text").set_value(text).run()
+    assert not app.exception and not app.error
+    assert "<img" not in markup(app) and "\u202e" not in markup(app)
+    assert not any(text in shown for shown in texts(app))
+
+
+def test_a_text_without_words_is_a_message_and_an_empty_one_an_invitation(open_page, seeded):
+    app = open_page(LENS, seeded)
+    app.text_area(key="lens_text").set_value("\u200b").run()
+    assert not app.exception and any("no words" in text for text in texts(app))
+    app.text_area(key="lens_text").set_value("").run()
+    assert not app.exception and any("Type a text above" in text for text in texts(app))
+    assert "text" not in app.query_params
+
+
+def test_a_long_text_has_figures_and_is_neither_drawn_nor_in_the_address(open_page, seeded):
+    app = open_page(LENS, seeded)
+    app.text_area(key="lens_text").set_value("heart " * 5000).run()
+    assert not app.exception and "text" not in app.query_params
+    assert any("Not drawn piece by piece" in text for text in texts(app)) and app.metric[0].value == "1.00"
+
+
+def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, vocab):
+    app = open_page(LENS, seeded)
+    app.multiselect(key="models").set_value(["trials-model", str(vocab)]).run()
+    assert not app.exception and not app.error
+    assert any("was not counted in the words" in text for text in texts(app))
+    assert any(button.key == "lens_count" for button in app.button)
+    assert "<small>cased" in markup(app)
+
+
+def test_a_model_that_is_not_there_is_a_message_and_the_others_stay(open_page, seeded):
+    app = open_page(LENS, seeded)
+    app.multiselect(key="models").set_value(["trials-model", "/no/such"]).run()
+    assert not app.exception and any("/no/such" in text for text in texts(app))
+    assert "va-chip" in markup(app)
+
+
+def test_a_vocabulary_alone_is_enough(open_page, vocab):
+    app = open_page(LENS)
+    app.multiselect(key="models").set_value([str(vocab)]).run()
+    assert not app.exception and "va-chip" in markup(app)
+    assert any("There is no text in this workspace yet." in text for text in texts(app))
+
+
+def test_uploaded_vocabularies_are_offered(tmp_path):
+    folder = tmp_path / "w" / "uploads" / "vocabularies"
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_text("[UNK]\n")
+    assert lens_view.models_offered(Workspace(tmp_path / "w"))["mine.txt"] == str(folder / "mine.txt")
+
+
+def test_the_csv_keeps_every_word_whole():
+    rows = changed_csv([Change('a,"b', 2, ("a", "##,"), ("x",))]).splitlines()
+    assert rows == ["word,count,before,after,saved", '"a,""b",2,"a ##,",x,2']
+
+
+def test_the_zip_and_its_size_are_offered(open_page, seeded):
+    app = open_page("pages/vocabulary/adapt.py", seeded)
+    (button,) = [button for button in app.get("download_button") if "Download as zip" in button.label]
+    assert not app.exception and ("MB" in button.label or "kB" in button.label)

@@ -1,0 +1,67 @@
+"""The model card: what it says is so, and its snippet runs where vocadapt cannot be imported."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_adapt import adapted_folder
+from vocadapt.models.adapt import add_to_record
+from vocadapt.models.card import code, model_card
+
+WITHOUT = "import sys; sys.modules['vocadapt'] = None\n"  # any import of it now fails
+
+
+def card(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_snippet_of_a_saved_card_runs_without_vocadapt(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = adapted_folder(tiny_bert, tmp_path / "out")
+    found = re.search(r"```python\n(.*?)```", card(folder), re.DOTALL)
+    assert found and len(found[1].splitlines()) == 5
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", WITHOUT + found[1]], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["['tachycardia', 'euthymia', 'hypertension']", "torch.Size([1, 5, 16])"]
+
+
+def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = adapted_folder(tiny_bert, tmp_path / "out")
+    before = card(folder)
+    assert "3 more words" in before and "No certificate was made" in before and "From: not recorded" in before
+    assert "## Limits" in before and "follows the base model's" in before and "base_model:" not in before
+    add_to_record(
+        folder, data={"role": "text", "name": "trials", "words": 12000},
+        certificate={"passed": False, "checks": [{"name": "outputs", "passed": False}, {"name": "size", "passed": True}]},
+        quality={"verdict": "chance", "p@5": 0.01, "chance@5": 0.011}, departures={"departures": 2, "added_occurrences": 900},
+    )  # fmt: skip
+    after = card(folder)
+    assert "FAILED** in 1 of 2 checks: outputs" in after and "the text `trials` (12,000 words)" in after
+    assert "at chance" in after and "2 times in 900" in after
+    assert "certificate" in json.loads((folder / "vocadapt.json").read_text(encoding="utf-8"))
+
+
+def test_a_model_of_the_hub_is_named_as_there(tiny_bert: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--org--tiny" / "snapshots" / "0123abc"
+    shutil.copytree(tiny_bert, snapshot)
+    text = card(adapted_folder(snapshot, tmp_path / "out"))
+    assert "base_model: org/tiny\n" in text and "# org/tiny, with 3 more words" in text
+
+
+@pytest.mark.parametrize(("text", "shown"), [("heart", "`heart`"), ("`", "`` ` ``"), ("a``b", "``` a``b ```")])
+def test_words_are_shown_as_they_are(text: str, shown: str) -> None:
+    assert code(text) == shown
+
+
+def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path) -> None:
+    record = json.loads((adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8"))
+    record["plan"]["added_tokens"] = [["'''", [], 1], ["`", [], 1], ["\\\n```", [], 1]]
+    snippet = re.search(r"```python\n(.*?)\n```\n", model_card(record), re.DOTALL)
+    assert snippet and len(snippet[1].splitlines()) == 5
+    compile(snippet[1], "snippet", "exec")
