@@ -40,12 +40,13 @@ def test_a_card_shows_title_note_and_tokens_as_they_are(text, written):
 
 @pytest.mark.parametrize("text", [*HOSTILE, "\u202egnirts", "שלום"])
 def test_a_concordance_shows_all_parts_as_they_are_each_with_its_own_direction(text, written):
-    markup.concordance([markup.Line(text, text, text, text), markup.Line("", "the longest of all by far", "", "")])
+    widest = "w" * 50
+    markup.concordance([markup.Line(text, text, text, text), markup.Line("", widest, "", "")])
     line, other = parsed(written[0])
     left, match, right = line
     assert line.get("title") == left[0].text == match[0].text == right[0].text == text
     assert {part[0].tag for part in line} == {"bdi"}
-    assert match[1].text == other[1][1].text == "the longest of all by far"
+    assert match[1].text == other[1][1].text == widest
 
 
 def test_shared_neighbours_are_marked_and_bars_are_relative_to_the_best(written):
