@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -12,10 +13,12 @@ from tests import counting_step
 from tests.counting_step import MOMENTS, RESULT, CountStep
 from tests.lab_material import write_text
 from vocadapt.lab.jobs import find_job, list_jobs, resume, start, tidy
-from vocadapt.lab.spec import Spec
+from vocadapt.lab.spec import PretrainStep, Spec
 from vocadapt.lab.status import read_status
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
+from vocadapt.training.masked import MaskedSettings, begun
+from vocadapt.training.pretrain import ScratchSettings
 
 LONG = 60
 SQUARES = "\n".join(str(sum(i * i for i in range(n + 1))) for n in range(40))
@@ -124,3 +127,27 @@ def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
         assert results(workspace) == {"mine": SQUARES}
         assert [state for state, _ in job.status().past] == ["interrupted"]
     assert {path.name for path in find_job(workspace, job.id).folder.iterdir()} <= FILES - {"checkpoint"}
+
+
+@pytest.mark.slow
+def test_a_killed_pretraining_goes_on_from_its_newest_whole_checkpoint(workspace, tmp_path):
+    text = write_text(tmp_path / "text.txt", lines=600)
+    training = MaskedSettings(length=16, batch=8, tokens=128 * 4000, save_minutes=0.001)
+    scratch = ScratchSettings(vocabulary=120, layers=1, hidden=32, random_rows=True, training=training)
+    job = start(workspace, Spec("pretrain", PretrainStep(scratch=scratch), {"text": text}), "small")
+    end = time.monotonic() + 2 * LONG
+    while not begun(job.folder / "checkpoint"):
+        assert time.monotonic() < end and job.status().alive, job.log()
+        time.sleep(0.05)
+    kill(job)
+    newest = begun(job.folder / "checkpoint")
+    half = job.folder / "checkpoint" / "checkpoint-999999"
+    half.mkdir()
+    (half / "model.safetensors").write_text("half")
+    assert begun(job.folder / "checkpoint") == newest and job.goes_on
+    resume(workspace, job)
+    while not (step := re.match(r"step ([\d,]+) of", job.status().message)):
+        assert time.monotonic() < end and job.status().alive, job.log()
+        time.sleep(0.02)
+    assert int(step[1].replace(",", "")) > int(newest.rpartition("-")[2]) > 0
+    assert job.cancel(grace=10).state == "cancelled" and not workspace.artefacts("models")

@@ -1,5 +1,6 @@
 """Whole-word masked training of a network that has a masked-word head, on transformers' Trainer."""
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,11 +93,19 @@ def train_masked(
 
 
 def begun(folder: Path) -> str | None:
-    """The newest checkpoint of a folder, None where there is none."""
-    from transformers.trainer_utils import get_last_checkpoint
+    """The newest whole checkpoint of a folder, None where there is none: a killed process may have left half of one."""
+    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
+    newest = max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
+    return str(newest) if newest else None
 
-    found: str | None = get_last_checkpoint(str(folder))
-    return found
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether the file that the Trainer writes last is there, to its end."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
