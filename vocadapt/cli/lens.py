@@ -39,11 +39,11 @@ def _lens(options: Namespace, progress: Progress) -> Answer:
     source = _source(options)
     models = _with_before(models_of(options))
     cutters = [Cutter(name, model.vocabulary, model.splitter) for name, model in models.items()]
+    short = isinstance(source, str) and len(source) <= SHORT
+    cuts = {name: cut_text(model.fast_tokenizer, str(source)) for name, model in models.items()} if short else {}
     counted = _counted(source, [cutter.splitter for cutter in cutters], progress)
     figures = [cutter.figures(counted[cutter.splitter]) for cutter in cutters]
     changed = [_changed(counted, cutters[0], other, options.top) for other in cutters[1:]]
-    short = isinstance(source, str) and len(source) <= SHORT
-    cuts = {name: cut_text(model.fast_tokenizer, str(source)) for name, model in models.items()} if short else {}
     answer = {
         "models": list(models),
         "words": figures[0].words,
@@ -76,7 +76,7 @@ def _source(options: Namespace) -> str | Corpus:
 
 def _is_path(text: str) -> bool:
     try:
-        return Path(text).exists()
+        return text.strip() != "" and Path(text).exists()  # an empty text would name the folder one is in
     except (OSError, ValueError):  # too long for a path, or with a NUL in it
         return False
 

@@ -13,6 +13,7 @@ VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.
 
 def ways_to_begin(workspace: Workspace) -> None:
     """Look at the demo, train on a little text that is at hand, or bring a text of one's own."""
+    st.markdown("**This workspace is empty.** Three ways to begin:")
     demo, news, own = st.columns(3, gap="medium")
     with demo, st.container(border=True, height="stretch"):
         st.markdown("**Look first**  \nA small language model and 20 000 biomedical words with vectors, ready to look at.")
