@@ -191,6 +191,22 @@ def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, t
     assert code == 0 and {row["anchors"] for row in answer["maps"]} == {32} and answer["left_out"] == {}
 
 
+def test_align_all_judges_what_can_be_fitted_and_says_what_was_left_out(ask, text, tiny_bert, tmp_path):
+    ask("vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", "--dim", 24, *TRAIN)
+    arguments = ("align", "--vectors", tmp_path / "v", "--model", tiny_bert, "--folds", 3)
+    code, answer = ask(*arguments, "--all", "--save", tmp_path / "a")
+    assert code == 0 and answer["method"] == answer["maps"][0]["method"] == "ridge"
+    assert {row["method"] for row in answer["maps"]} == {"ridge", "procrustes", "kernel-ridge", "random"}
+    assert answer["left_out"] == {
+        "least-squares": "22 of 34 anchors to fit on in each of 3 folds, for 24 dimensions",
+        "identity": "the vectors are 24 wide, the model 16",
+    }
+    assert json.loads((tmp_path / "a" / "alignment.json").read_text())["settings"]["method"] == "ridge"
+    assert "Not in the table: least-squares (22 of 34" in ask(*arguments, "--all", json_wanted=False)[1]
+    assert ask(*arguments)[0] == 2  # alone, it is still a mistake
+    assert ask(*arguments, "--all", "--folds", 0)[0] == 2
+
+
 def test_neighbours(ask, vectors, tiny_bert):
     code, answer = ask("neighbours", "aspirin", "drug", "##ing", "--vectors", vectors, "--model", tiny_bert, "-k", 3)
     assert code == 0

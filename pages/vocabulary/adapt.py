@@ -31,7 +31,7 @@ with form:
     vectors = choose.pick("Word vectors", found, "vectors")
     name = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace))
     model = cache.model_of(name)
-    recipe = plan_view.recipe_form(vectors, model)
+    recipe = plan_view.recipe_form(vectors, name)
 with plan_side:
     plan = cache.plan_of(vectors, name, recipe.vocabulary)
     plan_view.plan_figures(plan, model.dim)

@@ -35,10 +35,11 @@ def test_maps_have_names_for_people(settings, name):
 
 def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
-    offered = maps.offered(space, space, {})
+    offered = maps.offered(space, space, 2, {})
     assert next(iter(offered.values())) == AlignmentSettings()
     assert len(set(offered)) == len(offered) and "Identity" in offered
-    assert "Identity" not in maps.offered(space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), {})
+    assert "Identity" not in maps.offered(space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), 2, {})
+    assert next(iter(maps.offered(space, space, 1, {}).values())) == AlignmentSettings("ridge")
 
 
 def judged_row(settings=None, anchors=9, folds=10, **more):
@@ -48,7 +49,7 @@ def judged_row(settings=None, anchors=9, folds=10, **more):
 def test_a_judged_variant_never_takes_the_name_of_a_known_map():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
-    offered = maps.offered(space, space, {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)})
+    offered = maps.offered(space, space, 2, {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)})
     assert offered["Least squares"] == AlignmentSettings() and offered["Least squares · no digits"] == filtered
 
 

@@ -38,7 +38,7 @@ from vocadapt.text.corpus import Corpus
 
 __all__ = [
     "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
-    "command_of", "judge", "maps_to_compare", "run_step",
+    "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -124,7 +124,7 @@ def imported(task: Task, settings: ImportStep) -> Numbers:
 
 def alignment(task: Task, settings: AlignmentStep) -> Numbers:
     """Word vectors + a model → a map, and how good it is on held-out words; beside it all other maps where asked."""
-    chosen = settings.alignment
+    chosen = maps_to_judge(settings, task.space, task.model)[0]
     fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(task.draft)
     judged = judge(settings, task.space, task.model, task.progress)
     save_judged(judged, task.draft)
@@ -272,12 +272,18 @@ def judge(
     settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel, progress: Progress = silent
 ) -> tuple[HeldOut, ...]:
     """Judge the chosen map on held-out words, and after it all others where asked."""
-    chosen, special = settings.alignment, model.vocabulary.special
-    maps = [chosen]
-    if settings.compare:
-        others = maps_to_compare(space, model.space, settings.folds, chosen.anchors, special)
-        maps += [other for other in others if other != chosen]
-    return compare(space, model.space, maps, settings.folds, exclude=special, progress=progress)
+    maps = maps_to_judge(settings, space, model)
+    return compare(space, model.space, maps, settings.folds, exclude=model.vocabulary.special, progress=progress)
+
+
+def maps_to_judge(settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel) -> list[AlignmentSettings]:
+    """The chosen map, and after it all others where asked; where it cannot be judged itself, the first that can leads them."""
+    chosen = settings.alignment
+    if not settings.compare:
+        return [chosen]
+    able = maps_to_compare(space, model.space, settings.folds, chosen.anchors, model.vocabulary.special)
+    first = [chosen] if chosen.method in {other.method for other in able} else []
+    return [*first, *(other for other in able if other != chosen)]
 
 
 def _size(space: EmbeddingSpace) -> Numbers:

@@ -44,11 +44,18 @@ def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
         )  # fmt: skip
 
 
-def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> None:
+    """Say in a line why the page opens on another map than the paper's."""
+    st.markdown(
+        f":material/info: Opened on **{maps.label(first)}**: the paper's map, {PAPER}, needs an anchor for each dimension, "
+        f"and there are {count(anchors)} anchors for {count(dim)}. More text gives more anchors."
+    )
+
+
+def not_fitted_yet(settings: AlignmentSettings, meanwhile: AlignmentSettings, judge: JudgeMaps) -> None:
     """Say whose neighbours stand below while a map that takes long was not fitted, and offer to fit it."""
-    chosen = maps.label(settings)
-    meanwhile = f"Until then these are the neighbours of the paper's map, {PAPER}."
-    st.markdown(f"**{chosen}** takes minutes to fit, beside the page. {meanwhile}")
+    chosen, shown = maps.label(settings), maps.label(meanwhile)
+    st.markdown(f"**{chosen}** takes minutes to fit, beside the page. Until then these are the neighbours of {shown}.")
     _judge_one(settings, judge)
 
 
@@ -110,8 +117,8 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
         st.markdown(f"{NOT_JUDGED} All of them take about {duration(seconds)}, beside the page.")
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(maps.to_judge(spaces)[0], True)
-    for method, why in left_out(spaces.words, spaces.alignment.anchors).items():
-        st.markdown(f":small[Not in the table: {method}. It has {why}.]")
+    for method, why in left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, maps.FOLDS).items():
+        st.markdown(f":small[Not in the table: {method} ({why}).]")
 
 
 def _best(judged: Mapping[str, Row]) -> None:
@@ -120,7 +127,8 @@ def _best(judged: Mapping[str, Row]) -> None:
     if name:
         against = judged[name].against
         more = f" :small[{_against(against, len(judged))}]" if against else ""
-        st.markdown(f"Best on this data: :green[**{name}**]{more}. The default stays the paper's, {PAPER}.")
+        default = f" The default stays the paper's, {PAPER}." if PAPER in judged else ""
+        st.markdown(f"Best on this data: :green[**{name}**]{more}.{default}")
     row = next(iter(judged.values()))
     held = f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance@5 {fraction(row.held_out['chance@5'])}"
     pieces = row.held_out["all_pieces"]
