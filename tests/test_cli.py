@@ -143,6 +143,22 @@ def test_vectors_import(ask, tmp_path):
     assert {"out", "seconds", "manifest"} <= set(answer)
 
 
+def test_a_bare_vocabulary_may_be_told_its_casing(ask, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
+    (tmp_path / "a.txt").write_text("Aspirin aspirin Drug\n" * 5)
+    arguments = ("vectors", "train", tmp_path / "a.txt", "--model", tmp_path / "vocab.txt", *TRAIN)
+    code, _, err = ask(*arguments, "--out", tmp_path / "none")
+    assert code == 2 and "bare vocabulary" in err and "--dim" in err
+    for casing, words in (("cased", {"Aspirin", "aspirin", "Drug"}), ("uncased", {"aspirin", "drug"})):
+        _, answer = ask(*arguments, "--dim", 4, "--casing", casing, "--out", tmp_path / casing)
+        assert set((tmp_path / casing / "words.txt").read_text().split()) == words
+        assert f"--casing {casing}" in json.loads(Path(answer["manifest"]).read_text())["command"]
+    (tmp_path / "x.vec").write_text("Aspirin 1 2\naspirin 3 4\n")
+    fold = ("vectors", "import", tmp_path / "x.vec", "--fold", "--model", tmp_path / "vocab.txt", "--casing")
+    sizes = [ask(*fold, casing, "--out", tmp_path / f"folded-{casing}")[1]["numbers"]["words"] for casing in ("cased", "uncased")]
+    assert sizes == [2, 1]
+
+
 def test_vectors_evaluate(ask, vectors, tmp_path):
     (tmp_path / "mine.tsv").write_text("drug\tdrugs\t9\ncell\tcells\t8\nheart\tblood\t5\npain\tunicorn\t0\n")
     (tmp_path / "a.txt").write_text(": plural\ndrug drugs cell cells\n")

@@ -41,6 +41,9 @@ vectors train {text} --model {model} --out out --min-count 100000
 vectors train {text} --model no/pe --offline --out out
 vectors train empty.txt --model {model} --out out
 vectors train {text} --model {model} --out empty.txt/out
+vectors train {text} --model vocab.txt --out out
+vectors train {text} --model {model} --casing cased --out out
+vectors import good.vec --casing cased --out out
 vectors import missing.vec --out out
 vectors import ragged.vec --out out
 vectors import nan.vec --out out

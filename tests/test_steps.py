@@ -261,6 +261,8 @@ SPECS = [
         {"text": ["a.txt", "b.txt"], "model": "m"},
         offline=True,
     ),
+    Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=8)), {"text": ["a.txt"], "model": "vocab.txt"}, casing="uncased"),
+    Spec("import", ImportStep(fold=True), {"file": "x.vec", "model": "vocab.txt"}, casing="cased"),
     Spec("import", ImportStep(), {"file": "x.vec"}),
     Spec(
         "import",
@@ -317,6 +319,8 @@ def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(vectors
         ({"step": "vectors", "settings": {"word2vec": {"epochs": "1"}}, "inputs": {}}, "expected int"),
         ({"step": "vectors", "settings": [], "inputs": {}}, "expected tables"),
         ({"step": "vectors", "inputs": {"text": "t", "model": "m"}, "shell": "rm"}, "no 'shell'"),
+        ({"step": "vectors", "inputs": {"text": "t", "model": "m"}, "casing": "camel"}, "Unknown casing 'camel'"),
+        ({"step": "import", "inputs": {"file": "f"}, "casing": "cased"}, "bare vocab.txt, and none was given"),
         ({}, "the step is missing"),
     ],
 )

@@ -82,7 +82,8 @@ def arguments_of(spec: Spec, folder: Path) -> list[str]:
     flag = OUT.get(spec.step, "--out")
     return [
         *PROGRAM, *WORDS[spec.step], *_inputs(spec), *_recipe(spec, folder), *_settings(spec),
-        *(["--offline"] if spec.offline else []), *([flag, str(folder)] if flag else []),
+        *(["--casing", spec.casing] if spec.casing else []), *(["--offline"] if spec.offline else []),
+        *([flag, str(folder)] if flag else []),
     ]  # fmt: skip
 
 

@@ -63,7 +63,7 @@ class Task:
     @cached_property
     def model(self) -> LanguageModel:
         """The language model that was named."""
-        return open_model(self.spec.inputs["model"][0], self.spec.offline or None)
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, self.spec.lowercase)
 
     @cached_property
     def space(self) -> EmbeddingSpace:

@@ -1,6 +1,8 @@
 """The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in one job."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
@@ -52,9 +54,10 @@ def _start_training(workspace: Workspace, model: str, corpus: Artefact, settings
 
 def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> str:
     """What a training will learn and take, where the text was counted in this model's words."""
+    if os.path.isfile(Path(model).expanduser()) and not settings.dim:
+        return "This is a bare vocabulary, which has no width to take over: set the *Width* under *All settings*."
     try:
-        here = cache.model_of(model)
-        width = settings.dim or here.dim
+        width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job fetches it first."
     counts = cache.counts_of(corpus, model, workspace.root)
