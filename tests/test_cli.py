@@ -234,7 +234,23 @@ def test_neighbours(ask, vectors, tiny_bert):
     assert answer["aspirin"]["within_pieces"] is None and answer["aspirin"]["to_words"] is None
     assert answer["##ing"]["within_words"] is None and answer["##ing"]["to_pieces"] is None
     code, out, _ = ask("neighbours", "drug", "--vectors", vectors, "--model", tiny_bert, "--csls", json_wanted=False)
-    assert code == 0 and "within wordpieces" in out
+    assert code == 0 and "within wordpieces" in out and "CSLS across" in out
+
+
+def test_neighbours_of_a_word_as_the_model_meets_it(ask, vectors, tiny_bert):
+    arguments = ("neighbours", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
+    code, answer = ask(*arguments)
+    assert code == 0 and list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]
+    assert "Drug: drug\n" in ask(*arguments, json_wanted=False)[1]
+
+
+def test_neighbours_by_euclid(ask, vectors, tiny_bert):
+    arguments = ("neighbours", "drug", "--vectors", vectors, "--model", tiny_bert, "--metric", "euclidean")
+    _, answer = ask(*arguments)
+    for listed in answer["drug"].values():
+        distances = [distance for _, distance in listed]
+        assert distances == sorted(distances) and distances[0] >= 0
+    assert "smaller is nearer" in ask(*arguments, json_wanted=False)[1]
 
 
 def test_adapt_and_certify(ask, adapted, tiny_bert, vectors, text, tmp_path):

@@ -65,6 +65,8 @@ neighbours unicorn --vectors {vectors} --model {model}
 neighbours drug --vectors {vectors} --model {model} -k 0
 neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
+neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
+neighbours two,words --vectors {vectors} --model {model}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
 adapt --model {model} --vectors {vectors} --unit --out out

@@ -118,6 +118,14 @@ def test_the_four_lists_of_a_word(open_page, seeded):
     assert "mean of a ##s ##p ##i ##r ##i ##n" in body
 
 
+def test_the_lists_by_euclidean_distance(open_page, seeded):
+    app = open_page(ALIGNMENT, seeded)
+    app.button_group(key="metric").set_value("euclidean").run()
+    assert not app.exception and not app.error
+    assert any("Euclidean distance, smaller is nearer" in text for text in texts(app))
+    assert app.toggle(key="csls").disabled
+
+
 def test_a_word_of_no_space_is_a_message(open_page, seeded):
     app = open_page(VECTORS, seeded)
     app.text_input(key="probe").set_value("nosuchword").run()

@@ -10,10 +10,11 @@ from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.anchors import AnchorFilter
 from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.neighbours import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.text.words import Splitter, WordCounts
-from vocadapt.ui import choose, export, intake, making, maps, plan_view, probe, walk
+from vocadapt.text.words import WordCounts
+from vocadapt.ui import choose, export, intake, making, maps, markup, plan_view, probe, walk
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -122,10 +123,22 @@ def test_models_are_shown_without_the_folders_round_them(name, shown):
     assert choose.shown_model(name) == shown
 
 
-def test_one_word_is_asked_for_as_the_model_meets_it():
-    assert probe.one_word(" Hypertension ", Splitter.bert()) == "hypertension"
-    with pytest.raises(InputError, match="2 words"):
-        probe.one_word("high pressure", Splitter.bert())
+def test_the_four_lists_to_take_away_say_what_each_score_is():
+    lists = {"within_words": [("a\tb", 0.5)], "within_pieces": None, "to_pieces": [("c", 0.25)], "to_words": None}
+    table = probe.four_lists_table(probe.Answer("w", lists, ("w",)), ListSettings(csls=True))
+    assert table.splitlines() == [
+        "word\tlist\trank\tneighbour\tscore\tmeasure",
+        "w\twithin_words\t1\ta b\t0.5\tcosine",
+        "w\tto_pieces\t1\tc\t0.25\tCSLS",
+    ]
+
+
+def test_bars_of_distances_are_longest_where_the_distance_is_smallest():
+    near = markup.Card("t", "n", "domain", [("a", 2.0), ("b", 4.0)], distances=True)
+    assert markup._shares(near) == [1.0, 0.5]
+    assert markup._shares(markup.Card("t", "n", "domain", [("a", 0.0), ("b", 4.0)], distances=True)) == [1.0, 0.0]
+    assert markup._shares(markup.Card("t", "n", "domain", [("a", 0.8), ("b", 0.4)])) == [1.0, 0.5]
+    assert markup._shares(markup.Card("t", "n", "domain", [])) == []
 
 
 def test_the_nearest_words_leave_the_word_itself_out():

@@ -18,7 +18,7 @@ from vocadapt.progress import Progress
 from vocadapt.spaces.alignment import METHODS, WEIGHTS, AlignmentSettings, AnchorFilter, fit_alignment
 from vocadapt.spaces.comparison import left_out
 from vocadapt.spaces.files import load_space
-from vocadapt.spaces.neighbours import FourLists, Listed, across, shared
+from vocadapt.spaces.neighbours import METRICS, CrossSpace, FourLists, Listed, ListSettings, as_known, shared
 from vocadapt.spaces.space import EmbeddingSpace
 
 WITHOUT = ("single-characters", "digits", "continuation")
@@ -121,7 +121,7 @@ def _neighbours_options(parser: Parser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD")
     _map_options(parser)
     parser.add_argument("-k", type=whole, default=10, help="neighbours in each list (default 10)")
-    parser.add_argument("--metric", default="cosine", help="cosine or euclidean (default cosine)")
+    parser.add_argument("--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)")
     parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
 
 
@@ -130,8 +130,12 @@ def _neighbours(options: Namespace, progress: Progress) -> Answer:
     progress(0.1, "fitting the map")
     special = model.vocabulary.special
     alignment = fit_alignment(space, model.space, _settings(options), special)
-    found = across(options.words, space, model.space, alignment, options.k, options.metric, options.csls, special)
-    return Answer(found, "\n\n".join(_lists(word, lists) for word, lists in found.items()))
+    forms = {typed: as_known(typed, model.splitter, space, model.space) for typed in options.words}
+    settings = ListSettings(options.k, options.metric, options.csls)
+    spaces = CrossSpace(space, model.space, alignment, special)
+    found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
+    shown = [_lists(typed if typed == form else f"{typed}: {form}", found[typed]) for typed, form in forms.items()]
+    return Answer(found, "\n\n".join([*shown, f"Scores: {settings.measure}. *: in more than one list."]))
 
 
 def _lists(word: str, lists: FourLists) -> str:

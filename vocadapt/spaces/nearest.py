@@ -52,7 +52,7 @@ def nearest(
     """
     _check(queries, space, k, metric, hubs)
     left, right = (unit_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
-    offset = hubs / 2 if hubs is not None else np.square(right).sum(axis=1) / 2 if metric == "euclidean" else None
+    offset = hubs / 2 if hubs is not None else space.half_squares if metric == "euclidean" else None
     rows = np.empty((len(left), min(k, len(space) - (leave_out is not None))), dtype=np.int64)
     for part in blocks(len(left), len(right)):
         closeness = left[part] @ right.T

@@ -11,7 +11,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.comparison import left_out
 from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.spaces.neighbours import CrossSpace, ListSettings
+from vocadapt.spaces.neighbours import METRICS, CrossSpace, ListSettings
 from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
 from vocadapt.ui.maps import Row
@@ -23,6 +23,7 @@ HELP = {
     "anchors": "Words that stand in both spaces: the map is fitted and judged on them.",
     "p@5": "Share of held-out anchors whose own wordpiece is among the five nearest, of the wordpieces of all anchors.",
     "csls": "The same, with hubs (wordpieces near everything) counted less.",
+    "lists by csls": "Order the lists across by CSLS: hubs count less. It is made of cosines.",
     "chance": "What a map that knows nothing would reach.",
 }
 NOT_JUDGED = "Not judged yet. Each map is fitted on nine tenths of the anchors and judged on the tenth it has not seen."
@@ -67,15 +68,30 @@ def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, work
         word = probe.ask_for_word("word", "Type a word", probe.examples_of(spaces.words, model))
     with options, st.container(horizontal=True, vertical_alignment="center"):
         k = st.number_input("Neighbours", 3, 50, 8, key="k", bind="query-params", label_visibility="collapsed", width=130)
-        csls = st.toggle("CSLS", key="csls", bind="query-params", help="Order the lists across by CSLS: hubs count less.")
+        settings = _list_settings(int(k))
     if word:
         with mistakes.shown():
-            answer = probe.across(spaces, model, word, ListSettings(k=k, csls=csls))
-            markup.neighbour_cards(probe.four_cards(answer))
-            how = "CSLS across, cosine within" if csls else "cosine"
-            st.markdown(f":small[:green[**underlined**] = in more than one list · {how} · k = {k}]")
+            answer = probe.across(spaces, model, word, settings)
+            markup.neighbour_cards(probe.four_cards(answer, settings))
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f":small[:green[**underlined**] = in more than one list · {settings.measure} · k = {k}]")
+                st.download_button(
+                    "The four lists", lambda: probe.four_lists_table(answer, settings), "neighbours.tsv", on_click="ignore",
+                    icon=":material/download:", type="tertiary", key="get_neighbours",
+                )  # fmt: skip
         with st.expander("In the text", icon=":material/notes:"):
             context_view.of_vectors(word, vectors, workspace, str(model.path))
+
+
+def _list_settings(k: int) -> ListSettings:
+    """What orders the lists; CSLS is made of cosines."""
+    metric = st.segmented_control(
+        "Measure", METRICS, default=METRICS[0], required=True, key="metric", bind="query-params",
+        format_func=str.capitalize, label_visibility="collapsed",
+    )  # fmt: skip
+    cosine = metric == "cosine"
+    csls = st.toggle("CSLS", key="csls", bind="query-params", disabled=not cosine, help=HELP["lists by csls"])
+    return ListSettings(k, str(metric), csls and cosine)
 
 
 def held_out(
