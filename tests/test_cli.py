@@ -18,6 +18,7 @@ from tests.lab_material import KNOWN, NEW, write_text
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
 from vocadapt.cli.tables import facts, number, table
+from vocadapt.recipe import PRESETS, read_recipe
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -311,6 +312,14 @@ def test_presets(ask):
     code, answer = ask("presets")
     assert code == 0 and {"green-bert", "green-bert-identity", "green-bert-random", "green-bert-replace"} <= set(answer)
     assert "Poerner" in ask("presets", json_wanted=False)[1]
+
+
+def test_a_preset_printed_as_toml_is_a_recipe(ask, text, tiny_bert, tmp_path):
+    code, printed, _ = ask("presets", "--toml", "green-bert-random", json_wanted=False)
+    assert code == 0 and ask("presets", "--toml", "green-bert-random")[1]["rows"]["method"] == "random"
+    (tmp_path / "mine.toml").write_text(printed)
+    assert read_recipe(tmp_path / "mine.toml") == PRESETS["green-bert-random"]
+    assert ask("presets", "--toml", "green-brt")[0] == 2
 
 
 def test_convert(ask, tiny_bert, tmp_path):

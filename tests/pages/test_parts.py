@@ -1,12 +1,19 @@
 """The parts of pages that decide something, without a page."""
 
 import io
+import os
+import time
 
 import numpy as np
 import pytest
 
 from vocadapt.analysis import figures
 from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
+from vocadapt.lab.jobs import Job
+from vocadapt.lab.spec import AlignmentStep, CorpusStep, Spec
+from vocadapt.lab.status import Status
+from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.anchors import AnchorFilter
 from vocadapt.spaces.maps import AlignmentSettings
@@ -14,7 +21,7 @@ from vocadapt.spaces.neighbours import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import choose, export, intake, making, maps, markup, plan_view, probe, walk
+from vocadapt.ui import choose, export, intake, job_panel, making, maps, markup, plan_view, probe, walk
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -93,12 +100,26 @@ def test_upload_names_are_made_safe(given, kept):
     assert intake.safe_name(given) == kept
 
 
-def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
-    def upload(content):
-        file = io.BytesIO(content)
-        file.name = "../text.txt"
-        return file
+def test_uploads_older_than_a_day_go_when_nothing_names_them(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    old, named, young = (tmp_path / "w" / "uploads" / name for name in ("old.txt", "named.txt", "young.txt"))
+    young.parent.mkdir(parents=True)
+    for file in (old, named, young):
+        file.write_text("the drug\n")
+    run_step(Spec("corpus", CorpusStep(), {"text": named}), workspace.folder("corpora", "refers"))
+    for file in (old, named):
+        os.utime(file, (1, 1))
+    intake.save_uploads([upload(b"new")], workspace)
+    assert sorted(file.name for file in young.parent.iterdir()) == ["named.txt", "text.txt", "young.txt"]
 
+
+def upload(content):
+    file = io.BytesIO(content)
+    file.name = "../text.txt"
+    return file
+
+
+def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
     workspace = Workspace(tmp_path / "w")
     saved = intake.save_uploads([upload(b"one"), upload(b"two")], workspace)
     assert [path.relative_to(workspace.root).as_posix() for path in saved] == ["uploads/text.txt", "uploads/2-text.txt"]
@@ -157,6 +178,19 @@ def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
     x, y = np.asarray(figure.data[0].x), np.asarray(figure.data[0].y)
     assert len(x) <= figures.MOST_POINTS and (x[0], y[0], x[-1], y[-1]) == (1, 50_000, 50_000, 1)
     assert len(figures.frequency_rank([], 0).data[0].x) == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (Spec("corpus", CorpusStep(), {"text": "t"}), "20 s, about 20 s left"),
+        (Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}), "20 s"),  # maps differ too much
+    ],
+)
+def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, said):
+    strict_json.write(tmp_path / "spec.json", {"spec": spec.to_dict(), "target": "x", "overwrite": False})
+    now = time.time()
+    assert job_panel.pace(Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)) == said
 
 
 def test_a_step_without_artefacts_is_missing(tmp_path):

@@ -203,15 +203,16 @@ def converted(task: Task, settings: ConvertStep) -> Numbers:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its function, the sentence that explains it, and the libraries whose versions matter."""
+    """A step: its function, the sentence that explains it, the libraries whose versions matter."""
 
     run: Callable[[Task, Any], Numbers]
     about: str
     libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")
+    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
 
 
 STEPS: dict[str, Step] = {
-    "corpus": Step(corpus, "Take text into the workspace"),
+    "corpus": Step(corpus, "Take text into the workspace", steady=True),
     "vectors": Step(vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")),
     "import": Step(imported, "Import word vectors"),
     "alignment": Step(alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")),

@@ -70,7 +70,7 @@ def hubness(rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = s
     k = min(k, len(others))
     result = np.empty(len(rows), dtype=np.float32)
     for part in blocks(len(rows), len(others)):
-        progress(part.start / len(rows), "hubs")
+        progress(part.start / len(rows), "comparing with every wordpiece")
         similarity = rows[part] @ others.T
         similarity.partition(len(others) - k, axis=1)
         result[part] = similarity[:, len(others) - k :].mean(axis=1)

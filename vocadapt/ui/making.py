@@ -8,6 +8,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.uploads import is_upload
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
@@ -31,7 +32,8 @@ def take_text(workspace: Workspace, model: str) -> None:
     name = choose.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
     if st.button("Take in and count", type="primary", icon=":material/add:", disabled=not files, key="take_text"):
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
-        job_panel.start(workspace, Spec("corpus", CorpusStep(corpus=settings), inputs), name)
+        step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
+        job_panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
 
 
 def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
@@ -108,4 +110,4 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> 
         needed = model if fold or text else None  # an import as it is reads no model
         given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
         inputs = {role: (path,) for role, path in given.items() if path}
-        job_panel.start(workspace, Spec("import", ImportStep(limit=limit, fold=fold), inputs), name)
+        job_panel.start(workspace, Spec("import", ImportStep(limit=limit, fold=fold), inputs), name, form="vectors_file")
