@@ -20,6 +20,8 @@ from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
 from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
 
+CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
+
 
 def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--preset", metavar="NAME", help="a built-in recipe (default green-bert); the command presets lists them")
@@ -45,7 +47,8 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
     spec = Spec("model", settings, {role: value for role, value in given.items() if value}, options.offline)
     artefact = write(spec, options, progress)
-    return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+    answer = written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+    return replace(answer, text=f"{answer.text}\n\n{CHANCE}") if artefact.manifest.numbers.get("verdict") == "chance" else answer
 
 
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:

@@ -148,7 +148,8 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     network_class(task.model)  # known to be loadable before anything long begins
     text = _text_of(task, settings)
     sources = Sources(vectors=task.space) if given == ["vectors"] else Sources(corpus=text)
-    adapted = adapt(settings.recipe, task.model, sources, part(task.progress, 0.0, 0.85), task.draft)
+    domain = domain_space(sources, task.model, settings.recipe.vectors, part(task.progress, 0.0, 0.7), task.draft)
+    adapted = adapt(settings.recipe, task.model, Sources(vectors=domain), part(task.progress, 0.7, 0.85))
     adapted.save(task.draft, settings.recipe.to_dict())
     write_recipe(settings.recipe, task.draft / "recipe.toml")
     numbers: Numbers = {"preset": settings.recipe.name, **adapted.plan.summary()}
@@ -156,8 +157,8 @@ def model(task: Task, settings: ModelStep) -> Numbers:
         numbers["workers"] = settings.recipe.vectors.threads
     if text is not None and adapted.mode == "exact-word":
         numbers |= _departures(task, text, adapted)
-    if settings.recipe.needs_alignment and given == ["vectors"]:
-        numbers |= _quality(task, settings.recipe.alignment)
+    if settings.recipe.needs_alignment:
+        numbers |= _quality(task, domain, settings.recipe.alignment)
     add_to_record(task.draft, data=_data(task, given[0]), **_facts(numbers))
     return numbers | (_certified(task) if settings.certify else {})
 
@@ -175,11 +176,11 @@ def _facts(numbers: Numbers) -> dict[str, Numbers]:
     return {name: facts for name, facts in found.items() if facts}
 
 
-def _quality(task: Task, settings: AlignmentSettings) -> Numbers:
+def _quality(task: Task, domain: EmbeddingSpace, settings: AlignmentSettings) -> Numbers:
     """Whether the map behind the rows does better than chance, by three folds; nothing where they are too small for it."""
     try:
         judged = held_out(
-            task.space, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
+            domain, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
         )
     except InputError:
         return {"verdict": "not judged: too few anchors"}
@@ -310,7 +311,7 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
 def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
     """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
     try:
-        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.92))
+        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.9))
     except (InputError, OSError):
         return {}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
