@@ -26,18 +26,6 @@ TRAIN = ("--epochs", "1", "--min-count", "1", "--workers", "1")
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory, text, tiny_bert):
-    folder = tmp_path_factory.mktemp("vectors") / "v"
-    assert main(["vectors", "train", str(text), "--model", str(tiny_bert), "--out", str(folder), *TRAIN]) == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
 def adapted(tmp_path_factory, vectors, tiny_bert):
     folder = tmp_path_factory.mktemp("adapted") / "m"
     assert main(["adapt", "--model", str(tiny_bert), "--vectors", str(vectors), "--out", str(folder)]) == 0
@@ -281,6 +269,8 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
     recipe = tmp_path / "mine.toml"
     recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random"\n')
     arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
+    shown = ask("adapt", "--model", tiny_bert, "--vectors", vectors, "--out", tmp_path / "c", json_wanted=False)[1]
+    assert "Chance: the map" in shown
     code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
     assert code == 0 and answer["numbers"]["added"] == 5
     assert json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["rows"]["method"] == "random"

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.conftest import TINY_TOKENS
-from tests.lab_material import KNOWN, write_text
+from tests.lab_material import KNOWN
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find
 
@@ -124,19 +124,6 @@ app --port x
 app --prot 1
 app --workspace empty.txt
 """.strip().splitlines()
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory, text, tiny_bert):
-    folder = tmp_path_factory.mktemp("vectors") / "v"
-    train = ["--epochs", "1", "--min-count", "1", "--workers", "1"]
-    assert main(["vectors", "train", str(text), "--model", str(tiny_bert), "--out", str(folder), *train]) == 0
-    return folder
 
 
 @pytest.fixture(scope="module")
