@@ -20,7 +20,7 @@ found = workspace.artefacts("vectors")
 if not found:
     choose.nothing_yet(
         "There are no word vectors to make new words from yet.",
-        "Words come in with a row made of their vector, sent through the map into the model.",
+        "A new word gets its place in the model from its word vector: make some from a text of your domain first.",
         "pages/words/vectors.py", "Make word vectors",
     )  # fmt: skip
     st.stop()

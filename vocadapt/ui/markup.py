@@ -224,7 +224,7 @@ def _row(text: str, score: float, share: float, card: Card) -> str:
     width = 100 * min(max(share, 0.0), 1.0)
     bar = _bar(width, card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
-    shown = f"{score:.3g}" if card.distances else fraction(score)
+    shown = fraction(score) if score < 10 else f"{score:.1f}"
     return f'<div class="va-row">{name}{bar}<span class="va-score">{shown}</span></div>'
 
 
