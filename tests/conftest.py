@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab_material import QUICK, write_text
+from vocadapt.lab.spec import Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -54,6 +58,19 @@ def build_tiny_bert(
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a tiny BertForMaskedLM (width 16); read only."""
     return build_tiny_bert(tmp_path_factory.mktemp("models") / "tiny-bert")
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small invented text; read only."""
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="session")
+def vectors(tmp_path_factory: pytest.TempPathFactory, text: Path, tiny_bert: Path) -> Path:
+    """Folder of word vectors (width 16) trained on that text; read only."""
+    spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": str(text), "model": str(tiny_bert)})
+    return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 
 @pytest.fixture

@@ -3,11 +3,14 @@
 import random
 from pathlib import Path
 
+from vocadapt.spaces.word2vec import Word2VecSettings
+
 KNOWN = [
     "the", "a", "of", "and", "in", "with", "is", "was", "for", "patients", "patient", "disease", "cancer", "drug", "drugs",
     "treatment", "heart", "blood", "cell", "cells", "pain", "acid", "trial", "trials", "placebo", "we", "study", "group",
     "high", "low", "pressure", "hyper", "hypo",
 ]  # fmt: skip
+QUICK = Word2VecSettings(epochs=1, min_count=1, workers=1)
 NEW = ["aspirin", "euthymia", "dyspnea", "warfarin", "sepsis"]
 
 

@@ -18,22 +18,11 @@ from tests.lab_material import KNOWN, NEW, write_text
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS
 from vocadapt.cli.tables import facts, number, table
+from vocadapt.recipe import PRESETS, read_recipe
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 TRAIN = ("--epochs", "1", "--min-count", "1", "--workers", "1")
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory, text, tiny_bert):
-    folder = tmp_path_factory.mktemp("vectors") / "v"
-    assert main(["vectors", "train", str(text), "--model", str(tiny_bert), "--out", str(folder), *TRAIN]) == 0
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +132,22 @@ def test_vectors_import(ask, tmp_path):
     assert {"out", "seconds", "manifest"} <= set(answer)
 
 
+def test_a_bare_vocabulary_may_be_told_its_casing(ask, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
+    (tmp_path / "a.txt").write_text("Aspirin aspirin Drug\n" * 5)
+    arguments = ("vectors", "train", tmp_path / "a.txt", "--model", tmp_path / "vocab.txt", *TRAIN)
+    code, _, err = ask(*arguments, "--out", tmp_path / "none")
+    assert code == 2 and "bare vocabulary" in err and "--dim" in err
+    for casing, words in (("cased", {"Aspirin", "aspirin", "Drug"}), ("uncased", {"aspirin", "drug"})):
+        _, answer = ask(*arguments, "--dim", 4, "--casing", casing, "--out", tmp_path / casing)
+        assert set((tmp_path / casing / "words.txt").read_text().split()) == words
+        assert f"--casing {casing}" in json.loads(Path(answer["manifest"]).read_text())["command"]
+    (tmp_path / "x.vec").write_text("Aspirin 1 2\naspirin 3 4\n")
+    fold = ("vectors", "import", tmp_path / "x.vec", "--fold", "--model", tmp_path / "vocab.txt", "--casing")
+    sizes = [ask(*fold, casing, "--out", tmp_path / f"folded-{casing}")[1]["numbers"]["words"] for casing in ("cased", "uncased")]
+    assert sizes == [2, 1]
+
+
 def test_vectors_evaluate(ask, vectors, tmp_path):
     (tmp_path / "mine.tsv").write_text("drug\tdrugs\t9\ncell\tcells\t8\nheart\tblood\t5\npain\tunicorn\t0\n")
     (tmp_path / "a.txt").write_text(": plural\ndrug drugs cell cells\n")
@@ -191,6 +196,22 @@ def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, t
     assert code == 0 and {row["anchors"] for row in answer["maps"]} == {32} and answer["left_out"] == {}
 
 
+def test_align_all_judges_what_can_be_fitted_and_says_what_was_left_out(ask, text, tiny_bert, tmp_path):
+    ask("vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", "--dim", 24, *TRAIN)
+    arguments = ("align", "--vectors", tmp_path / "v", "--model", tiny_bert, "--folds", 3)
+    code, answer = ask(*arguments, "--all", "--save", tmp_path / "a")
+    assert code == 0 and answer["method"] == answer["maps"][0]["method"] == "ridge"
+    assert {row["method"] for row in answer["maps"]} == {"ridge", "procrustes", "kernel-ridge", "random"}
+    assert answer["left_out"] == {
+        "least-squares": "22 of 34 anchors to fit on in each of 3 folds, for 24 dimensions",
+        "identity": "the vectors are 24 wide, the model 16",
+    }
+    assert json.loads((tmp_path / "a" / "alignment.json").read_text())["settings"]["method"] == "ridge"
+    assert "Not in the table: least-squares (22 of 34" in ask(*arguments, "--all", json_wanted=False)[1]
+    assert ask(*arguments)[0] == 2  # alone, it is still a mistake
+    assert ask(*arguments, "--all", "--folds", 0)[0] == 2
+
+
 def test_neighbours(ask, vectors, tiny_bert):
     code, answer = ask("neighbours", "aspirin", "drug", "##ing", "--vectors", vectors, "--model", tiny_bert, "-k", 3)
     assert code == 0
@@ -202,7 +223,23 @@ def test_neighbours(ask, vectors, tiny_bert):
     assert answer["aspirin"]["within_pieces"] is None and answer["aspirin"]["to_words"] is None
     assert answer["##ing"]["within_words"] is None and answer["##ing"]["to_pieces"] is None
     code, out, _ = ask("neighbours", "drug", "--vectors", vectors, "--model", tiny_bert, "--csls", json_wanted=False)
-    assert code == 0 and "within wordpieces" in out
+    assert code == 0 and "within wordpieces" in out and "CSLS across" in out
+
+
+def test_neighbours_of_a_word_as_the_model_meets_it(ask, vectors, tiny_bert):
+    arguments = ("neighbours", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
+    code, answer = ask(*arguments)
+    assert code == 0 and list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]
+    assert "Drug: drug\n" in ask(*arguments, json_wanted=False)[1]
+
+
+def test_neighbours_by_euclid(ask, vectors, tiny_bert):
+    arguments = ("neighbours", "drug", "--vectors", vectors, "--model", tiny_bert, "--metric", "euclidean")
+    _, answer = ask(*arguments)
+    for listed in answer["drug"].values():
+        distances = [distance for _, distance in listed]
+        assert distances == sorted(distances) and distances[0] >= 0
+    assert "smaller is nearer" in ask(*arguments, json_wanted=False)[1]
 
 
 def test_adapt_and_certify(ask, adapted, tiny_bert, vectors, text, tmp_path):
@@ -232,6 +269,8 @@ def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_
     recipe = tmp_path / "mine.toml"
     recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random"\n')
     arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
+    shown = ask("adapt", "--model", tiny_bert, "--vectors", vectors, "--out", tmp_path / "c", json_wanted=False)[1]
+    assert "Chance: the map" in shown
     code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
     assert code == 0 and answer["numbers"]["added"] == 5
     assert json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["rows"]["method"] == "random"
@@ -263,6 +302,14 @@ def test_presets(ask):
     code, answer = ask("presets")
     assert code == 0 and {"green-bert", "green-bert-identity", "green-bert-random", "green-bert-replace"} <= set(answer)
     assert "Poerner" in ask("presets", json_wanted=False)[1]
+
+
+def test_a_preset_printed_as_toml_is_a_recipe(ask, text, tiny_bert, tmp_path):
+    code, printed, _ = ask("presets", "--toml", "green-bert-random", json_wanted=False)
+    assert code == 0 and ask("presets", "--toml", "green-bert-random")[1]["rows"]["method"] == "random"
+    (tmp_path / "mine.toml").write_text(printed)
+    assert read_recipe(tmp_path / "mine.toml") == PRESETS["green-bert-random"]
+    assert ask("presets", "--toml", "green-brt")[0] == 2
 
 
 def test_convert(ask, tiny_bert, tmp_path):

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.conftest import TINY_TOKENS
-from tests.lab_material import KNOWN, write_text
+from tests.lab_material import KNOWN
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find
 
@@ -47,6 +47,9 @@ vectors train {text} --model {model} --out out --min-count 100000
 vectors train {text} --model no/pe --offline --out out
 vectors train empty.txt --model {model} --out out
 vectors train {text} --model {model} --out empty.txt/out
+vectors train {text} --model vocab.txt --out out
+vectors train {text} --model {model} --casing cased --out out
+vectors import good.vec --casing cased --out out
 vectors import missing.vec --out out
 vectors import ragged.vec --out out
 vectors import nan.vec --out out
@@ -68,6 +71,8 @@ neighbours unicorn --vectors {vectors} --model {model}
 neighbours drug --vectors {vectors} --model {model} -k 0
 neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
+neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
+neighbours two,words --vectors {vectors} --model {model}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
 adapt --model {model} --vectors {vectors} --unit --out out
@@ -125,19 +130,6 @@ app --port x
 app --prot 1
 app --workspace empty.txt
 """.strip().splitlines()
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory, text, tiny_bert):
-    folder = tmp_path_factory.mktemp("vectors") / "v"
-    train = ["--epochs", "1", "--min-count", "1", "--workers", "1"]
-    assert main(["vectors", "train", str(text), "--model", str(tiny_bert), "--out", str(folder), *train]) == 0
-    return folder
 
 
 @pytest.fixture(scope="module")

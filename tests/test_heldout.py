@@ -98,13 +98,15 @@ def test_identity_is_left_out_where_widths_differ():
     source, target = spaces()
     narrow = source.with_matrix(source.matrix[:, :6])
     assert "identity" not in {result.settings.method for result in compare(narrow, target, folds=2)}
+    assert left_out(narrow, target, 300, folds=2) == {"identity": "the vectors are 6 wide, the model 8"}
 
 
 def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
     source, target = spaces(n=20, dim=16)
-    assert left_out(source, 20, folds=5) == {}
+    assert left_out(source, target, 20) == left_out(source, target, 20, folds=5) == {}
     why = "13 of 20 anchors to fit on in each of 3 folds, for 16 dimensions"
-    assert left_out(source, 20, folds=3) == {"least-squares": why}
+    assert left_out(source, target, 20, folds=3) == {"least-squares": why}
+    assert left_out(source, target, 15) == {"least-squares": "15 anchors for 16 dimensions"}
     methods = {result.settings.method for result in compare(source, target, folds=3)}
     assert "least-squares" not in methods and {"ridge", "procrustes", "kernel-ridge"} <= methods
 

@@ -18,11 +18,13 @@ from tests.counting_step import CountStep
 from tests.lab_material import write_text
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs, strict_json, worker
+from vocadapt.lab.corpora import counts_path, read_corpus
 from vocadapt.lab.jobs import find_job, list_jobs, promised, resume, start
-from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.spec import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.status import Metrics, Status, read_metrics, read_status, write_status
 from vocadapt.lab.steps import STEPS, run_step
 from vocadapt.lab.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.spaces.word2vec import Word2VecSettings
 
 LONG, SOON = 60, 20  # seconds
@@ -501,7 +503,8 @@ def test_the_time_left_follows_from_the_pace():
     now = time.time()
     status = Status("running", fraction=0.25, started=now - 10, updated=now)
     assert status.seconds_left == pytest.approx(30, abs=0.5)
-    assert Status("running", started=now).seconds_left is None
+    assert Status("running", started=now - 10).seconds_left is None
+    assert Status("running", fraction=0.25, started=now - 1, updated=now).seconds_left is None
     assert Status("done", fraction=1.0, started=now - 10, updated=now).seconds == pytest.approx(10)
 
 
@@ -522,6 +525,41 @@ def test_a_job_that_cannot_be_read_is_not_listed(workspace, quick, file, content
         strict_json.write(folder / "status.json", {"state": "done"})
     (workspace.root / "jobs" / "2-torn" / file).write_text(content)
     assert [job.id for job in list_jobs(workspace)] == ["1-good"]
+
+
+@pytest.mark.parametrize("kind", ["corpora", "vectors"])
+def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, kind):
+    upload = workspace.root / "uploads" / "mine.txt"
+    upload.parent.mkdir(parents=True)
+    upload.write_text(text.read_text() if kind == "corpora" else "aspirin 1 2\ndrug 3 4\n")
+    spec = {
+        "corpora": Spec("corpus", CorpusStep(copy=True), {"text": upload, "model": tiny_bert}),
+        "vectors": Spec("import", ImportStep(), {"file": upload}),
+    }[kind]
+    assert start(workspace, spec, "mine").wait(LONG).state == "done"
+    assert left_in(upload.parent) == []
+    made = workspace.artefact(kind, "mine")
+    assert made.stale(workspace) == []
+    assert str(upload) not in made.manifest.command
+    if kind == "corpora":
+        assert list(read_corpus([made.folder])) == list(read_corpus([text]))
+        assert f"words count {made.folder}" in made.manifest.command
+        assert counts_path(workspace.root, read_corpus([made.folder]), open_model(tiny_bert).splitter).is_file()
+    else:
+        assert "vectors import mine.txt" in made.manifest.command
+
+
+def test_an_upload_stays_until_it_is_taken_in_and_other_files_always(workspace, text):
+    upload = workspace.root / "uploads" / "mine.txt"
+    upload.parent.mkdir(parents=True)
+    upload.write_text("")
+    assert start(workspace, Spec("corpus", CorpusStep(copy=True), {"text": upload}), "empty").wait(LONG).state == "failed"
+    upload.write_text("the drug\n")
+    by_name = Spec("corpus", CorpusStep(), {"text": upload})  # refers to the file: the corpus is nothing without it
+    assert start(workspace, by_name, "named").wait(LONG).state == "done"
+    elsewhere = Spec("corpus", CorpusStep(copy=True), {"text": text})
+    assert start(workspace, elsewhere, "elsewhere").wait(LONG).state == "done"
+    assert upload.is_file() and text.is_file()
 
 
 def test_every_step_can_be_a_job():

@@ -6,8 +6,9 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.spaces import nearest as nearest_module
 from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
-from vocadapt.spaces.neighbours import CrossSpace, ListSettings, across, hubness, nearest, shared
+from vocadapt.spaces.neighbours import CrossSpace, ListSettings, as_known, hubness, nearest, shared
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.splitter import Splitter
 
 
 def space(matrix, words=None, name="space"):
@@ -139,9 +140,30 @@ def test_special_tokens_are_no_anchors_of_csls():
 @pytest.mark.parametrize("settings", [AlignmentSettings(unit=True, centre=True), AlignmentSettings("kernel-ridge", unit=True)])
 def test_across_with_csls_and_prepared_spaces(cross, settings):
     alignment = fit_alignment(cross.words, cross.pieces, settings)
-    lists = across(["heart", "angina"], cross.words, cross.pieces, alignment, k=2, csls=True)
-    assert lists["heart"]["to_pieces"][0][0] == "heart" and lists["heart"]["to_words"][0][0] == "heart"
-    assert set(lists) == {"heart", "angina"}
+    lists = CrossSpace(cross.words, cross.pieces, alignment).lists("heart", ListSettings(k=2, csls=True))
+    assert lists["to_pieces"][0][0] == "heart" and lists["to_words"][0][0] == "heart"
+
+
+def test_euclid_orders_all_four_lists(cross):
+    lists = cross.lists("heart", ListSettings(k=30, metric="euclidean"))
+    for listed in lists.values():
+        assert [distance for _, distance in listed] == sorted(distance for _, distance in listed)
+    assert lists["to_pieces"][0] == ("heart", pytest.approx(0, abs=1e-4))  # the map is exact here
+    own = np.linalg.norm(cross.pieces.matrix - cross.pieces["heart"], axis=1)
+    names = [cross.pieces.words[i] for i in np.argsort(own)[1:]]
+    assert [name for name, _ in lists["within_pieces"]] == names
+    with pytest.raises(InputError, match="CSLS is made of cosines"):
+        cross.lists("heart", ListSettings(metric="euclidean", csls=True))
+
+
+def test_a_typed_word_is_taken_as_typed_where_it_is_known_and_else_as_the_model_meets_it(cross):
+    def form(typed):
+        return as_known(typed, Splitter.bert(), cross.words, cross.pieces)
+
+    assert (form("heart"), form(" Heart "), form("##gia"), form("Tumör")) == ("heart", "heart", "##gia", "tumor")
+    for typed, said in (("two words", "2 words"), ("", "0 words"), ("a\udcff", "UTF-8")):
+        with pytest.raises(InputError, match=said):
+            form(typed)
 
 
 def test_identical_spaces_agree_in_all_lists():

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tests.lab_material import KNOWN, NEW, write_text
+from tests.lab_material import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.errors import Cancelled, InputError
@@ -16,7 +16,7 @@ from vocadapt.lab.alignments import load_judged
 from vocadapt.lab.corpora import counts_path, kept_counts, read_corpus
 from vocadapt.lab.spec import FORMS, AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps import STEPS, command_of, run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace import Workspace, open_artefact
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, AnchorFilter
@@ -26,18 +26,10 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.initialise import RowSettings
 
-QUICK = Word2VecSettings(epochs=1, min_count=1, workers=1)
-
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
-
-
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory, text, tiny_bert):
-    folder = tmp_path_factory.mktemp("vectors") / "v"
-    return run_step(Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert}), folder)
+def vectors(vectors):
+    return open_artefact(vectors)
 
 
 def test_every_step_has_a_form_and_a_function():
@@ -144,9 +136,11 @@ def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny
         run_step(Spec("import", ImportStep(fold=True), inputs), tmp_path / "none")
 
 
-def test_a_model_made_through_a_map_at_chance_says_so(vectors, tiny_bert, tmp_path):
-    step = ModelStep(PRESETS["green-bert"], certify=False)
-    numbers = run_step(Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m").manifest.numbers
+@pytest.mark.parametrize("given", ["vectors", "text"])
+def test_a_model_made_through_a_map_at_chance_says_so(vectors, text, tiny_bert, tmp_path, given):
+    step = ModelStep(replace(PRESETS["green-bert"], vectors=QUICK), certify=False)
+    source = {"vectors": vectors.folder} if given == "vectors" else {"text": text}
+    numbers = run_step(Spec("model", step, {**source, "model": tiny_bert}), tmp_path / "m").manifest.numbers
     assert numbers["verdict"] == "chance"  # the tiny model's rows are random
     assert 0 <= numbers["p@5"] <= 1 and numbers["chance@5"] == pytest.approx(5 / 34)
 
@@ -261,6 +255,8 @@ SPECS = [
         {"text": ["a.txt", "b.txt"], "model": "m"},
         offline=True,
     ),
+    Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=8)), {"text": ["a.txt"], "model": "vocab.txt"}, casing="uncased"),
+    Spec("import", ImportStep(fold=True), {"file": "x.vec", "model": "vocab.txt"}, casing="cased"),
     Spec("import", ImportStep(), {"file": "x.vec"}),
     Spec(
         "import",
@@ -317,6 +313,8 @@ def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(vectors
         ({"step": "vectors", "settings": {"word2vec": {"epochs": "1"}}, "inputs": {}}, "expected int"),
         ({"step": "vectors", "settings": [], "inputs": {}}, "expected tables"),
         ({"step": "vectors", "inputs": {"text": "t", "model": "m"}, "shell": "rm"}, "no 'shell'"),
+        ({"step": "vectors", "inputs": {"text": "t", "model": "m"}, "casing": "camel"}, "Unknown casing 'camel'"),
+        ({"step": "import", "inputs": {"file": "f"}, "casing": "cased"}, "bare vocab.txt, and none was given"),
         ({}, "the step is missing"),
     ],
 )

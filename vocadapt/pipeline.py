@@ -66,10 +66,21 @@ def domain_space(
         return sources.vectors
     if sources.corpus is None:
         raise InputError("This recipe needs a text of the domain or ready word vectors, and got neither.")
+    width = settings.dim or _width_of(model)
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, 0.2))
-        return train_word2vec(sentences, counts, replace(settings, dim=settings.dim or model.dim), part(progress, 0.2, 1.0))
+        return train_word2vec(sentences, counts, replace(settings, dim=width), part(progress, 0.2, 1.0))
+
+
+def _width_of(model: LanguageModel) -> int:
+    """The width of a model's rows; raises InputError for a bare vocab.txt, which has none."""
+    if model.path.is_file():
+        raise InputError(
+            f"{model.path} is a bare vocabulary: it has no width for the word vectors to take over.",
+            "Say how wide they shall be: --dim 300, for example. Or give the model itself.",
+        )
+    return model.dim
 
 
 def departures_on(corpus: Corpus, model: LanguageModel, tokenizer: Tokenizer, progress: Progress = silent) -> Departures:

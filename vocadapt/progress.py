@@ -16,10 +16,11 @@ def silent(fraction: float | None, message: str = "") -> None:
     """Report nothing."""
 
 
-def part(progress: Progress, start: float, end: float) -> Progress:
-    """Give a sub-task its own Progress from 0 to 1, shown as `start` to `end` of the whole."""
+def part(progress: Progress, start: float, end: float, name: str = "") -> Progress:
+    """Give a sub-task its own Progress from 0 to 1, shown as `start` to `end` of the whole, its messages under its name."""
 
     def report(fraction: float | None, message: str = "") -> None:
-        progress(None if fraction is None else start + (end - start) * fraction, message)
+        told = ": ".join(filter(None, (name, message)))
+        progress(None if fraction is None else start + (end - start) * fraction, told)
 
     return report

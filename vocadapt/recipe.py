@@ -87,9 +87,14 @@ def read_recipe(path: Path) -> Recipe:
 
 def write_recipe(recipe: Recipe, path: Path) -> None:
     """Write a recipe as TOML, every setting spelled out."""
+    path.write_text(as_toml(recipe), encoding="utf-8")
+
+
+def as_toml(recipe: Recipe) -> str:
+    """A recipe as TOML, every setting spelled out: what `read_recipe` reads."""
     import tomli_w
 
-    path.write_text(tomli_w.dumps(recipe.to_dict()), encoding="utf-8")
+    return tomli_w.dumps(recipe.to_dict())
 
 
 def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settings") -> T:

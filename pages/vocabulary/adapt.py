@@ -20,7 +20,7 @@ found = workspace.artefacts("vectors")
 if not found:
     choose.nothing_yet(
         "There are no word vectors to make new words from yet.",
-        "Words come in with a row made of their vector, sent through the map into the model.",
+        "A new word gets its place in the model from its word vector: make some from a text of your domain first.",
         "pages/words/vectors.py", "Make word vectors",
     )  # fmt: skip
     st.stop()
@@ -31,7 +31,7 @@ with form:
     vectors = choose.pick("Word vectors", found, "vectors")
     name = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace))
     model = cache.model_of(name)
-    recipe = plan_view.recipe_form(vectors, model)
+    recipe = plan_view.recipe_form(vectors, name)
 with plan_side:
     plan = cache.plan_of(vectors, name, recipe.vocabulary)
     plan_view.plan_figures(plan, model.dim)

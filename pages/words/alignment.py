@@ -30,15 +30,18 @@ with controls, st.container(horizontal=True):
 model = cache.model_of(name)
 alignments = maps.alignments_of(workspace, vectors, model)
 judged = maps.judged_maps(alignments)
-offered = maps.offered(cache.space_of(vectors), model.space, judged)
+anchors = cache.anchors_of(vectors, name)
+offered = maps.offered(cache.space_of(vectors), model.space, anchors, judged)
 with controls:
     chosen = st.selectbox("Map", list(offered), key="map", bind="query-params")
-settings = offered[chosen]
+settings, first = offered[chosen], next(iter(offered.values()))
 detail = maps.detailed(alignments, settings)
 waiting = maps.slow(settings) and not detail
-spaces = cache.crossing(vectors, name, AlignmentSettings() if waiting else settings, detail)
+spaces = cache.crossing(vectors, name, first if waiting else settings, detail)
 with figures:
     alignment_view.headline(judged, chosen, spaces.alignment.anchors)
+    if first != AlignmentSettings():
+        alignment_view.without_the_papers_map(first, anchors, spaces.words.dim)
 choose.stale_note(vectors, workspace)
 
 
@@ -50,6 +53,6 @@ def judge(which: AlignmentSettings, compare: bool) -> None:
 
 
 if waiting:
-    alignment_view.not_fitted_yet(settings, judge)
+    alignment_view.not_fitted_yet(settings, first, judge)
 alignment_view.neighbours(spaces, model, vectors, workspace)
 alignment_view.held_out(judged, spaces, settings, detail, judge)

@@ -3,11 +3,12 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
-from tests.lab_material import NEW
+from tests.lab_material import KNOWN, NEW
 from tests.walk_material import HOSTILE
-from vocadapt.lab.spec import AlignmentStep, Spec
+from vocadapt.lab.spec import AlignmentStep, ImportStep, Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
@@ -115,6 +116,14 @@ def test_the_four_lists_of_a_word(open_page, seeded):
     assert [body.count(f">{title}<") for title in
             ("Words → words", "Words → wordpieces", "Wordpieces → words", "Wordpieces → wordpieces")] == [1] * 4  # fmt: skip
     assert "mean of a ##s ##p ##i ##r ##i ##n" in body
+
+
+def test_the_lists_by_euclidean_distance(open_page, seeded):
+    app = open_page(ALIGNMENT, seeded)
+    app.button_group(key="metric").set_value("euclidean").run()
+    assert not app.exception and not app.error
+    assert any("Euclidean distance, smaller is nearer" in text for text in texts(app))
+    assert app.toggle(key="csls").disabled
 
 
 def test_a_word_of_no_space_is_a_message(open_page, seeded):
@@ -260,3 +269,32 @@ def test_a_workspace_may_not_lead_elsewhere(open_page, seeded):
     assert not app.exception
     assert any("cannot be a name" in text for text in texts(app))
     assert app.sidebar.selectbox(key="workspace")
+
+
+def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_fitted(open_page, tiny_bert, tmp_path):
+    workspace = few_anchors(tmp_path / "few", tiny_bert, words=[*KNOWN[:10], *NEW])
+    app = open_page(ALIGNMENT, workspace)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="map").value == "Ridge" and "Least squares" not in app.selectbox(key="map").options
+    assert any("10 anchors for 16" in text for text in texts(app))
+    assert "va-cards" in markup(app)
+    assert any("Not in the table: least-squares" in text for text in texts(app))
+    app = open_page(ADAPT, workspace)
+    assert not app.exception and not app.error and app.selectbox(key="map").value == "Ridge"
+
+
+def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(open_page, tiny_bert, tmp_path):
+    workspace = few_anchors(tmp_path / "few", tiny_bert, words=NEW)
+    app = open_page(ADAPT, workspace)
+    assert not app.exception and any("share no word" in text for text in texts(app))
+    app.selectbox(key="preset").select("green-bert-random").run()
+    assert not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
+
+
+def few_anchors(root, model, words):
+    file = root.parent / "few.vec"
+    rng = np.random.default_rng(4)
+    file.write_text("".join(f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=16))}\n" for word in words))
+    spec = Spec("import", ImportStep(), {"file": (str(file),), "model": (str(model),)})
+    run_step(spec, Workspace(root).folder("vectors", "few"))
+    return Workspace(root)

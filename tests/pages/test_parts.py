@@ -1,19 +1,27 @@
 """The parts of pages that decide something, without a page."""
 
 import io
+import os
+import time
 
 import numpy as np
 import pytest
 
 from vocadapt.analysis import figures
 from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
+from vocadapt.lab.jobs import Job
+from vocadapt.lab.spec import AlignmentStep, CorpusStep, Spec
+from vocadapt.lab.status import Status
+from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.anchors import AnchorFilter
 from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.neighbours import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.text.words import Splitter, WordCounts
-from vocadapt.ui import choose, export, intake, making, maps, plan_view, probe, walk
+from vocadapt.text.words import WordCounts
+from vocadapt.ui import choose, export, intake, job_panel, making, maps, markup, plan_view, probe, walk
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -35,10 +43,11 @@ def test_maps_have_names_for_people(settings, name):
 
 def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
-    offered = maps.offered(space, space, {})
+    offered = maps.offered(space, space, 2, {})
     assert next(iter(offered.values())) == AlignmentSettings()
     assert len(set(offered)) == len(offered) and "Identity" in offered
-    assert "Identity" not in maps.offered(space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), {})
+    assert "Identity" not in maps.offered(space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), 2, {})
+    assert next(iter(maps.offered(space, space, 1, {}).values())) == AlignmentSettings("ridge")
 
 
 def judged_row(settings=None, anchors=9, folds=10, **more):
@@ -48,7 +57,7 @@ def judged_row(settings=None, anchors=9, folds=10, **more):
 def test_a_judged_variant_never_takes_the_name_of_a_known_map():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
-    offered = maps.offered(space, space, {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)})
+    offered = maps.offered(space, space, 2, {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)})
     assert offered["Least squares"] == AlignmentSettings() and offered["Least squares · no digits"] == filtered
 
 
@@ -91,12 +100,26 @@ def test_upload_names_are_made_safe(given, kept):
     assert intake.safe_name(given) == kept
 
 
-def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
-    def upload(content):
-        file = io.BytesIO(content)
-        file.name = "../text.txt"
-        return file
+def test_uploads_older_than_a_day_go_when_nothing_names_them(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    old, named, young = (tmp_path / "w" / "uploads" / name for name in ("old.txt", "named.txt", "young.txt"))
+    young.parent.mkdir(parents=True)
+    for file in (old, named, young):
+        file.write_text("the drug\n")
+    run_step(Spec("corpus", CorpusStep(), {"text": named}), workspace.folder("corpora", "refers"))
+    for file in (old, named):
+        os.utime(file, (1, 1))
+    intake.save_uploads([upload(b"new")], workspace)
+    assert sorted(file.name for file in young.parent.iterdir()) == ["named.txt", "text.txt", "young.txt"]
 
+
+def upload(content):
+    file = io.BytesIO(content)
+    file.name = "../text.txt"
+    return file
+
+
+def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
     workspace = Workspace(tmp_path / "w")
     saved = intake.save_uploads([upload(b"one"), upload(b"two")], workspace)
     assert [path.relative_to(workspace.root).as_posix() for path in saved] == ["uploads/text.txt", "uploads/2-text.txt"]
@@ -121,10 +144,22 @@ def test_models_are_shown_without_the_folders_round_them(name, shown):
     assert choose.shown_model(name) == shown
 
 
-def test_one_word_is_asked_for_as_the_model_meets_it():
-    assert probe.one_word(" Hypertension ", Splitter.bert()) == "hypertension"
-    with pytest.raises(InputError, match="2 words"):
-        probe.one_word("high pressure", Splitter.bert())
+def test_the_four_lists_to_take_away_say_what_each_score_is():
+    lists = {"within_words": [("a\tb", 0.5)], "within_pieces": None, "to_pieces": [("c", 0.25)], "to_words": None}
+    table = probe.four_lists_table(probe.Answer("w", lists, ("w",)), ListSettings(csls=True))
+    assert table.splitlines() == [
+        "word\tlist\trank\tneighbour\tscore\tmeasure",
+        "w\twithin_words\t1\ta b\t0.5\tcosine",
+        "w\tto_pieces\t1\tc\t0.25\tCSLS",
+    ]
+
+
+def test_bars_of_distances_are_longest_where_the_distance_is_smallest():
+    near = markup.Card("t", "n", "domain", [("a", 2.0), ("b", 4.0)], distances=True)
+    assert markup._shares(near) == [1.0, 0.5]
+    assert markup._shares(markup.Card("t", "n", "domain", [("a", 0.0), ("b", 4.0)], distances=True)) == [1.0, 0.0]
+    assert markup._shares(markup.Card("t", "n", "domain", [("a", 0.8), ("b", 0.4)])) == [1.0, 0.5]
+    assert markup._shares(markup.Card("t", "n", "domain", [])) == []
 
 
 def test_the_nearest_words_leave_the_word_itself_out():
@@ -143,6 +178,19 @@ def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
     x, y = np.asarray(figure.data[0].x), np.asarray(figure.data[0].y)
     assert len(x) <= figures.MOST_POINTS and (x[0], y[0], x[-1], y[-1]) == (1, 50_000, 50_000, 1)
     assert len(figures.frequency_rank([], 0).data[0].x) == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (Spec("corpus", CorpusStep(), {"text": "t"}), "20 s, about 20 s left"),
+        (Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}), "20 s"),  # maps differ too much
+    ],
+)
+def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, said):
+    strict_json.write(tmp_path / "spec.json", {"spec": spec.to_dict(), "target": "x", "overwrite": False})
+    now = time.time()
+    assert job_panel.pace(Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)) == said
 
 
 def test_a_step_without_artefacts_is_missing(tmp_path):

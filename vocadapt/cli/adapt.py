@@ -16,14 +16,16 @@ from vocadapt.models.certificate import certify
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
 from vocadapt.recipe import PRESETS as RECIPES
-from vocadapt.recipe import Recipe, preset, read_recipe
+from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
 from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
+
+CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
 
 
 def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--preset", metavar="NAME", help="a built-in recipe (default green-bert); the command presets lists them")
-    parser.add_argument("--recipe", metavar="FILE", help="a recipe in TOML")
+    parser.add_argument("--recipe", metavar="FILE", help="a recipe in TOML; presets --toml NAME prints one to begin with")
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on")
@@ -45,7 +47,8 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
     spec = Spec("model", settings, {role: value for role, value in given.items() if value}, options.offline)
     artefact = write(spec, options, progress)
-    return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+    answer = written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+    return replace(answer, text=f"{answer.text}\n\n{CHANCE}") if artefact.manifest.numbers.get("verdict") == "chance" else answer
 
 
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
@@ -85,7 +88,14 @@ def _certify(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, f"{table(('', 'check', 'detail'), rows)}\n\n{used}{verdict}", 0 if certificate.passed else 1)
 
 
+def _presets_options(parser: Parser) -> None:
+    parser.add_argument("--toml", metavar="NAME", help="print this recipe as TOML: to change it, and give it to adapt --recipe")
+
+
 def _presets(options: Namespace, progress: Progress) -> Answer:
+    if options.toml is not None:
+        recipe = preset(options.toml)
+        return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
     tables = [table((group, "what it does"), list(entries.items())) for group, entries in catalogue().items()]
     return Answer({name: recipe.to_dict() for name, recipe in RECIPES.items()}, "\n\n".join(tables))
 
@@ -102,5 +112,5 @@ def _convert(options: Namespace, progress: Progress) -> Answer:
 
 ADAPT = Command(_adapt_options, _adapt)
 CERTIFY = Command(_certify_options, _certify)
-PRESETS = Command(lambda parser: None, _presets)
+PRESETS = Command(_presets_options, _presets)
 CONVERT = Command(_convert_options, _convert)

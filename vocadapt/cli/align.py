@@ -13,12 +13,13 @@ from vocadapt.cli.tables import table
 from vocadapt.lab.alignments import load_judged, table_of
 from vocadapt.lab.spec import AlignmentStep, Spec
 from vocadapt.lab.steps import judge
-from vocadapt.models.language_model import open_model
+from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment import METHODS, WEIGHTS, AlignmentSettings, AnchorFilter, fit_alignment
 from vocadapt.spaces.comparison import left_out
 from vocadapt.spaces.files import load_space
-from vocadapt.spaces.neighbours import FourLists, Listed, across, shared
+from vocadapt.spaces.neighbours import METRICS, CrossSpace, FourLists, Listed, ListSettings, as_known, shared
+from vocadapt.spaces.space import EmbeddingSpace
 
 WITHOUT = ("single-characters", "digits", "continuation")
 TITLES = {
@@ -62,8 +63,7 @@ def _align(options: Namespace, progress: Progress) -> Answer:
     step = AlignmentStep(_settings(options), options.folds, options.all)
     written: dict[str, Any] = {}
     if destination(options, "alignments") is None:
-        model = open_model(options.model, options.offline or None)
-        maps = table_of(judge(step, load_space(Path(options.vectors)), model, progress))
+        maps = table_of(judge(step, *_spaces(options), progress))
     else:
         inputs = {"vectors": options.vectors, "model": options.model}
         artefact = write(Spec("alignment", step, inputs, options.offline), options, progress)
@@ -71,9 +71,18 @@ def _align(options: Namespace, progress: Progress) -> Answer:
         written = {"out": str(artefact.folder), "manifest": str(artefact.folder / "manifest.json")}
     seconds = time.perf_counter() - start
     answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
-    skipped = left_out(load_space(Path(options.vectors)), maps[0]["anchors"], options.folds) if options.all else {}
+    skipped: dict[str, str] = {}
+    if options.all:
+        space, model = _spaces(options)
+        skipped = left_out(space, model.space, maps[0]["anchors"], options.folds)
     more = {"maps": maps, "left_out": skipped} if options.all else {}
     return Answer({**answer, **more, **written, "seconds": seconds}, _table(maps, skipped, written))
+
+
+def _spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
+    """The word vectors and the model that were named."""
+    model = open_model(options.model, options.offline or None)
+    return load_space(Path(options.vectors)), model
 
 
 def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]) -> str:
@@ -90,7 +99,7 @@ def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[st
     lines = [table((*header, "verdict"), rows), ""]
     lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
     lines += [_best(found, len(maps)) for found in maps if found["best"] and found["against_first"]]
-    lines += [f"Not in the table: {method}. It has {why}." for method, why in skipped.items()]
+    lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
     if chosen["verdict"] == "chance":
         lines.append("Chance: there is too little text, or text of another language, for a map that generalises.")
     return "\n".join([*lines, *(f"{key}: {value}" for key, value in written.items())])
@@ -112,18 +121,21 @@ def _neighbours_options(parser: Parser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD")
     _map_options(parser)
     parser.add_argument("-k", type=whole, default=10, help="neighbours in each list (default 10)")
-    parser.add_argument("--metric", default="cosine", help="cosine or euclidean (default cosine)")
+    parser.add_argument("--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)")
     parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
 
 
 def _neighbours(options: Namespace, progress: Progress) -> Answer:
-    model = open_model(options.model, options.offline or None)
-    space = load_space(Path(options.vectors))
+    space, model = _spaces(options)
     progress(0.1, "fitting the map")
     special = model.vocabulary.special
     alignment = fit_alignment(space, model.space, _settings(options), special)
-    found = across(options.words, space, model.space, alignment, options.k, options.metric, options.csls, special)
-    return Answer(found, "\n\n".join(_lists(word, lists) for word, lists in found.items()))
+    forms = {typed: as_known(typed, model.splitter, space, model.space) for typed in options.words}
+    settings = ListSettings(options.k, options.metric, options.csls)
+    spaces = CrossSpace(space, model.space, alignment, special)
+    found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
+    shown = [_lists(typed if typed == form else f"{typed}: {form}", found[typed]) for typed, form in forms.items()]
+    return Answer(found, "\n\n".join([*shown, f"Scores: {settings.measure}. *: in more than one list."]))
 
 
 def _lists(word: str, lists: FourLists) -> str:

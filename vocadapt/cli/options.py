@@ -7,7 +7,7 @@ from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import Spec
+from vocadapt.lab.spec import CASINGS, Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.progress import Progress
@@ -30,12 +30,13 @@ def add_offline(parser: Parser) -> None:
 
 def add_casing(parser: Parser) -> None:
     """--casing, for commands that take a bare vocab.txt."""
-    parser.add_argument("--casing", choices=("cased", "uncased"), help="of a bare vocab.txt (default: inferred from its tokens)")
+    choices = tuple(filter(None, CASINGS))
+    parser.add_argument("--casing", default="", choices=choices, help="of a bare vocab.txt (default: inferred from its tokens)")
 
 
 def lowercase(options: Namespace) -> bool | None:
     """What `add_casing` asked for."""
-    return None if options.casing is None else bool(options.casing == "uncased")
+    return bool(options.casing == "uncased") if options.casing else None
 
 
 def add_text(parser: Parser, own_seed: bool = True) -> None:

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from vocadapt.cli.options import TEXT, add_model, add_out, add_text, corpus_settings, write, written
+from vocadapt.cli.options import TEXT, add_casing, add_model, add_out, add_text, corpus_settings, write, written
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.spec import ImportStep, Spec, VectorsStep
@@ -10,7 +10,7 @@ from vocadapt.progress import Progress
 from vocadapt.spaces.word2vec import Word2VecSettings
 
 NUMBERS = {
-    "dim": "width of the vectors; 0: the model's",
+    "dim": "width of the vectors; 0: the model's, which a bare vocab.txt has not",
     "epochs": "passes over the text",
     "window": "words on either side",
     "min_count": "drop words that occur less often",
@@ -25,6 +25,7 @@ def _train_options(parser: Parser) -> None:
     default = Word2VecSettings()
     parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
     add_model(parser)
+    add_casing(parser)
     for name, meaning in NUMBERS.items():
         value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=whole, default=value, metavar="N", help=f"{meaning} (default {value})")
@@ -41,7 +42,7 @@ def _train(options: Namespace, progress: Progress) -> Answer:
     numbers = {name: getattr(options, name) for name in NUMBERS}
     word2vec = Word2VecSettings(**numbers, skip_gram=options.skip_gram, alpha=options.alpha, sample=options.subsample)
     inputs = {"text": options.text, "model": options.model}
-    spec = Spec("vectors", VectorsStep(corpus_settings(options), word2vec), inputs, options.offline)
+    spec = Spec("vectors", VectorsStep(corpus_settings(options), word2vec), inputs, options.offline, options.casing)
     return written(write(spec, options, progress))
 
 
@@ -53,6 +54,7 @@ def _import_options(parser: Parser) -> None:
     parser.add_argument("--fold", action="store_true", help="fold cased words onto an uncased model (needs --model)")
     parser.add_argument("--collisions", default="first", help="how spellings that fall together are merged (default first)")
     add_model(parser, required=False)
+    add_casing(parser)
     add_text(parser)
     add_out(parser)
 
@@ -61,7 +63,7 @@ def _import(options: Namespace, progress: Progress) -> Answer:
     settings = ImportStep(options.limit, options.fold, options.collisions, corpus_settings(options))
     given = {"file": options.file, "words": options.words, "model": options.model, "text": options.text}
     inputs = {role: value for role, value in given.items() if value}
-    return written(write(Spec("import", settings, inputs, options.offline), options, progress))
+    return written(write(Spec("import", settings, inputs, options.offline, options.casing), options, progress))
 
 
 TRAIN = Command(_train_options, _train)

@@ -2,11 +2,12 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.lab.spec import FORMS, ModelStep, Spec
+from vocadapt.lab.spec import FORMS, CorpusStep, ModelStep, Spec
+from vocadapt.lab.workspace import UPLOADS
 from vocadapt.recipe import PRESETS
 from vocadapt.text.corpus import CorpusSettings
 
@@ -63,7 +64,9 @@ def command_of(spec: Spec, folder: Path) -> str:
 
     Empty for the one step the command line has no use for: text that is only taken into the workspace.
     """
-    return "" if spec.step == "corpus" and "model" not in spec.inputs else shlex.join(arguments_of(spec, folder))
+    if spec.step == "corpus" and "model" not in spec.inputs:
+        return ""
+    return shlex.join(arguments_of(_lasting(spec, folder), folder))
 
 
 def context_command(word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str) -> str:
@@ -82,8 +85,22 @@ def arguments_of(spec: Spec, folder: Path) -> list[str]:
     flag = OUT.get(spec.step, "--out")
     return [
         *PROGRAM, *WORDS[spec.step], *_inputs(spec), *_recipe(spec, folder), *_settings(spec),
-        *(["--offline"] if spec.offline else []), *([flag, str(folder)] if flag else []),
+        *(["--casing", spec.casing] if spec.casing else []), *(["--offline"] if spec.offline else []),
+        *([flag, str(folder)] if flag else []),
     ]  # fmt: skip
+
+
+def _lasting(spec: Spec, folder: Path) -> Spec:
+    """The spec by what outlives it: the copies that a corpus made, and for an upload the name of the file it came from."""
+    if isinstance(spec.settings, CorpusStep) and spec.settings.copy:
+        return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
+    uploads = folder.parent.parent / UPLOADS
+    named = {role: tuple(_name(path, uploads) for path in paths) for role, paths in spec.inputs.items()}
+    return replace(spec, inputs=named)
+
+
+def _name(path: str, uploads: Path) -> str:
+    return Path(path).name if Path(path).parent == uploads else path
 
 
 def _inputs(spec: Spec) -> Iterator[str]:

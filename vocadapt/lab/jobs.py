@@ -54,6 +54,11 @@ class Job:
         """Name of its folder; later jobs sort later."""
         return self.folder.name
 
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace that it works for."""
+        return Workspace(self.folder.parents[1])
+
     @cached_property
     def order(self) -> dict[str, Any]:
         """What was asked for: the spec as plain values, the target in the workspace, whether to overwrite it."""
@@ -78,7 +83,7 @@ class Job:
     @cached_property
     def target(self) -> Path:
         """Where the artefact will lie: always in the job's own workspace, wherever that was moved."""
-        return Workspace(self.folder.parents[1]).folder(self.spec.kind, Path(self.order["target"]).name)
+        return self.workspace.folder(self.spec.kind, Path(self.order["target"]).name)
 
     @property
     def overwrite(self) -> bool:

@@ -1,7 +1,7 @@
 """Spec: one step of the walk as a value: which step, with which settings, from which inputs; to and from strict JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,7 @@ FORMS: dict[str, Form] = {
     "pretrain": Form(PretrainStep, "models", ("text",)),
     "convert": Form(ConvertStep, "models", ("model",)),
 }
+CASINGS = ("", "cased", "uncased")
 SEVERAL = ("text",)  # the roles that take more than one path
 
 
@@ -108,13 +109,15 @@ SEVERAL = ("text",)  # the roles that take more than one path
 class Spec:
     """One step to be run. `inputs` gives for each role its paths (a hub name for the role `model`).
 
-    A single path may be given as plain text. Raises InputError for an unknown step or role, and for an input that lacks.
+    A single path may be given as plain text. `casing` is that of a model given as a bare vocab.txt; empty: inferred.
+    Raises InputError for an unknown step, role or casing, and for an input that lacks.
     """
 
     step: str
     settings: Any
     inputs: Mapping[str, tuple[str, ...]]
     offline: bool = False
+    casing: str = ""
 
     def __post_init__(self) -> None:
         form = form_of(self.step)
@@ -122,11 +125,20 @@ class Spec:
             raise TypeError(f"the step {self.step} takes {form.settings.__name__}, not {type(self.settings).__name__}")
         object.__setattr__(self, "inputs", {role: _several(value) for role, value in self.inputs.items() if value})
         _check_roles(self.step, form, self.inputs)
+        if self.casing not in CASINGS:
+            raise InputError(f"Unknown casing {self.casing!r}.", f"Choose one of: {', '.join(filter(None, CASINGS))}.")
+        if self.casing and "model" not in self.inputs:
+            raise InputError("A casing is that of a bare vocab.txt, and none was given.", "Give --model, or no --casing.")
 
     @property
     def kind(self) -> str:
         """The kind of artefact the step makes."""
         return FORMS[self.step].kind
+
+    @property
+    def lowercase(self) -> bool | None:
+        """The casing as `open_model` takes it; None where it is inferred."""
+        return self.casing == "uncased" if self.casing else None
 
     def one(self, role: str) -> str | None:
         """The single input of a role, None where there is none."""
@@ -135,12 +147,13 @@ class Spec:
     def absolute(self) -> "Spec":
         """The same spec with absolute paths, so that it means the same in another working folder; hub names stay."""
         inputs = {role: tuple(_absolute(path) for path in paths) for role, paths in self.inputs.items()}
-        return Spec(self.step, self.settings, inputs, self.offline)
+        return replace(self, inputs=inputs)
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain values."""
         inputs = {role: list(paths) for role, paths in self.inputs.items()}
-        return {"step": self.step, "settings": asdict(self.settings), "inputs": inputs, "offline": self.offline}
+        named = {"step": self.step, "settings": asdict(self.settings), "inputs": inputs}
+        return {**named, "offline": self.offline, "casing": self.casing}
 
     def to_json(self) -> str:
         """The spec as strict JSON."""
@@ -149,15 +162,16 @@ class Spec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
         """Build a spec from plain values; raises InputError for anything it does not know, by name."""
-        unknown = sorted(set(values) - {"step", "settings", "inputs", "offline"})
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown or "step" not in values:
             raise InputError(f"{where}: " + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing."))
         form = form_of(str(values["step"]))
         settings, inputs = values.get("settings", {}), values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
             raise InputError(f"{where}: expected tables under settings and inputs.")
-        offline = values.get("offline", False) is True
-        return cls(str(values["step"]), settings_from(form.settings, settings, f"{where}: settings"), dict(inputs), offline)
+        offline, casing = values.get("offline", False) is True, str(values.get("casing", ""))
+        chosen = settings_from(form.settings, settings, f"{where}: settings")
+        return cls(str(values["step"]), chosen, dict(inputs), offline, casing)
 
     @classmethod
     def from_json(cls, text: str, where: str = "spec") -> "Spec":

@@ -38,7 +38,7 @@ from vocadapt.text.corpus import Corpus
 
 __all__ = [
     "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
-    "command_of", "judge", "maps_to_compare", "run_step",
+    "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -63,7 +63,7 @@ class Task:
     @cached_property
     def model(self) -> LanguageModel:
         """The language model that was named."""
-        return open_model(self.spec.inputs["model"][0], self.spec.offline or None)
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, self.spec.lowercase)
 
     @cached_property
     def space(self) -> EmbeddingSpace:
@@ -124,7 +124,7 @@ def imported(task: Task, settings: ImportStep) -> Numbers:
 
 def alignment(task: Task, settings: AlignmentStep) -> Numbers:
     """Word vectors + a model → a map, and how good it is on held-out words; beside it all other maps where asked."""
-    chosen = settings.alignment
+    chosen = maps_to_judge(settings, task.space, task.model)[0]
     fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(task.draft)
     judged = judge(settings, task.space, task.model, task.progress)
     save_judged(judged, task.draft)
@@ -148,7 +148,8 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     network_class(task.model)  # known to be loadable before anything long begins
     text = _text_of(task, settings)
     sources = Sources(vectors=task.space) if given == ["vectors"] else Sources(corpus=text)
-    adapted = adapt(settings.recipe, task.model, sources, part(task.progress, 0.0, 0.85), task.draft)
+    domain = domain_space(sources, task.model, settings.recipe.vectors, part(task.progress, 0.0, 0.7), task.draft)
+    adapted = adapt(settings.recipe, task.model, Sources(vectors=domain), part(task.progress, 0.7, 0.85))
     adapted.save(task.draft, settings.recipe.to_dict())
     write_recipe(settings.recipe, task.draft / "recipe.toml")
     numbers: Numbers = {"preset": settings.recipe.name, **adapted.plan.summary()}
@@ -156,8 +157,8 @@ def model(task: Task, settings: ModelStep) -> Numbers:
         numbers["workers"] = settings.recipe.vectors.threads
     if text is not None and adapted.mode == "exact-word":
         numbers |= _departures(task, text, adapted)
-    if settings.recipe.needs_alignment and given == ["vectors"]:
-        numbers |= _quality(task, settings.recipe.alignment)
+    if settings.recipe.needs_alignment:
+        numbers |= _quality(task, domain, settings.recipe.alignment)
     add_to_record(task.draft, data=_data(task, given[0]), **_facts(numbers))
     return numbers | (_certified(task) if settings.certify else {})
 
@@ -175,11 +176,11 @@ def _facts(numbers: Numbers) -> dict[str, Numbers]:
     return {name: facts for name, facts in found.items() if facts}
 
 
-def _quality(task: Task, settings: AlignmentSettings) -> Numbers:
+def _quality(task: Task, domain: EmbeddingSpace, settings: AlignmentSettings) -> Numbers:
     """Whether the map behind the rows does better than chance, by three folds; nothing where they are too small for it."""
     try:
         judged = held_out(
-            task.space, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
+            domain, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
         )
     except InputError:
         return {"verdict": "not judged: too few anchors"}
@@ -203,15 +204,16 @@ def converted(task: Task, settings: ConvertStep) -> Numbers:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its function, the sentence that explains it, and the libraries whose versions matter."""
+    """A step: its function, the sentence that explains it, the libraries whose versions matter."""
 
     run: Callable[[Task, Any], Numbers]
     about: str
     libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")
+    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
 
 
 STEPS: dict[str, Step] = {
-    "corpus": Step(corpus, "Take text into the workspace"),
+    "corpus": Step(corpus, "Take text into the workspace", steady=True),
     "vectors": Step(vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")),
     "import": Step(imported, "Import word vectors"),
     "alignment": Step(alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")),
@@ -272,12 +274,18 @@ def judge(
     settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel, progress: Progress = silent
 ) -> tuple[HeldOut, ...]:
     """Judge the chosen map on held-out words, and after it all others where asked."""
-    chosen, special = settings.alignment, model.vocabulary.special
-    maps = [chosen]
-    if settings.compare:
-        others = maps_to_compare(space, model.space, settings.folds, chosen.anchors, special)
-        maps += [other for other in others if other != chosen]
-    return compare(space, model.space, maps, settings.folds, exclude=special, progress=progress)
+    maps = maps_to_judge(settings, space, model)
+    return compare(space, model.space, maps, settings.folds, exclude=model.vocabulary.special, progress=progress)
+
+
+def maps_to_judge(settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel) -> list[AlignmentSettings]:
+    """The chosen map, and after it all others where asked; where it cannot be judged itself, the first that can leads them."""
+    chosen = settings.alignment
+    if not settings.compare:
+        return [chosen]
+    able = maps_to_compare(space, model.space, settings.folds, chosen.anchors, model.vocabulary.special)
+    first = [chosen] if chosen.method in {other.method for other in able} else []
+    return [*first, *(other for other in able if other != chosen)]
 
 
 def _size(space: EmbeddingSpace) -> Numbers:
@@ -303,7 +311,7 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
 def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
     """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
     try:
-        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.92))
+        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.9))
     except (InputError, OSError):
         return {}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}

@@ -18,6 +18,7 @@ from vocadapt.lab.jobs import Job, born
 from vocadapt.lab.locks import take
 from vocadapt.lab.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.steps import CHECKPOINT, run_step
+from vocadapt.lab.uploads import remove_taken_in
 from vocadapt.lab.writing import is_disk_full
 
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
@@ -103,6 +104,7 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
+        remove_taken_in(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return DONE
     except (Cancelled, KeyboardInterrupt):

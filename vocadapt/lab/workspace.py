@@ -12,9 +12,10 @@ from vocadapt.errors import InputError
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Input, Manifest, content_stamp, seen_stamp, stamp_of
 from vocadapt.lab.writing import writing
 
-__all__ = ["ARTEFACTS", "KINDS", "Artefact", "Workspace", "adapted_models", "check_name", "open_artefact", "writing"]
+__all__ = ["ARTEFACTS", "KINDS", "UPLOADS", "Artefact", "Workspace", "adapted_models", "check_name", "open_artefact", "writing"]
 
 KINDS = (*ARTEFACTS, "jobs")
+UPLOADS = "uploads"  # folder of what came through the browser: taken in by the artefact that is made of it, then removed
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
 RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE)  # devices on Windows, whatever follows
 
@@ -117,7 +118,9 @@ def adapted_models(workspace: Workspace) -> list[Artefact]:
 
 
 def changed(given: Input, workspace: Workspace) -> str | None:
-    """Why an input is no longer what it was when it was used; None where it is."""
+    """Why an input is no longer what it was when it was used; None where it is, and for an upload, which was taken in."""
+    if all(Path(path).parent == Path(UPLOADS) for path in given.paths):
+        return None
     paths = [workspace.root / path for path in given.paths]  # an absolute path stays itself
     if not all(path.exists() for path in paths):
         return f"{given.name} is gone"

@@ -37,11 +37,17 @@ def every_map(
     return (*plain, *(replace(settings, unit=True, centre=True) for settings in plain if settings.method != "random"))
 
 
-def left_out(source: EmbeddingSpace, anchors: int, folds: int = 10) -> dict[str, str]:
-    """The methods that this many anchors are too few for, each with the reason: a fit leaves the largest fold out."""
-    fitted = anchors - -(-anchors // folds)
-    why = f"{fitted} of {anchors} anchors to fit on in each of {folds} folds, for {source.dim} dimensions"
-    return {name: why for name, method in METHODS.items() if method.full and fitted < source.dim}
+def left_out(source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, folds: int = 0) -> dict[str, str]:
+    """The methods that cannot be fitted on this many anchors, or judged on so many `folds` of them, each with the reason.
+
+    A fit that is to be judged leaves the largest fold out.
+    """
+    fitted = anchors - -(-anchors // folds) if folds > 0 else anchors
+    given = f"{fitted:,} of {anchors:,} anchors to fit on in each of {folds} folds," if folds > 0 else f"{anchors:,} anchors"
+    few = f"{given} for {source.dim} dimensions"
+    reasons = {name: few for name, method in METHODS.items() if method.full and fitted < source.dim}
+    widths = f"the vectors are {source.dim} wide, the model {target.dim}"
+    return reasons | ({} if source.dim == target.dim else {"identity": widths})
 
 
 def maps_to_compare(
@@ -52,7 +58,7 @@ def maps_to_compare(
     exclude: Collection[str] = (),
 ) -> tuple[AlignmentSettings, ...]:
     """Every map that can be judged on these folds of these anchors, the paper's first; `left_out` says which cannot."""
-    cannot = left_out(source, len(find_anchors(source, target, anchors, exclude)), folds)
+    cannot = left_out(source, target, len(find_anchors(source, target, anchors, exclude)), folds)
     return tuple(settings for settings in every_map(source, target, anchors) if settings.method not in cannot)
 
 

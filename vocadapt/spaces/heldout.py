@@ -129,9 +129,8 @@ def held_out(
     settings = settings or AlignmentSettings()
     anchors = find_anchors(source, target, settings.anchors, exclude)
     fold = split(len(anchors), folds, seed)
-    lines = [
-        _judge(anchors, fold == i, source, target, settings, part(progress, i / folds, (i + 1) / folds)) for i in range(folds)
-    ]
+    shares = [part(progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}") for i in range(folds)]
+    lines = [_judge(anchors, fold == i, source, target, settings, share) for i, share in enumerate(shares)]
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     cosine, random_cosine = (np.concatenate([line[i] for line in lines])[order] for i in (0, 1))
     ranks = {reading: np.concatenate([line[2][reading] for line in lines])[order] for reading in lines[0][2]}
@@ -156,9 +155,9 @@ def _judge(
     progress: Progress,
 ) -> tuple[Matrix, Matrix, dict[str, Ranks]]:
     """Fit on the anchors that are not in the test fold; cosines and ranks of those that are."""
-    progress(0.0, "fit")
+    progress(0.0, "fitting")
     alignment = fit_on(subset(anchors, ~test), source, target, settings)
-    progress(0.2, "hubs")
+    progress(0.2, "comparing with every wordpiece")
     mapped = unit_rows(alignment.map_source(source.matrix[anchors.source_rows]))
     pieces = unit_rows(alignment.prepare_target(target.matrix))
     hubs = hubness(pieces, mapped, progress=part(progress, 0.2, 0.9))

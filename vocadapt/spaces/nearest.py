@@ -52,7 +52,7 @@ def nearest(
     """
     _check(queries, space, k, metric, hubs)
     left, right = (unit_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
-    offset = hubs / 2 if hubs is not None else np.square(right).sum(axis=1) / 2 if metric == "euclidean" else None
+    offset = hubs / 2 if hubs is not None else space.half_squares if metric == "euclidean" else None
     rows = np.empty((len(left), min(k, len(space) - (leave_out is not None))), dtype=np.int64)
     for part in blocks(len(left), len(right)):
         closeness = left[part] @ right.T
@@ -70,7 +70,7 @@ def hubness(rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = s
     k = min(k, len(others))
     result = np.empty(len(rows), dtype=np.float32)
     for part in blocks(len(rows), len(others)):
-        progress(part.start / len(rows), "hubs")
+        progress(part.start / len(rows), "comparing with every wordpiece")
         similarity = rows[part] @ others.T
         similarity.partition(len(others) - k, axis=1)
         result[part] = similarity[:, len(others) - k :].mean(axis=1)

@@ -18,8 +18,12 @@ from vocadapt.spaces.alignment import Alignment
 from vocadapt.spaces.anchors import find_anchors
 from vocadapt.spaces.nearest import METRICS, Neighbours, hubness, nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.text.context import one_word
+from vocadapt.text.splitter import Splitter
 
-__all__ = ["METRICS", "CrossSpace", "FourLists", "ListSettings", "Listed", "Neighbours", "across", "hubness", "nearest", "shared"]
+__all__ = [
+    "METRICS", "CrossSpace", "FourLists", "ListSettings", "Listed", "Neighbours", "as_known", "hubness", "nearest", "shared",
+]  # fmt: skip
 
 Listed = list[tuple[str, float]]
 
@@ -40,6 +44,13 @@ class ListSettings:
     k: int = 10
     metric: str = "cosine"
     csls: bool = False
+
+    @property
+    def measure(self) -> str:
+        """What the scores are, for people."""
+        if self.metric == "euclidean":
+            return "Euclidean distance, smaller is nearer"
+        return "CSLS across, cosine within" if self.csls else "cosine"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +129,15 @@ class CrossSpace:
         return f"Did you mean {', '.join(close)}?" if close else "Words are spelled as the model's tokenizer leaves them."
 
 
-def across(
-    words: Sequence[str],
-    source: EmbeddingSpace,
-    target: EmbeddingSpace,
-    alignment: Alignment,
-    k: int = 10,
-    metric: str = "cosine",
-    csls: bool = False,
-    special: frozenset[str] = frozenset(),
-) -> dict[str, FourLists]:
-    """The four lists of each word; raises InputError where a word is in no space."""
-    spaces, settings = CrossSpace(source, target, alignment, special), ListSettings(k, metric, csls)
-    return {word: spaces.lists(word, settings) for word in words}
+def as_known(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
+    """A typed word as the spaces may know it: as typed where one of them has it, else in the form the model gives it.
+
+    Raises InputError where the model makes several words of it, or none.
+    """
+    word = typed.strip()
+    if any(word in space for space in spaces):
+        return word
+    return one_word(word, splitter)
 
 
 def shared(lists: FourLists) -> frozenset[str]:

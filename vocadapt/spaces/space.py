@@ -68,6 +68,12 @@ class EmbeddingSpace:
         unit.flags.writeable = False
         return unit
 
+    @cached_property
+    def half_squares(self) -> Matrix:
+        """Half the squared length of each row (words,): what a product lacks to order rows by Euclidean distance."""
+        halves: Matrix = np.einsum("ij,ij->i", self.matrix, self.matrix) / 2
+        return halves
+
     def rows(self, words: Iterable[str]) -> NDArray[np.int64]:
         """Row numbers of `words`; raises KeyError for a word the space lacks."""
         return np.fromiter((self.index[word] for word in words), dtype=np.int64)

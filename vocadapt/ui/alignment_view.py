@@ -11,7 +11,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.comparison import left_out
 from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.spaces.neighbours import CrossSpace, ListSettings
+from vocadapt.spaces.neighbours import METRICS, CrossSpace, ListSettings
 from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
 from vocadapt.ui.maps import Row
@@ -23,6 +23,7 @@ HELP = {
     "anchors": "Words that stand in both spaces: the map is fitted and judged on them.",
     "p@5": "Share of held-out anchors whose own wordpiece is among the five nearest, of the wordpieces of all anchors.",
     "csls": "The same, with hubs (wordpieces near everything) counted less.",
+    "lists by csls": "Order the lists across by CSLS: hubs count less. It is made of cosines.",
     "chance": "What a map that knows nothing would reach.",
 }
 NOT_JUDGED = "Not judged yet. Each map is fitted on nine tenths of the anchors and judged on the tenth it has not seen."
@@ -44,11 +45,18 @@ def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
         )  # fmt: skip
 
 
-def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> None:
+    """Say in a line why the page opens on another map than the paper's."""
+    st.markdown(
+        f":material/info: Opened on **{maps.label(first)}**: the paper's map, {PAPER}, needs an anchor for each dimension, "
+        f"and there are {count(anchors)} anchors for {count(dim)}. More text gives more anchors."
+    )
+
+
+def not_fitted_yet(settings: AlignmentSettings, meanwhile: AlignmentSettings, judge: JudgeMaps) -> None:
     """Say whose neighbours stand below while a map that takes long was not fitted, and offer to fit it."""
-    chosen = maps.label(settings)
-    meanwhile = f"Until then these are the neighbours of the paper's map, {PAPER}."
-    st.markdown(f"**{chosen}** takes minutes to fit, beside the page. {meanwhile}")
+    chosen, shown = maps.label(settings), maps.label(meanwhile)
+    st.markdown(f"**{chosen}** takes minutes to fit, beside the page. Until then these are the neighbours of {shown}.")
     _judge_one(settings, judge)
 
 
@@ -60,15 +68,30 @@ def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, work
         word = probe.ask_for_word("word", "Type a word", probe.examples_of(spaces.words, model))
     with options, st.container(horizontal=True, vertical_alignment="center"):
         k = st.number_input("Neighbours", 3, 50, 8, key="k", bind="query-params", label_visibility="collapsed", width=130)
-        csls = st.toggle("CSLS", key="csls", bind="query-params", help="Order the lists across by CSLS: hubs count less.")
+        settings = _list_settings(int(k))
     if word:
         with mistakes.shown():
-            answer = probe.across(spaces, model, word, ListSettings(k=k, csls=csls))
-            markup.neighbour_cards(probe.four_cards(answer))
-            how = "CSLS across, cosine within" if csls else "cosine"
-            st.markdown(f":small[:green[**underlined**] = in more than one list · {how} · k = {k}]")
+            answer = probe.across(spaces, model, word, settings)
+            markup.neighbour_cards(probe.four_cards(answer, settings))
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f":small[:green[**underlined**] = in more than one list · {settings.measure} · k = {k}]")
+                st.download_button(
+                    "The four lists", lambda: probe.four_lists_table(answer, settings), "neighbours.tsv", on_click="ignore",
+                    icon=":material/download:", type="tertiary", key="get_neighbours",
+                )  # fmt: skip
         with st.expander("In the text", icon=":material/notes:"):
             context_view.of_vectors(word, vectors, workspace, str(model.path))
+
+
+def _list_settings(k: int) -> ListSettings:
+    """What orders the lists; CSLS is made of cosines."""
+    metric = st.segmented_control(
+        "Measure", METRICS, default=METRICS[0], required=True, key="metric", bind="query-params",
+        format_func=str.capitalize, label_visibility="collapsed",
+    )  # fmt: skip
+    cosine = metric == "cosine"
+    csls = st.toggle("CSLS", key="csls", bind="query-params", disabled=not cosine, help=HELP["lists by csls"])
+    return ListSettings(k, str(metric), csls and cosine)
 
 
 def held_out(
@@ -110,8 +133,8 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
         st.markdown(f"{NOT_JUDGED} All of them take about {duration(seconds)}, beside the page.")
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(maps.to_judge(spaces)[0], True)
-    for method, why in left_out(spaces.words, spaces.alignment.anchors).items():
-        st.markdown(f":small[Not in the table: {method}. It has {why}.]")
+    for method, why in left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, maps.FOLDS).items():
+        st.markdown(f":small[Not in the table: {method} ({why}).]")
 
 
 def _best(judged: Mapping[str, Row]) -> None:
@@ -120,7 +143,8 @@ def _best(judged: Mapping[str, Row]) -> None:
     if name:
         against = judged[name].against
         more = f" :small[{_against(against, len(judged))}]" if against else ""
-        st.markdown(f"Best on this data: :green[**{name}**]{more}. The default stays the paper's, {PAPER}.")
+        default = f" The default stays the paper's, {PAPER}." if PAPER in judged else ""
+        st.markdown(f"Best on this data: :green[**{name}**]{more}.{default}")
     row = next(iter(judged.values()))
     held = f"n = {count(row.anchors)} anchors, {row.held_out['folds']} folds, chance@5 {fraction(row.held_out['chance@5'])}"
     pieces = row.held_out["all_pieces"]

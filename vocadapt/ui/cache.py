@@ -15,6 +15,7 @@ from vocadapt.lab.manifest import seen_stamp
 from vocadapt.lab.workspace import Artefact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, fit_alignment
+from vocadapt.spaces.anchors import find_anchors
 from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.neighbours import CrossSpace
@@ -55,6 +56,11 @@ def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: A
     key = (str(vectors.folder), vectors.stamp, model, _model_stamp(model))
     saved = (str(kept.folder), kept.stamp) if kept else None
     return _crossing(key, settings, saved, space_of(vectors), model_of(model))
+
+
+def anchors_of(vectors: Artefact, model: str) -> int:
+    """How many words the vectors share with the model, its special tokens aside; raises InputError where there is none."""
+    return _anchors((str(vectors.folder), vectors.stamp, model, _model_stamp(model)), space_of(vectors), model_of(model))
 
 
 def plan_of(vectors: Artefact, model: str, settings: PlanSettings) -> VocabularyPlan:
@@ -158,6 +164,11 @@ def _crossing(
     special = _model.vocabulary.special
     alignment = Alignment.load(Path(saved[0])) if saved else fit_alignment(_words, _model.space, settings, special)
     return CrossSpace(_words, _model.space, alignment, special)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _anchors(key: tuple[str, ...], _words: EmbeddingSpace, _model: LanguageModel) -> int:
+    return len(find_anchors(_words, _model.space, exclude=_model.vocabulary.special))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …")

@@ -11,13 +11,13 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.uploads import remove_forgotten
+from vocadapt.lab.workspace import UPLOADS, Workspace
 from vocadapt.lab.writing import is_disk_full
 from vocadapt.text.corpus import READERS
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import megabytes
 
-UPLOADS = "uploads"  # folder of the workspace
 VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
 VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
@@ -48,7 +48,11 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
 
 
 def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS) -> list[Path]:
-    """Write uploads into a folder of the workspace under names of our own making; a name that is taken gets a number."""
+    """Write uploads into a folder of the workspace under names of our own making; a name that is taken gets a number.
+
+    Uploads that were never taken in make room first.
+    """
+    remove_forgotten(workspace)
     folder = workspace.root / place
     folder.mkdir(parents=True, exist_ok=True)
     saved = []
@@ -91,6 +95,11 @@ def existing(typed: str) -> Path:
     if not os.path.exists(path):  # unlike Path, false for a name too long
         raise InputError(f"{typed[:100]}: no such file or folder on the machine that runs the lab.", "Check the spelling.")
     return path
+
+
+def hand_over(key: str) -> None:
+    """Forget the uploads of a form: the job that was started has them now, and removes them when it is done."""
+    st.session_state.pop(f"{key}_files", None)
 
 
 def stem(files: Sequence[Path]) -> str:

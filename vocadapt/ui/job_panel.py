@@ -15,7 +15,7 @@ from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import Status
 from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import mistakes
+from vocadapt.ui import intake, mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
 
@@ -33,9 +33,10 @@ COLOURS = {"running": "blue", "done": "green", "failed": "violet", "interrupted"
 CHIPS = {state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()}
 
 
-def start(workspace: Workspace, spec: Spec, name: str) -> None:
-    """Start a job and draw the page again, now with its panel."""
+def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
+    """Start a job and draw the page again, now with its panel; the uploads of `form` go with the job."""
     jobs.start(workspace, spec, name)
+    intake.hand_over(form)
     st.rerun()
 
 
@@ -72,13 +73,12 @@ def title(job: Job) -> str:
 
 
 def pace(job: Job, status: Status) -> str:
-    """How long it runs and how long it will; of a waiting job, behind which other."""
+    """How long it runs, and how long it will where its step keeps one pace; of a waiting job, behind which other."""
     if status.state == "waiting":
         before = job.waits_for()
         return f"waiting behind {title(before)}" if before else "about to start"
-    unsaid = status.seconds_left is not None and "left" not in status.message  # some steps say it themselves, and better
-    left = f", about {duration(status.seconds_left or 0)} left" if unsaid else ""
-    return f"{duration(status.seconds)}{left}"
+    left = status.seconds_left if STEPS[job.spec.step].steady else None  # training says it itself, and better
+    return duration(status.seconds) + ("" if left is None else f", about {duration(left)} left")
 
 
 def bar(status: Status) -> None:

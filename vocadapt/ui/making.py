@@ -1,11 +1,14 @@
 """The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in one job."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.steps import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.uploads import is_upload
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
@@ -29,7 +32,8 @@ def take_text(workspace: Workspace, model: str) -> None:
     name = choose.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
     if st.button("Take in and count", type="primary", icon=":material/add:", disabled=not files, key="take_text"):
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
-        job_panel.start(workspace, Spec("corpus", CorpusStep(corpus=settings), inputs), name)
+        step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
+        job_panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
 
 
 def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
@@ -52,9 +56,10 @@ def _start_training(workspace: Workspace, model: str, corpus: Artefact, settings
 
 def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> str:
     """What a training will learn and take, where the text was counted in this model's words."""
+    if os.path.isfile(Path(model).expanduser()) and not settings.dim:
+        return "This is a bare vocabulary, which has no width to take over: set the *Width* under *All settings*."
     try:
-        here = cache.model_of(model)
-        width = settings.dim or here.dim
+        width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job fetches it first."
     counts = cache.counts_of(corpus, model, workspace.root)
@@ -105,4 +110,4 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> 
         needed = model if fold or text else None  # an import as it is reads no model
         given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
         inputs = {role: (path,) for role, path in given.items() if path}
-        job_panel.start(workspace, Spec("import", ImportStep(limit=limit, fold=fold), inputs), name)
+        job_panel.start(workspace, Spec("import", ImportStep(limit=limit, fold=fold), inputs), name, form="vectors_file")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from vocadapt.lab.spec import AlignmentStep
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.recipe import settings_from
@@ -16,6 +17,7 @@ from vocadapt.ui.cache import judged_of
 from vocadapt.ui.markup import Scores
 
 COLUMNS = ("cosine", "P@1", "P@5", "P@10", "P@5 · CSLS", "P@5 · all")  # all: among all wordpieces, not only the anchors'
+FOLDS = AlignmentStep().folds
 SECONDS = 3.4e-11  # for one product of two numbers
 BARS = ("P@5", "P@5 · CSLS")
 
@@ -65,9 +67,12 @@ def label(settings: AlignmentSettings) -> str:
     return " · ".join([settings.method.replace("-", " ").capitalize(), *extras])
 
 
-def offered(source: EmbeddingSpace, target: EmbeddingSpace, judged: Mapping[str, Row]) -> dict[str, AlignmentSettings]:
-    """Every map by its name, the paper's first, then those of the catalogue, then whatever else was judged."""
-    known = {label(settings): settings for settings in every_map(source, target)}
+def offered(
+    source: EmbeddingSpace, target: EmbeddingSpace, anchors: int, judged: Mapping[str, Row]
+) -> dict[str, AlignmentSettings]:
+    """Every map that so many anchors can carry, by its name: the paper's first, those of the catalogue, what else was judged."""
+    cannot = left_out(source, target, anchors)
+    known = {label(settings): settings for settings in every_map(source, target) if settings.method not in cannot}
     return known | {name: row.settings for name, row in judged.items() if name not in known}
 
 
@@ -99,13 +104,13 @@ def slow(settings: AlignmentSettings) -> bool:
     return METHODS[settings.method].kernel
 
 
-def to_judge(spaces: CrossSpace, folds: int = 10) -> list[AlignmentSettings]:
+def to_judge(spaces: CrossSpace, folds: int = FOLDS) -> list[AlignmentSettings]:
     """The maps that can be judged on the anchors there are, the paper's first."""
-    cannot = left_out(spaces.words, spaces.alignment.anchors, folds)
+    cannot = left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, folds)
     return [settings for settings in every_map(spaces.words, spaces.pieces) if settings.method not in cannot]
 
 
-def judging_seconds(spaces: CrossSpace, folds: int = 10) -> float:
+def judging_seconds(spaces: CrossSpace, folds: int = FOLDS) -> float:
     """About how long judging every map takes: each fold compares all anchors with all wordpieces (two cores, 2.5 GHz)."""
     maps = len(to_judge(spaces, folds))
     return SECONDS * maps * folds * spaces.alignment.anchors * len(spaces.pieces) * spaces.pieces.dim

@@ -78,7 +78,10 @@ NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode categories: what woul
 
 @dataclass(frozen=True)
 class Card:
-    """One list of neighbours: title, what the list is, its kind of token ("domain" or "source"), (token, score) pairs."""
+    """One list of neighbours: title, what the list is, its kind of token ("domain" or "source"), (token, score) pairs.
+
+    The longest bar is the best one's: the largest score, or the smallest where scores are `distances`.
+    """
 
     title: str
     note: str
@@ -86,6 +89,7 @@ class Card:
     rows: Sequence[tuple[str, float]]
     shared: Collection[str] = field(default_factory=frozenset)
     empty: str = ""
+    distances: bool = False
 
 
 def neighbour_cards(cards: Sequence[Card]) -> None:
@@ -201,18 +205,27 @@ def _chip(chip: Chip) -> str:
 
 
 def _card(card: Card) -> str:
-    best = max((score for _, score in card.rows), default=1.0) or 1.0
-    rows = "".join(_row(text, score, score / best, card) for text, score in card.rows)
+    rows = "".join(_row(text, score, share, card) for (text, score), share in zip(card.rows, _shares(card), strict=True))
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     note = f'<div class="va-note" title="{html.escape(card.note)}">{html.escape(card.note)}</div>'
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
+
+
+def _shares(card: Card) -> list[float]:
+    """How long each bar is, as a share of the best one's."""
+    scores = [score for _, score in card.rows]
+    if card.distances:
+        return [min(scores) / score if score > 0 else 1.0 for score in scores]
+    best = max(scores, default=1.0) or 1.0
+    return [score / best for score in scores]
 
 
 def _row(text: str, score: float, share: float, card: Card) -> str:
     width = 100 * min(max(share, 0.0), 1.0)
     bar = _bar(width, card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
-    return f'<div class="va-row">{name}{bar}<span class="va-score">{fraction(score)}</span></div>'
+    shown = fraction(score) if score < 10 else f"{score:.1f}"
+    return f'<div class="va-row">{name}{bar}<span class="va-score">{shown}</span></div>'
 
 
 def _concordance_line(line: Line, widest: str) -> str:

@@ -70,7 +70,10 @@ def certificate(found: dict[str, Any] | None) -> None:
 
 def departures(numbers: Mapping[str, Any]) -> None:
     """How often the tokenizer departs from the exact-word rule on the text, where that was counted."""
-    if of := numbers.get("added_occurrences"):
+    of = numbers.get("added_occurrences")
+    if of and not numbers["departures"]:
+        st.markdown(f":small[All {count(of)} occurrences of added words in the text are cut as the exact-word rule says.]")
+    elif of:
         share = fraction(numbers["departures"] / of)
         beside = f"{count(numbers['departures'])}, against {count(of)} occurrences of added words ({share})"
         st.markdown(

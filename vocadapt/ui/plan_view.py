@@ -5,10 +5,9 @@ from dataclasses import replace
 import streamlit as st
 
 from vocadapt.lab.workspace import Artefact
-from vocadapt.models.language_model import LanguageModel
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import AlignmentSettings
-from vocadapt.ui import cache, maps
+from vocadapt.ui import cache, maps, mistakes
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
@@ -16,7 +15,7 @@ from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 FLOAT32 = 4  # bytes
 
 
-def recipe_form(vectors: Artefact, model: LanguageModel) -> Recipe:
+def recipe_form(vectors: Artefact, model: str) -> Recipe:
     """Widgets of a recipe: preset, cap, tokenizer mode, map."""
     name = st.selectbox("Preset", list(PRESETS), key="preset", bind="query-params")
     st.markdown(f":small[{PRESETS[name].about}]")
@@ -61,6 +60,11 @@ def added_words(plan: VocabularyPlan) -> None:
     )  # fmt: skip
 
 
-def _map_for(vectors: Artefact, model: LanguageModel) -> AlignmentSettings:
-    offered = maps.offered(cache.space_of(vectors), model.space, {})
-    return offered[st.selectbox("Map", list(offered), key="map", bind="query-params", help="The default is the paper's.")]
+def _map_for(vectors: Artefact, model: str) -> AlignmentSettings:
+    """The map, of those that the anchors can carry; the paper's, with what is wrong, where there is no anchor at all."""
+    offered = {maps.label(AlignmentSettings()): AlignmentSettings()}
+    with mistakes.shown():
+        offered = maps.offered(cache.space_of(vectors), cache.model_of(model).space, cache.anchors_of(vectors, model), {})
+    few = AlignmentSettings() not in offered.values()
+    about = "Too few anchors for the paper's map, Least squares." if few else "The default is the paper's."
+    return offered[st.selectbox("Map", list(offered), key="map", bind="query-params", help=about)]

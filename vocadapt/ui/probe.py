@@ -9,12 +9,10 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
-from vocadapt.spaces.neighbours import CrossSpace, FourLists, Listed, ListSettings, shared
+from vocadapt.spaces.neighbours import CrossSpace, FourLists, Listed, ListSettings, as_known, shared
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.context import one_word
+from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card
-
-__all__ = ["Answer", "across", "ask_for_word", "examples_of", "four_cards", "one_word", "similar"]
 
 EXAMPLES, SHORTEST = 6, 6
 
@@ -61,8 +59,8 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
 
     Raises InputError, with near spellings, for a word of which no space knows anything.
     """
-    word = one_word(typed, model.splitter)
-    pieces = model.vocabulary.cut(word)
+    word = as_known(typed, model.splitter, spaces.words, spaces.pieces)
+    pieces = (word,) if word in spaces.pieces else model.vocabulary.cut(word)
     if pieces == (word,) or model.vocabulary.unknown in pieces:
         return Answer(word, spaces.lists(word, settings), (word,))
     lists = spaces.lists_of_pieces(pieces, settings)
@@ -72,7 +70,7 @@ def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListS
     return Answer(word, lists, pieces)
 
 
-def four_cards(answer: Answer) -> list[Card]:
+def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     """The four lists as cards, side by side: words, across, back, wordpieces."""
     both = shared(answer.lists)
     asked = f"mean of {' '.join(answer.pieces)}" if answer.pieces != (answer.word,) else "its own wordpiece"
@@ -83,7 +81,20 @@ def four_cards(answer: Answer) -> list[Card]:
         ("Wordpieces → wordpieces", f"{asked}, within the model", "source", "within_pieces", "no wordpiece"),
     )
     lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
-    return [Card(title, note, kind, lists[key] or [], both, empty) for title, note, kind, key, empty in plans]
+    far = settings.metric == "euclidean"
+    return [Card(title, note, kind, lists[key] or [], both, empty, far) for title, note, kind, key, empty in plans]
+
+
+def four_lists_table(answer: Answer, settings: ListSettings) -> str:
+    """The four lists as tab-separated lines, one for each neighbour, with what its score is."""
+    across = {"to_pieces", "to_words"}
+    lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
+    rows: list[tuple[object, ...]] = [
+        (answer.word, name, rank, neighbour, score, "CSLS" if settings.csls and name in across else settings.metric)
+        for name, listed in lists.items()
+        for rank, (neighbour, score) in enumerate(listed or (), start=1)
+    ]
+    return tsv(("word", "list", "rank", "neighbour", "score", "measure"), rows)
 
 
 def _take_example(key: str) -> None:

@@ -8,6 +8,7 @@ from vocadapt.analysis import figures
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.neighbours import as_known
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui import cache, choose, context_view, export, markup, mistakes, probe
 from vocadapt.ui.numbers import count, duration, fraction
@@ -42,15 +43,15 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
 @st.fragment
 def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> None:
     """The similar-words probe, and the word's lines; its examples are words that the model cuts, where there is one."""
-    space = cache.space_of(vectors)
-    word = probe.ask_for_word("probe", "Type a word", probe.examples_of(space, _here(model)))
-    if word:
+    space, here = cache.space_of(vectors), _here(model)
+    typed = probe.ask_for_word("probe", "Type a word", probe.examples_of(space, here))
+    if typed:
         with mistakes.shown():
-            typed = word if word in space else word.lower()
-            listed = probe.similar(space, typed, K)
+            word = as_known(typed, here.splitter, space) if here else typed
+            listed = probe.similar(space, word, K)
             note = f"cosine, {K} of {count(len(space))} words"
-            markup.neighbour_cards([markup.Card(f"Nearest to {typed}", note, "domain", listed)])
-        context_view.of_vectors(word, vectors, workspace, model if _here(model) else None)
+            markup.neighbour_cards([markup.Card(f"Nearest to {word}", note, "domain", listed)])
+        context_view.of_vectors(typed, vectors, workspace, model if here else None)
 
 
 def frequencies(space: EmbeddingSpace, min_count: int) -> None:
