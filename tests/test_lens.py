@@ -66,6 +66,8 @@ def test_two_words_side_by_side_are_not_joined() -> None:
 def test_half_a_character_is_no_text() -> None:
     with pytest.raises(InputError, match="not valid UTF-8"):
         cut_text(tiny(), "a\ud800b")
+    with pytest.raises(InputError, match="not valid UTF-8"):
+        count_text("a" * 3000 + "\ud800", Splitter.bert())
 
 
 def test_figures_worked_by_hand() -> None:

@@ -45,8 +45,7 @@ def cut_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
 
     Raises InputError for half a character (a lone surrogate), which no UTF-8 text holds.
     """
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise InputError("The text is not valid UTF-8.", "Give it in the terminal's own encoding.")
+    _check(text)
     encoding = tokenizer.encode(text, add_special_tokens=False)
     words = encoding.word_ids
     goes_on = [i > 0 and words[i] is not None and words[i] == words[i - 1] for i in range(len(words))]
@@ -170,7 +169,8 @@ def changes(counts: Counts, splitter: Splitter, before: Cutter, after: Cutter) -
 
 
 def count_text(text: str, splitter: Splitter) -> dict[str, int]:
-    """The distinct words of a text and their counts."""
+    """The distinct words of a text and their counts; raises InputError as `cut_text` does."""
+    _check(text)
     tally = tally_for(splitter)
     tally.count(f"{text}\n")
     return dict(tally.fold())
@@ -212,3 +212,8 @@ def refines(finer: Splitter, coarser: Splitter) -> bool:
     fine, coarse = json.loads(finer.normalizer), json.loads(coarser.normalizer)
     same = fine["handle_chinese_chars"] == coarse["handle_chinese_chars"]
     return bool(same and not fine["lowercase"] and not fine["strip_accents"])
+
+
+def _check(text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError("The text is not valid UTF-8.", "Give it in the terminal's own encoding.")
