@@ -36,9 +36,6 @@ advise {text} --model {model} --sample 0
 pretrain --corpus {text} --out out
 pretrain --from-scratch --corpus missing.txt --out out
 pretrain --from-scratch --corpus {text} --out out --hidden 200
-demo --out {text}
-demo somewhere
-demo --steps 3
 vectors train {text} --model {model}
 vectors train {text} --model {model} --out out --epochs 0
 vectors train {text} --model {model} --name ../../x

@@ -1,9 +1,9 @@
-"""Parts of Home: three ways to begin in a workspace where nothing was made yet."""
+"""Parts of Home: ways to begin in a workspace where nothing was made yet."""
 
 import streamlit as st
 
 from vocadapt.lab import jobs
-from vocadapt.lab.demo import MODEL, NEWS, news_text, open_demo
+from vocadapt.lab.demo import MODEL, NEWS, news_text, open_demo, shipped
 from vocadapt.lab.steps import CorpusStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import mistakes
@@ -12,24 +12,33 @@ VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.
 
 
 def ways_to_begin(workspace: Workspace) -> None:
-    """Look at the demo, train on a little text that is at hand, or bring a text of one's own."""
-    st.markdown("**This workspace is empty.** Three ways to begin:")
-    demo, news, own = st.columns(3, gap="medium")
-    with demo, st.container(border=True, height="stretch"):
-        st.markdown("**Look first**  \nA small language model and 20 000 biomedical words with vectors, ready to look at.")
-        if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
-            with mistakes.shown():
-                open_demo(workspace)
-                st.switch_page(ALIGNMENT_PAGE)
-    with news, st.container(border=True, height="stretch"):
-        st.markdown("**Train it now**  \n300 news stories: each step in seconds, too little to learn from.")
-        if st.button("Take in the news", icon=":material/bolt:", key="take_news"):
-            with mistakes.shown():
-                _take_news(workspace)
-                st.switch_page(VECTORS_PAGE)
-    with own, st.container(border=True, height="stretch"):
-        st.markdown("**Your own text**  \nUpload some megabytes of your domain, or name a file or folder on this machine.")
-        st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
+    """A text of one's own; where the demo came along, that to look at and a little text to train on too."""
+    st.markdown("**This workspace is empty.** Where to begin:")
+    ways = [_demo, _news, _own] if shipped() else [_own]
+    for column, way in zip(st.columns(3, gap="medium"), ways, strict=False):
+        with column, st.container(border=True, height="stretch"):
+            way(workspace)
+
+
+def _demo(workspace: Workspace) -> None:
+    st.markdown("**Look first**  \nA small language model and 20 000 biomedical words with vectors, ready to look at.")
+    if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
+        with mistakes.shown():
+            open_demo(workspace)
+            st.switch_page(ALIGNMENT_PAGE)
+
+
+def _news(workspace: Workspace) -> None:
+    st.markdown("**Train it now**  \n300 news stories: each step in seconds, too little to learn from.")
+    if st.button("Take in the news", icon=":material/bolt:", key="take_news"):
+        with mistakes.shown():
+            _take_news(workspace)
+            st.switch_page(VECTORS_PAGE)
+
+
+def _own(workspace: Workspace) -> None:
+    st.markdown("**Your own text**  \nUpload some megabytes of your domain, or name a file or folder on this machine.")
+    st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
 
 
 def _take_news(workspace: Workspace) -> None:

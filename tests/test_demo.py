@@ -1,0 +1,109 @@
+"""The demo, on a small one made here: what is shipped opens at once, and the walk on it is really run."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from tests.lab_material import write_text
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab import demo
+from vocadapt.lab.demo import ADAPTED, MAP, MODEL, NEWS_MAP, REFITTED, VECTORS, open_demo, walk
+from vocadapt.lab.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.training.masked import MaskedSettings
+from vocadapt.training.pretrain import ScratchSettings
+
+
+@pytest.fixture(scope="module")
+def small_demo(tmp_path_factory):
+    """A demo of the real layout: a tiny model trained from nothing, vectors and a map."""
+    root = tmp_path_factory.mktemp("assets") / "demo"
+    text = write_text(root.parent / "trials.txt", lines=1200)
+    training = MaskedSettings(length=32, batch=8, tokens=5120)
+    scratch = ScratchSettings(vocabulary=80, layers=1, hidden=32, training=training)
+    model, vectors = (str(root.joinpath(*place)) for place in (MODEL, VECTORS))
+    run_step(Spec("pretrain", PretrainStep(scratch=scratch), {"text": str(text)}), root.joinpath(*MODEL))
+    word2vec = Word2VecSettings(dim=4, min_count=2, epochs=1, workers=1)
+    run_step(Spec("vectors", VectorsStep(word2vec=word2vec), {"text": str(text), "model": model}), root.joinpath(*VECTORS))
+    chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
+    run_step(Spec("alignment", chosen, {"vectors": vectors, "model": model}), root.joinpath(*MAP))
+    return root
+
+
+@pytest.fixture
+def shipped(small_demo, monkeypatch):
+    monkeypatch.setattr(demo, "DEMO", small_demo)
+
+
+def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    made = open_demo(workspace)
+    assert [artefact.folder for artefact in made] == [workspace.folder(*place) for place in (MODEL, VECTORS, MAP)]
+    before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
+    open_demo(workspace)
+    assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")} == before
+    assert demo.shipped()
+
+
+def test_a_demo_that_is_not_there_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "DEMO", tmp_path / "nowhere")
+    assert not demo.shipped()
+    with pytest.raises(InputError, match="did not come with this installation"):
+        open_demo(Workspace(tmp_path / "w"))
+    assert main(["demo", "--out", str(tmp_path / "w")]) == 2
+    assert "did not come" in capsys.readouterr().err and not (tmp_path / "w").exists()
+
+
+def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, capsys, monkeypatch):
+    """What a walk left is taken away or written over: every artefact of the second one is new."""
+    monkeypatch.setattr(demo, "_map", ridge_map)
+    monkeypatch.setattr(demo, "STEPS", tuple((name, ridge_map if name == "alignment" else step) for name, step in demo.STEPS))
+    workspace = Workspace(tmp_path / "w")
+    first = list(walk(workspace))
+    assert [walked.step for walked in first] == ["open", *(name for name, _ in demo.STEPS)]
+    assert all(walked.did and walked.seconds > 0 for walked in first)
+    assert "too little text" in first[3].did and "chance" in first[3].did
+    assert first[-1].numbers["certificate"] is True
+    stamps = {place: workspace.artefact(*place).stamp for place in (NEWS_MAP, REFITTED, ADAPTED)}
+    shutil.rmtree(workspace.folder(*REFITTED))
+    capsys.readouterr()
+    assert main(["demo", "--out", str(workspace.root), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [step["step"] for step in answer["steps"]] == [walked.step for walked in first]
+    for place, stamp in stamps.items():
+        assert workspace.artefact(*place).stamp != stamp
+
+
+def ridge_map(workspace, progress):
+    """The step `alignment` for vectors of few words: least squares needs more anchors than the small demo has."""
+    chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
+    spec = Spec("alignment", chosen, demo._inputs(workspace, vectors=VECTORS))
+    numbers = demo._run(spec, workspace, REFITTED, progress).manifest.numbers
+    return demo._said(spec, workspace, REFITTED, demo._scored(numbers), numbers)
+
+
+def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_path, monkeypatch):
+    import importlib.util
+
+    source = demo.DEMO / "make.py"
+    (tmp_path / "demo").mkdir()
+    made = shutil.copy(source, tmp_path / "demo" / "make.py")
+    spec = importlib.util.spec_from_file_location("make_demo", made)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(sys, "argv", ["make.py"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "AlignmentStep", lambda **_: AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3))
+    module.main(small_demo.joinpath(*MODEL), small_demo.joinpath(*VECTORS))
+    workspace = Workspace(tmp_path / "demo")
+    for kind, name in (MODEL, VECTORS, MAP):
+        artefact = workspace.artefact(kind, name)
+        assert artefact.stale(workspace) == []
+        text = (artefact.folder / "manifest.json").read_text(encoding="utf-8")
+        assert str(tmp_path) not in text and str(small_demo) not in text
