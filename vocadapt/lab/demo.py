@@ -22,7 +22,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings
 from vocadapt.spaces.files import load_space
-from vocadapt.spaces.neighbours import across
+from vocadapt.spaces.neighbours import CrossSpace, ListSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
@@ -123,8 +123,9 @@ def _neighbours(workspace: Workspace, progress: Progress) -> Walked:
     model, space = open_model(_at(workspace, MODEL)), load_space(Path(_at(workspace, VECTORS)))
     alignment = Alignment.load(Path(_at(workspace, REFITTED)))
     words = [word for word in WORDS if word in space] or list(space.words[:3])
-    found = across(words, space, model.space, alignment, 3, special=model.vocabulary.special)
-    nearest = {word: [name for name, _ in lists["to_pieces"] or []] for word, lists in found.items()}
+    spaces = CrossSpace(space, model.space, alignment, model.vocabulary.special)
+    found = {word: spaces.lists(word, ListSettings(3))["to_pieces"] for word in words}
+    nearest = {word: [name for name, _ in listed or []] for word, listed in found.items()}
     did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
     arguments = f"neighbours {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model {_at(workspace, MODEL)}"
     return Walked("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
