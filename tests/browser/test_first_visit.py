@@ -4,7 +4,10 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-DEEP_LINKS = {"": "Home", "jobs": "Jobs", "vectors": "Word vectors", "alignment": "Alignment", "adapt": "Adapt"}
+DEEP_LINKS = {
+    "": "Home", "advise": "Advise", "jobs": "Jobs", "vectors": "Word vectors", "alignment": "Alignment",
+    "lens": "Tokenizer lens", "adapt": "Adapt",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", DEEP_LINKS)
