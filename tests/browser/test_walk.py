@@ -68,6 +68,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     page.locator(".va-new").first.wait_for()
     assert page.get_by_test_id("stException").count() == 0
 
+    assert list((workspace / "uploads").iterdir()) == []  # the corpus has its own copy
     (folder,) = (workspace / "models").glob("[!.]*")
     from transformers import AutoTokenizer
 
@@ -81,7 +82,7 @@ def test_a_job_can_be_cancelled_and_resumed(serve, page, tmp_path, tiny_bert):
     page.get_by_role("spinbutton", name="Epochs").fill("100")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     page.get_by_role("button", name="Train word vectors").click()
-    page.get_by_role("button", name="Cancel").click()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Resume").wait_for(timeout=JOB)
     page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("button", name="Resume").wait_for(state="detached")
