@@ -220,7 +220,7 @@ def test_every_command_has_three_bad_inputs():
         ("presets --jsno", "--json"),
         ("adapt --preset green-brt --model m --vectors v --out o", "green-bert"),
         ("tokenize x", "tokenize: it needs: --model"),
-        ("align --vectors v --model m --method procrustus", "did you mean procrustes?"),
+        ("align --vectors v --model m --method procrustus", "did you mean procrustes?\n"),
         ("align --vectors v --model m --method x", "choose one of least-squares"),
         ("vectors train x --model y --epochs many", "whole number"),
     ],

@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
         command = self.prog.removeprefix("python -m vocadapt ")
         for said, ours in REWORDED.items():
             message = message.replace(said, ours)
-        raise InputError(f"{command}: {message}.", f"{self.prog} --help tells more.")
+        raise InputError(f"{command}: {message}" + ("" if message.endswith("?") else "."), f"{self.prog} --help tells more.")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Argparse's check of a choice, with the nearest one."""
