@@ -68,6 +68,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     page.locator(".va-new").first.wait_for()
     assert page.get_by_test_id("stException").count() == 0
 
+    assert list((workspace / "uploads").iterdir()) == []  # the corpus has its own copy
     (folder,) = (workspace / "models").glob("[!.]*")
     from transformers import AutoTokenizer
 
