@@ -24,6 +24,11 @@ def letter_by_letter(word):
     return f"mean of {word[0]} {' '.join(f'##{letter}' for letter in word[1:])}, within the model"
 
 
+def drawn(page):
+    """Wait until the page is drawn to its end: Streamlit leaves what is typed before that out of the address."""
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+
+
 def choose_model(page, folder):
     box = page.get_by_role("combobox", name=re.compile("Language model"))
     box.click()
@@ -55,6 +60,7 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     go(page, "Alignment")
     page.get_by_role("button", name="Judge every map").click()
     page.get_by_text("Best on this data").wait_for(timeout=JOB)
+    drawn(page)
     word = page.get_by_role("textbox", name="Type a word")
     word.fill(NEW[0])
     word.press("Enter")
