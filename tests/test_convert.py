@@ -56,7 +56,8 @@ def test_objects_are_refused_unexecuted(published: Path, tmp_path: Path) -> None
     assert not marker.exists()
 
 
-def test_what_is_not_a_published_folder(tmp_path: Path, tiny_bert: Path) -> None:
+def test_what_is_not_a_published_folder(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"expected pytorch_model\.bin"):
         convert(tiny_bert, tmp_path / "out")
     with pytest.raises(InputError, match="expected a model folder"):

@@ -131,6 +131,7 @@ def test_heads_that_are_not_there(make_bert: Callable[..., Path], changes: dict[
 
 
 @pytest.mark.parametrize("name", ["./no/such/folder", "../../x", "a/b/c", "", "no-such-model-anywhere", "x" * 300])
-def test_models_that_do_not_exist(name: str) -> None:
+def test_models_that_do_not_exist(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # two folders up from anywhere else there may be an x
     with pytest.raises(InputError, match=r"no (such file|folder)"):
         _ = open_model(name or "/nowhere/at all", offline=True).space
