@@ -61,16 +61,6 @@ def hidden(workspace):
     return [path for path in workspace.root.rglob(".*") if path.parent.name != "checkpoint"]
 
 
-def swept(workspace):
-    """What is left after tidying as the next start does; a dying process lets its locks go one by one, so for some seconds."""
-    end = time.monotonic() + 5
-    while True:
-        tidy(workspace)
-        if not (left := hidden(workspace)) or time.monotonic() > end:
-            return left
-        time.sleep(0.05)
-
-
 def test_the_step_itself_is_right(workspace, spec, tmp_path):
     run_step(spec, tmp_path / "out")
     assert (tmp_path / "out" / RESULT).read_text() == SQUARES
@@ -103,10 +93,11 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
         name, state = job.target.name, job.status().state
         assert state in ("interrupted", "done"), job.log()
         unfinished = None if state == "done" else job
-        assert swept(workspace) == []
+        tidy(workspace)  # what the next start does first
         if state == "done":
             finished[name] = SQUARES
         assert results(workspace) == finished, (state, job.log())
+        assert hidden(workspace) == []
     if unfinished:
         resume(workspace, unfinished)
         assert unfinished.wait(LONG).state == "done", unfinished.log()
@@ -126,8 +117,9 @@ def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
         status = job.wait(LONG)
     placed = moment in ("placed after", "cleared before", "done before")
     assert status.state == ("done" if placed else "interrupted"), job.log()
-    assert swept(workspace) == []
+    tidy(workspace)
     assert results(workspace) == {"mine": SQUARES if placed else "0\n1\n5"}
+    assert hidden(workspace) == []
     if not placed:
         assert job.goes_on == (moment not in ("ready", "checkpoint before"))
         resume(workspace, job)

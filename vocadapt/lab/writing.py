@@ -81,7 +81,7 @@ def sweep(parent: Path) -> None:
             if not os.path.lexists(place):
                 os.replace(old, place)
             else:
-                shutil.rmtree(old, ignore_errors=True)
+                _discard(old)
 
 
 def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
@@ -145,7 +145,15 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
         old = draft.with_name(draft.name.removesuffix(DRAFT) + OLD)
         os.replace(folder, old)
         os.replace(draft, folder)
-    shutil.rmtree(old, ignore_errors=True)
+    _discard(old)
+
+
+def _discard(old: Path) -> None:
+    """Remove what was replaced, as a draft: one that a killed process leaves half removed is still swept."""
+    with suppress(FileNotFoundError):  # another sweeper was quicker
+        rubbish = old.with_name(old.name.removesuffix(OLD) + DRAFT)
+        os.replace(old, rubbish)
+        shutil.rmtree(rubbish, ignore_errors=True)
 
 
 def _open_to_readers(draft: Path) -> None:
