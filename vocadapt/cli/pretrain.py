@@ -21,6 +21,7 @@ TRAINING = {
     "batch": (whole, "blocks a step"),
     "lr": (real, "highest learning rate"),
     "share": (real, "share of the words that is asked"),
+    "dropout": (real, "share of the activations that is dropped while it trains"),
     "seed": (whole, "of all that is drawn"),
 }
 BUDGET = {

@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,7 @@ class MaskedSettings:
     warm_up: float = 0.06
     weight_decay: float = 0.01
     share: float = 0.15
+    dropout: float = 0.0  # a short training reads nothing twice and cannot overfit (Geiping & Goldstein 2023, 4.3)
     save_minutes: float = 5.0
     seed: int = 1
 
@@ -45,7 +48,7 @@ class MaskedSettings:
         for name in ("batch", "lr", "epochs", "save_minutes"):
             if not getattr(self, name) > 0:
                 raise InputError(f"Masked training: {name} must be above 0, got {getattr(self, name)}.")
-        for name in ("warm_up", "share"):
+        for name in ("warm_up", "share", "dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"Masked training: {name} is a share of 1, got {getattr(self, name)}.")
         if min(self.tokens, self.hours, self.seed, self.weight_decay) < 0:
@@ -80,16 +83,32 @@ def train_masked(
     """
     head_on(network)
     start = time.perf_counter()
-    steps = _steps(network, blocks, settings, folder)
-    reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
-    trainer = _trainer(network, reading, settings, steps, folder, progress)
-    trainer.train(resume_from_checkpoint=begun(folder))
+    with dropping_out(network, settings.dropout):
+        steps = _steps(network, blocks, settings, folder)
+        reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
+        trainer = _trainer(network, reading, settings, steps, folder, progress)
+        trainer.train(resume_from_checkpoint=begun(folder))
     network.eval()
     curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)
     sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]
     trainable = sum(size for size, moves in sizes if moves)
     frozen = sum(size for size, moves in sizes if not moves)
     return Trained(steps * settings.batch * settings.length, steps, time.perf_counter() - start, trainable, frozen, curve)
+
+
+@contextmanager
+def dropping_out(network: "torch.nn.Module", share: float) -> Iterator[None]:
+    """Let every dropout of a network drop this share; afterwards each has its own again, for whoever fine-tunes it."""
+    import torch
+
+    own = {layer: layer.p for layer in network.modules() if isinstance(layer, torch.nn.Dropout)}
+    for layer in own:
+        layer.p = share
+    try:
+        yield
+    finally:
+        for layer, share_of_its_own in own.items():
+            layer.p = share_of_its_own
 
 
 def begun(folder: Path) -> str | None:
