@@ -15,7 +15,8 @@ from vocadapt.models.certificate import CHECKS, Edit, certify
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initialise import Materials, Rows, RowSettings, initialise
-from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan, plan_from_words
+from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.planning import plan_from_words
 
 WORDS = ("heart", "blood", "tachycardia", "euthymia", "hypertension")
 HEADS = [

@@ -18,6 +18,6 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "preset": {name: recipe.about for name, recipe in PRESETS.items()},
         "alignment": {name: method.about for name, method in METHODS.items()},
         "initialiser": {name: initialiser.about for name, initialiser in INITIALISERS.items()},
-        "plan": dict(KINDS),
+        "plan": {name: kind.about for name, kind in KINDS.items()},
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
     }

@@ -23,7 +23,7 @@ from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import write_sentences
 from vocadapt.vocabulary.initialise import Materials, initialise
-from vocadapt.vocabulary.plan import plan_from_words
+from vocadapt.vocabulary.planning import plan_from_words
 from vocadapt.vocabulary.tokenizer import Departures, departures
 
 __all__ = ["Sources", "adapt", "departures_on", "domain_space", "open_corpus", "open_model", "preset"]

@@ -26,7 +26,8 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
-from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan, plan_from_words
+from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.planning import plan_from_words
 
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
 

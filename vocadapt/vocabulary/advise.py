@@ -14,7 +14,7 @@ from vocadapt.vocabulary.advice_rules import LEAST_ADDED, RULES, TOP, Figures, s
 from vocadapt.vocabulary.cuts import Cuts, cut_words, has_letter, measure_cuts
 from vocadapt.vocabulary.forecast import forecast
 from vocadapt.vocabulary.gains import ENOUGH, FEW, Gain, ModelSize, Text, gain_of, saved_tokens
-from vocadapt.vocabulary.plan import addable
+from vocadapt.vocabulary.planning import addable
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SHOWN = 200  # most frequent cut words

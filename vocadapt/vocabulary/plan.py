@@ -1,37 +1,70 @@
-"""VocabularyPlan: which tokens a model keeps and gains, and why; the decision, before any weight moves.
+"""VocabularyPlan: which tokens a model keeps, loses and gains, and why; the decision, before any weight moves.
 
-Two plans come from word vectors (Poerner et al. 2020, "Updating the wordpiece embedding layer"):
-*append* leaves every old row alone and adds the words the model lacks (the paper's choice);
-*replace* also gives each old token that has a word vector a new row (the paper's "most radical strategy").
+A plan is made from word vectors, from another model's vocabulary, or from the words of a text: see `planning`. Whatever it was
+made from, it says of every token of the new vocabulary where its row comes from: kept from the old model, or made anew.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vocadapt.errors import InputError
-from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PlanKind:
+    """A kind of plan: the sentence that explains it, the sources it is made from, and whether old tokens may go or move."""
+
+    about: str
+    needs: tuple[str, ...] = ()
+    rearranges: bool = False
+
+
 KINDS = {
-    "append": "add the words the model lacks; every old row stays as it is",
-    "replace": "the same, and every old token that has a word vector takes it; the others keep theirs",
+    "append": PlanKind("add the words the model lacks; every old row stays as it is", ("vectors",)),
+    "replace": PlanKind(
+        "the same, and every old token that has a word vector takes it; the others keep theirs", ("vectors",)
+    ),
+    "same": PlanKind("the vocabulary stays as it is; only rows are made anew"),
+    "reduce": PlanKind("a share of the tokens goes, chosen by a reduction heuristic", rearranges=True),
+    "extend": PlanKind("tokens come in behind the old ones, chosen by an augmentation heuristic"),
+    "combined": PlanKind("a share of the tokens goes and as many come in: the size stays", rearranges=True),
+    "transfer": PlanKind("another model's vocabulary takes the place of this one's", ("target",), rearranges=True),
 }
 
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """How word vectors become a plan: the kind (`append`, `replace`), and the most words to add (0: all of them)."""
+    """How a plan is made: its kind, and what that needs to know.
+
+    `max_added`: the most tokens that `append`, `replace` and `extend` add (0: all there are). `cut` and `removed`: the reduction
+    heuristic of `reduce` and `combined`, and the share of the vocabulary that goes. `refill`: the augmentation heuristic of
+    `combined` and `extend`. `renew`: every token gets a new row, not only the added ones. `seed`: of a random heuristic.
+    """
 
     kind: str = "append"
     max_added: int = 0
+    cut: str = "last"
+    removed: float = 0.0
+    refill: str = "target"
+    renew: bool = False
+    seed: int = 1
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f"Unknown plan {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
         if self.max_added < 0:
             raise InputError(f"The most words to add is {self.max_added}.", "Give 0 (all of them) or a positive number.")
+        if not 0 <= self.removed <= 1:
+            raise InputError(f"The share to remove is {self.removed:g}.", "Give a share of 1, such as 0.25.")
+        if self.seed < 0:
+            raise InputError(f"The seed is {self.seed}.", "Give 0 or a positive number.")
 
 
 @dataclass(frozen=True)
@@ -45,9 +78,10 @@ class AddedWord:
 
 @dataclass(frozen=True, eq=False)
 class VocabularyPlan:
-    """The old vocabulary, the tokens added behind it in the order of their new ids, and the old tokens that get a new row.
+    """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the order of them all.
 
-    `left_out` gives for each reason the candidate words that were not added.
+    `order` is the new vocabulary by id; without it every old token keeps its id and the added ones follow. `left_out` gives for
+    each reason the candidates that were not added.
     """
 
     base: Vocabulary
@@ -55,16 +89,39 @@ class VocabularyPlan:
     replaced: tuple[str, ...] = ()
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: PlanSettings = field(default_factory=PlanSettings)
+    order: tuple[str, ...] | None = None
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """The whole vocabulary after the plan, by id."""
-        return self.base.tokens + self.added_tokens
+        return self.base.tokens + self.added_tokens if self.order is None else self.order
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Token to id, after the plan."""
+        return {token: i for i, token in enumerate(self.tokens)}
 
     @cached_property
     def added_tokens(self) -> tuple[str, ...]:
         """The new tokens, by id."""
         return tuple(word.token for word in self.added)
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """The old tokens that stay with their row, by new id."""
+        renewed = frozenset(self.replaced)
+        return tuple(token for token in self.tokens if token in self.base and token not in renewed)
+
+    @cached_property
+    def dropped(self) -> tuple[str, ...]:
+        """The old tokens that go, by old id."""
+        return () if self.order is None else tuple(token for token in self.base.tokens if token not in self.ids)
+
+    @cached_property
+    def moves(self) -> tuple[Ids, Ids]:
+        """New and old ids (kept,) of the rows that are carried over."""
+        new = np.array([self.ids[token] for token in self.kept], dtype=np.int64)
+        return new, np.array([self.base.ids[token] for token in self.kept], dtype=np.int64)
 
     @property
     def new_rows(self) -> tuple[str, ...]:
@@ -78,6 +135,7 @@ class VocabularyPlan:
             "tokens_before": len(self.base),
             "added": len(self.added),
             "replaced": len(self.replaced),
+            "dropped": len(self.dropped),
             "tokens_after": len(self.tokens),
             "left_out": {reason: len(words) for reason, words in self.left_out.items()},
         }
@@ -89,57 +147,5 @@ class VocabularyPlan:
             "settings": asdict(self.settings),
             "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
             "replaced_tokens": list(self.replaced),
+            "dropped_tokens": list(self.dropped),
         }
-
-
-CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
-TOO_LONG = "longer than any word the model cuts"
-OVER_THE_CAP = "less frequent than the cap"
-
-
-def plan_from_words(
-    vocabulary: Vocabulary, splitter: Splitter, domain: EmbeddingSpace, settings: PlanSettings | None = None
-) -> VocabularyPlan:
-    """Plan from the words of a vector space, most frequent first (the order of the space).
-
-    Raises InputError when no word of the space is new to the model.
-    """
-    settings = settings or PlanSettings()
-    firing, cannot = addable(vocabulary, splitter, domain.words)
-    if not firing:
-        lacking = sum(map(len, cannot.values()))
-        raise InputError(
-            f"None of the {len(domain)} words in the vectors is new to the model ({lacking} lacking, 0 that can fire).",
-            "Train the vectors on text of the new domain, or lower the minimum count.",
-        )
-    chosen = firing[: settings.max_added or None]
-    left_out = {**cannot, OVER_THE_CAP: tuple(firing[len(chosen) :])}
-    replaced: tuple[str, ...] = ()
-    if settings.kind == "replace":
-        replaced = tuple(token for token in vocabulary.tokens if token in domain and token not in vocabulary.special)
-    return VocabularyPlan(
-        vocabulary,
-        tuple(AddedWord(word, vocabulary.cut(word), _count(domain, word)) for word in chosen),
-        replaced,
-        {reason: words for reason, words in left_out.items() if words},
-        settings,
-    )
-
-
-def addable(
-    vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str]
-) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not."""
-    candidates = [word for word in words if word not in vocabulary]
-    short = [word for word in candidates if len(word) <= vocabulary.longest_word]
-    firing = tuple(word for word in short if splitter.keeps(word))
-    fires = set(firing)
-    cannot = {
-        CANNOT_FIRE: tuple(word for word in short if word not in fires),
-        TOO_LONG: tuple(word for word in candidates if len(word) > vocabulary.longest_word),
-    }
-    return firing, cannot
-
-
-def _count(space: EmbeddingSpace, word: str) -> int | None:
-    return None if space.counts is None else int(space.counts[space.index[word]])

@@ -66,6 +66,27 @@ class Vocabulary:
             return (word,)
         return tuple(token.value for token in self._wordpiece.tokenize(word))
 
+    def cut_token(self, token: str, without: bool = False) -> tuple[str, ...]:
+        """The pieces of a token in its own place: "##oma" goes on a word, so it is cut as ("##om", "##a"), never as "oma" is.
+
+        With `without` the token is not taken for itself, where the vocabulary has it. Longest match first, as WordPiece does.
+        """
+        barred = self.whole | {token} if without else self.whole
+        goes_on = token.startswith(self.continuation) and len(token) > len(self.continuation)
+        rest, prefix, pieces = (token.removeprefix(self.continuation) if goes_on else token), goes_on, []
+        while rest:
+            ends = range(len(rest), 0, -1)
+            found = next((end for end in ends if self._knows(rest[:end], prefix, barred)), 0)
+            if not found:
+                return (self.unknown,)
+            pieces.append(self.continuation * prefix + rest[:found])
+            rest, prefix = rest[found:], True
+        return tuple(pieces)
+
+    def _knows(self, body: str, goes_on: bool, barred: frozenset[str]) -> bool:
+        token = self.continuation * goes_on + body
+        return token in self.ids and token not in barred
+
     def words_with(self, piece: str, words: Iterable[str]) -> list[str]:
         """Those of `words` whose cut holds a wordpiece: "##chy" → ["tachycardia"]."""
         body = piece.removeprefix(self.continuation)

@@ -1,0 +1,128 @@
+"""Sources → VocabularyPlan: one function for each kind of plan.
+
+*append* and *replace* come from word vectors (Poerner et al. 2020, "Updating the wordpiece embedding layer"): append leaves every
+old row alone and adds the words the model lacks (the paper's choice); replace also gives each old token that has a word vector a
+new row (the paper's "most radical strategy"). *reduce*, *transfer* and *combined* are the thesis' (Fast 2023, 4.4.4–4.4.6).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
+TOO_LONG = "longer than any word the model cuts"
+OVER_THE_CAP = "less frequent than the cap"
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSources:
+    """What plans are made from: word vectors, another vocabulary, the distinct words of a text with their counts."""
+
+    domain: EmbeddingSpace | None = None
+    target: Vocabulary | None = None
+    counts: Mapping[str, int] | None = None
+
+
+def plan_vocabulary(
+    vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings | None = None
+) -> VocabularyPlan:
+    """Plan by the kind that the settings name; raises InputError where the sources do not hold what it needs."""
+    settings = settings or PlanSettings()
+    plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
+    return renewed(plan) if settings.renew else plan
+
+
+def plan_from_words(
+    vocabulary: Vocabulary, splitter: Splitter, domain: EmbeddingSpace, settings: PlanSettings | None = None
+) -> VocabularyPlan:
+    """Plan from the words of a vector space, most frequent first (the order of the space).
+
+    Raises InputError when no word of the space is new to the model.
+    """
+    settings = settings or PlanSettings()
+    firing, cannot = addable(vocabulary, splitter, domain.words)
+    if not firing:
+        lacking = sum(map(len, cannot.values()))
+        raise InputError(
+            f"None of the {len(domain)} words in the vectors is new to the model ({lacking} lacking, 0 that can fire).",
+            "Train the vectors on text of the new domain, or lower the minimum count.",
+        )
+    chosen = firing[: settings.max_added or None]
+    left_out = {**cannot, OVER_THE_CAP: tuple(firing[len(chosen) :])}
+    shared: tuple[str, ...] = ()
+    if settings.kind == "replace":
+        shared = tuple(token for token in vocabulary.tokens if token in domain and token not in vocabulary.special)
+    return VocabularyPlan(
+        vocabulary,
+        tuple(AddedWord(word, vocabulary.cut(word), _count(domain, word)) for word in chosen),
+        shared,
+        {reason: words for reason, words in left_out.items() if words},
+        settings,
+    )
+
+
+def addable(
+    vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str]
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not."""
+    candidates = [word for word in words if word not in vocabulary]
+    short = [word for word in candidates if len(word) <= vocabulary.longest_word]
+    firing = tuple(word for word in short if splitter.keeps(word))
+    fires = set(firing)
+    cannot = {
+        CANNOT_FIRE: tuple(word for word in short if word not in fires),
+        TOO_LONG: tuple(word for word in candidates if len(word) > vocabulary.longest_word),
+    }
+    return firing, cannot
+
+
+def renewed(plan: VocabularyPlan) -> VocabularyPlan:
+    """The plan under which no row is carried over: every token gets a new one."""
+    return replace(plan, replaced=tuple(token for token in plan.tokens if token in plan.base))
+
+
+def _from_vectors(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
+    if sources.domain is None:
+        raise InputError(f"A plan of the kind {settings.kind} needs word vectors.", "Give --vectors or --corpus.")
+    return plan_from_words(vocabulary, splitter, sources.domain, settings)
+
+
+def _same(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
+    return VocabularyPlan(vocabulary, (), settings=settings)
+
+
+def _transfer(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
+    """The target's tokens by their own ids; those that both have keep their row."""
+    if sources.target is None:
+        raise InputError("A transfer needs the model whose vocabulary is taken over.", "Give it: --target B.")
+    return _ordered(vocabulary, sources.target.tokens, settings)
+
+
+def _ordered(vocabulary: Vocabulary, order: tuple[str, ...], settings: PlanSettings) -> VocabularyPlan:
+    """The plan that ends in these tokens; raises InputError where a special token of the model is not among them."""
+    there = frozenset(order)
+    lacking = [token for token in vocabulary.tokens if token in vocabulary.special and token not in there]
+    if lacking:
+        raise InputError(
+            f"The new vocabulary lacks {', '.join(lacking)}, and the model cannot do without its special tokens.",
+            "Take a target whose special tokens are spelled as the model's.",
+        )
+    added = tuple(AddedWord(token, vocabulary.cut_token(token)) for token in order if token not in vocabulary)
+    return VocabularyPlan(vocabulary, added, settings=settings, order=order)
+
+
+def _count(space: EmbeddingSpace, word: str) -> int | None:
+    return None if space.counts is None else int(space.counts[space.index[word]])
+
+
+PLANNERS: dict[str, Callable[[Vocabulary, Splitter, PlanSources, PlanSettings], VocabularyPlan]] = {
+    "append": _from_vectors,
+    "replace": _from_vectors,
+    "same": _same,
+    "transfer": _transfer,
+}
