@@ -7,7 +7,8 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.tokenizer import add_words, departures, exact_word, insertion
+from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.tokenizer import departures, exact_word, insertion, tokenizer_after
 from vocadapt.vocabulary.wordpiece import read_tokenizer, read_tokens, tokenizer_of_tokens, vocabulary_of
 
 ADDED = ["placebos", "tachycardia", "hypertension"]
@@ -15,6 +16,12 @@ ADDED = ["placebos", "tachycardia", "hypertension"]
 
 def tokens(tokenizer: object, text: str) -> list[str]:
     return tokenizer.encode(text, add_special_tokens=False).tokens  # type: ignore[attr-defined, no-any-return]
+
+
+def add_words(old: object, words: list[str], mode: str, order: tuple[str, ...] | None = None) -> object:
+    vocabulary = vocabulary_of(old)  # type: ignore[arg-type]
+    plan = VocabularyPlan(vocabulary, tuple(AddedWord(word, ()) for word in words), order=order)
+    return tokenizer_after(old, plan, mode)  # type: ignore[arg-type]
 
 
 def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tokenizers import Tokenizer
 
@@ -14,9 +14,10 @@ from vocadapt.models.layers import input_rows, is_tied, output_bias, output_laye
 from vocadapt.models.loading import load_network, quietly
 from vocadapt.vocabulary.initialise import Rows
 from vocadapt.vocabulary.plan import VocabularyPlan
-from vocadapt.vocabulary.tokenizer import add_words
+from vocadapt.vocabulary.tokenizer import tokenizer_after
 
 if TYPE_CHECKING:
+    import torch
     import transformers
 
 RECORD = "vocadapt.json"  # what was done to the model, beside its weights
@@ -70,19 +71,21 @@ def before_of(model: LanguageModel) -> LanguageModel | None:
 def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word") -> AdaptedModel:
     """Give `model` the plan's tokens and rows; `model` itself is not changed.
 
-    Old rows, biases and the head stay bit-identical; new rows are cast to the stored dtype. A new token's output bias is
-    0; an output layer that is not tied to the input rows gets the same new rows.
+    Rows and biases of tokens that stay, and the head, are bit-identical; new rows are cast to the stored dtype. A new row's
+    output bias is 0; an output layer that is not tied to the input rows gets the same new rows.
     """
-    tokenizer = add_words(model.fast_tokenizer, plan.added_tokens, mode)
-    place = {token: i for i, token in enumerate(plan.tokens)}
-    ids = [place[token] for token in rows.tokens]
-    if [tokenizer.token_to_id(token) for token in rows.tokens] != ids:
+    tokenizer = tokenizer_after(model.fast_tokenizer, plan, mode)
+    if [tokenizer.token_to_id(token) for token in rows.tokens] != [plan.ids[token] for token in rows.tokens]:
         raise AssertionError("the tokenizer gave a token another id than the plan")
     loaded = load_network(model)
     network = loaded.network
-    _widen(network, len(plan.tokens))
-    _write_rows(network, ids, rows)
-    _clear_biases(network, [place[token] for token in plan.added_tokens])
+    if plan.order is None:
+        _widen(network, len(plan.tokens))
+    else:
+        _rename_ids(network, plan)
+        _rearrange(network, plan)
+    _write_rows(network, [plan.ids[token] for token in rows.tokens], rows)
+    _clear_biases(network, [plan.ids[token] for token in plan.added_tokens])
     return AdaptedModel(model, network, tokenizer, plan, rows, mode, loaded.unused)
 
 
@@ -91,12 +94,50 @@ def _write_record(folder: Path, record: dict[str, Any]) -> None:
     (folder / CARD).write_text(model_card(record), encoding="utf-8")
 
 
+def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
+    """Bring every row and bias that stays to its new place, and the matrices to the new size; the other rows come later."""
+    import torch
+
+    new, old = (torch.from_numpy(ids) for ids in plan.moves)
+    held = [value.detach().clone() for value in _by_token(network)]
+    _resize(network, len(plan.tokens))
+    with torch.no_grad():
+        for value, before in zip(_by_token(network), held, strict=True):
+            value.zero_()
+            value[new] = before[old]
+
+
+def _by_token(network: "transformers.PreTrainedModel") -> "list[torch.nn.Parameter]":
+    """The parameters with an entry for each token: input rows, output rows of their own, output bias."""
+    own = output_layer(network) is not None and not is_tied(network)
+    bias = output_bias(network)
+    return [input_rows(network), *([output_layer(network).weight] if own else []), *([bias] if bias is not None else [])]
+
+
+def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
+    """Ids of special tokens that the config and the embedding layer hold become the ids of the same tokens after the plan."""
+    for owner in (network.config, getattr(network, "generation_config", None)):
+        named = {key: value for key, value in (owner.to_dict() if owner else {}).items() if key.endswith("_token_id")}
+        for key, value in named.items():
+            if isinstance(value, int) and value < len(plan.base):
+                setattr(owner, key, plan.ids.get(plan.base.tokens[value]))
+    embeddings: Any = network.get_input_embeddings()
+    if embeddings.padding_idx is not None:
+        embeddings.padding_idx = plan.ids[plan.base.tokens[embeddings.padding_idx]]
+
+
 def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:
     """Make room for `tokens`; a model that already carries more rows than that keeps them."""
-    if tokens <= len(input_rows(network)):
-        return
-    separate = {name for name, _ in network.named_parameters()}
+    if tokens > len(input_rows(network)):
+        _resize(network, tokens)
+
+
+def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
+    """Another number of rows; parameters of their own stay such, and the padding row is the one it was."""
+    separate, embeddings = {name for name, _ in network.named_parameters()}, cast(Any, network.get_input_embeddings())
+    padding = embeddings.padding_idx
     network.resize_token_embeddings(tokens, mean_resizing=False)  # the default would resample means
+    cast(Any, network.get_input_embeddings()).padding_idx = padding
     for name in separate - {name for name, _ in network.named_parameters()}:
         _unshare(network, name)
 

@@ -119,9 +119,10 @@ class VocabularyPlan:
 
     @cached_property
     def moves(self) -> tuple[Ids, Ids]:
-        """New and old ids (kept,) of the rows that are carried over."""
-        new = np.array([self.ids[token] for token in self.kept], dtype=np.int64)
-        return new, np.array([self.base.ids[token] for token in self.kept], dtype=np.int64)
+        """New and old ids of the old tokens that stay, with their row or with a new one."""
+        new = [i for i, token in enumerate(self.tokens) if token in self.base]
+        old = [self.base.ids[self.tokens[i]] for i in new]
+        return np.array(new, dtype=np.int64), np.array(old, dtype=np.int64)
 
     @property
     def new_rows(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 *exact-word* (the rule of Poerner et al. 2020, "Updating the tokenizer"): a whole word of the added list becomes one token,
 every other word is cut as before. *insertion* (exBERT, and Poerner's released code): the words enter the WordPiece
-vocabulary itself, so they also match as the beginning of longer words.
+vocabulary itself, so they also match as the beginning of longer words. *replacement* (the thesis): the vocabulary is a new one.
 """
 
 import json
@@ -14,6 +14,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of
 
 
@@ -40,25 +41,74 @@ def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
     return spec
 
 
+def replacement(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
+    """A copy of `tokenizer` whose vocabulary is the plan's, every token under its new id; normaliser and template stay.
+
+    Tokens that only match whole words stay such, under their new ids.
+    """
+    spec: dict[str, Any] = json.loads(tokenizer.to_str())
+    spec["model"]["vocab"] = {token: i for token, i in plan.ids.items() if token not in plan.base.whole}
+    spec["added_tokens"] = sorted(
+        ({**token, "id": plan.ids[token["content"]]} for token in spec["added_tokens"] if token["content"] in plan.ids),
+        key=lambda token: int(token["id"]),
+    )
+    _renumber(spec["post_processor"], plan.ids)
+    return Tokenizer.from_str(json.dumps(spec))
+
+
+def _renumber(part: Any, ids: Mapping[str, int]) -> None:
+    """Give the special tokens that a post-processor puts around a text their new ids, wherever they are written in it."""
+    if not isinstance(part, dict):
+        return
+    for name in ("sep", "cls"):  # BertProcessing, RobertaProcessing
+        if name in part:
+            part[name] = [part[name][0], ids[part[name][0]]]
+    for special in part.get("special_tokens", {}).values():  # TemplateProcessing
+        special["ids"] = [ids[token] for token in special["tokens"]]
+    for inner in part.get("processors", ()):  # Sequence
+        _renumber(inner, ids)
+
+
 @dataclass(frozen=True)
 class TokenizerMode:
-    """One way to add words to a tokenizer, with the sentence that explains it."""
+    """One way to bring a plan into a tokenizer, the sentence that explains it, and whether old tokens may go or move."""
 
-    build: Callable[[Tokenizer, Sequence[str]], Tokenizer]
+    build: Callable[[Tokenizer, VocabularyPlan], Tokenizer]
     about: str
+    rearranges: bool = False
 
 
 TOKENIZER_MODES = {
-    "exact-word": TokenizerMode(exact_word, "a whole word of the added list is one token; every other word is cut as before"),
-    "insertion": TokenizerMode(insertion, "the words join the WordPiece vocabulary and also match as the start of longer words"),
+    "exact-word": TokenizerMode(
+        lambda tokenizer, plan: exact_word(tokenizer, plan.added_tokens),
+        "a whole word of the added list is one token; every other word is cut as before",
+    ),
+    "insertion": TokenizerMode(
+        lambda tokenizer, plan: insertion(tokenizer, plan.added_tokens),
+        "the words join the WordPiece vocabulary and also match as the start of longer words",
+    ),
+    "replacement": TokenizerMode(replacement, "the WordPiece vocabulary is the new one: tokens may go and change place", True),
 }
 
 
-def add_words(tokenizer: Tokenizer, words: Sequence[str], mode: str = "exact-word") -> Tokenizer:
-    """A copy of `tokenizer` that knows `words`, by the named mode; raises InputError for an unknown mode."""
+def tokenizer_after(tokenizer: Tokenizer, plan: VocabularyPlan, mode: str = "exact-word") -> Tokenizer:
+    """A copy of `tokenizer` after a plan, by the named mode.
+
+    Raises InputError for an unknown mode, and for one that the plan does not fit: only `replacement` lets tokens go or move, and
+    `exact-word` knows no tokens that go on a word.
+    """
     if mode not in TOKENIZER_MODES:
         raise InputError(f"Unknown tokenizer mode {mode!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}.")
-    return TOKENIZER_MODES[mode].build(tokenizer, words)
+    if plan.order is not None and not TOKENIZER_MODES[mode].rearranges:
+        raise InputError(f"Under this plan tokens go or change place, which {mode} cannot do.", "Choose replacement.")
+    prefix = plan.base.continuation
+    within = [token for token in plan.added_tokens if token.startswith(prefix)] if mode == "exact-word" else []
+    if within:
+        raise InputError(
+            f"{len(within):,} of {len(plan.added):,} new tokens go on a word, {within[0]!r} first: exact-word adds whole words.",
+            "Choose insertion.",
+        )
+    return TOKENIZER_MODES[mode].build(tokenizer, plan)
 
 
 @dataclass(frozen=True)
