@@ -66,6 +66,28 @@ class Vocabulary:
             return (word,)
         return tuple(token.value for token in self._wordpiece.tokenize(word))
 
+    def cut_token(self, token: str, without: bool = False) -> tuple[str, ...]:
+        """The wordpieces of a token: a continuation is cut as one, "##oma" → ("##om", "##a"), and never as the start of a word.
+
+        `without` leaves the token itself out: what it was made of before it came. What cannot be spelled is ("[UNK]",).
+        """
+        if token in self.whole and not without:
+            return (token,)
+        body = token.removeprefix(self.continuation) or token
+        mark, pieces = "" if body == token else self.continuation, list[str]()
+        while body and len(body) <= self.longest_word:
+            piece = self._longest(mark, body, token if without else None)
+            if piece is None:
+                break
+            pieces.append(piece)
+            mark, body = self.continuation, body[len(piece) - len(mark) :]
+        return tuple(pieces) if not body else (self.unknown,)
+
+    def _longest(self, mark: str, text: str, never: str | None) -> str | None:
+        """The longest wordpiece that `text` begins with."""
+        starts = (mark + text[:end] for end in range(len(text), 0, -1))
+        return next((piece for piece in starts if piece in self.ids and piece not in self.whole and piece != never), None)
+
     def words_with(self, piece: str, words: Iterable[str]) -> list[str]:
         """Those of `words` whose cut holds a wordpiece: "##chy" → ["tachycardia"]."""
         body = piece.removeprefix(self.continuation)
