@@ -7,8 +7,9 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG
 from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import CANNOT_FIRE, OVER_THE_CAP, TOO_LONG, plan_from_words
+from vocadapt.vocabulary.planning import OVER_THE_CAP, plan_from_words
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 VOCABULARY = Vocabulary(tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}))

@@ -120,3 +120,26 @@ def test_missing_and_binary_vocab_files(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_bytes(b"[UNK]\n\xff\xfe\n")
     with pytest.raises(InputError, match="byte 6"):
         read_tokenizer(tmp_path / "vocab.txt")
+
+
+def test_a_continuation_is_cut_as_a_continuation() -> None:
+    tokens = ("[UNK]", "o", "om", "oma", "##o", "##om", "##a", "##oma", "melan", "placebo")
+    vocabulary = Vocabulary(tokens, frozenset({"[UNK]"}), whole=frozenset({"placebo"}))
+    assert vocabulary.cut_token("##oma") == ("##oma",)
+    assert vocabulary.cut_token("##oma", without=True) == ("##om", "##a")
+    assert vocabulary.cut_token("##omao") == ("##oma", "##o")
+    assert vocabulary.cut_token("oma") == ("oma",)
+    assert vocabulary.cut_token("oma", without=True) == ("om", "##a")
+    assert vocabulary.cut_token("melanoma", without=True) == ("melan", "##oma")
+    assert vocabulary.cut_token("##melan") == vocabulary.cut_token("#") == ("[UNK]",)  # "melan" only begins a word
+    assert vocabulary.cut_token("placebo") == ("placebo",)
+    assert vocabulary.cut_token("placebo", without=True) == ("[UNK]",)
+    assert vocabulary.cut_token("o" * 101) == vocabulary.cut("o" * 101) == ("[UNK]",)
+
+
+def test_a_word_is_cut_as_a_token_as_the_tokenizer_cuts_it(shared: Path) -> None:
+    vocabulary = vocabulary_of(read_tokenizer(shared / "data/vocab/bert-base-uncased.txt"))
+    target = read_tokens(shared / "data/vocab/pubmedbert-abstract-fulltext.txt")
+    words = [token for token in target[:8000] if not token.startswith(("##", "["))]
+    assert len(words) > 5000
+    assert [vocabulary.cut_token(word) for word in words] == [vocabulary.cut(word) for word in words]

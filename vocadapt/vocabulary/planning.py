@@ -14,8 +14,6 @@ from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
-CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
-TOO_LONG = "longer than any word the model cuts"
 OVER_THE_CAP = "less frequent than the cap"
 
 

@@ -67,25 +67,26 @@ class Vocabulary:
         return tuple(token.value for token in self._wordpiece.tokenize(word))
 
     def cut_token(self, token: str, without: bool = False) -> tuple[str, ...]:
-        """The pieces of a token in its own place: "##oma" goes on a word, so it is cut as ("##om", "##a"), never as "oma" is.
+        """The wordpieces of a token: a continuation is cut as one, "##oma" → ("##om", "##a"), and never as the start of a word.
 
-        With `without` the token is not taken for itself, where the vocabulary has it. Longest match first, as WordPiece does.
+        `without` leaves the token itself out: what it was made of before it came. What cannot be spelled is ("[UNK]",).
         """
-        barred = self.whole | {token} if without else self.whole
-        goes_on = token.startswith(self.continuation) and len(token) > len(self.continuation)
-        rest, prefix, pieces = (token.removeprefix(self.continuation) if goes_on else token), goes_on, []
-        while rest:
-            ends = range(len(rest), 0, -1)
-            found = next((end for end in ends if self._knows(rest[:end], prefix, barred)), 0)
-            if not found:
-                return (self.unknown,)
-            pieces.append(self.continuation * prefix + rest[:found])
-            rest, prefix = rest[found:], True
-        return tuple(pieces)
+        if token in self.whole and not without:
+            return (token,)
+        body = token.removeprefix(self.continuation) or token
+        mark, pieces = "" if body == token else self.continuation, list[str]()
+        while body and len(body) <= self.longest_word:
+            piece = self._longest(mark, body, token if without else None)
+            if piece is None:
+                break
+            pieces.append(piece)
+            mark, body = self.continuation, body[len(piece) - len(mark) :]
+        return tuple(pieces) if not body else (self.unknown,)
 
-    def _knows(self, body: str, goes_on: bool, barred: frozenset[str]) -> bool:
-        token = self.continuation * goes_on + body
-        return token in self.ids and token not in barred
+    def _longest(self, mark: str, text: str, never: str | None) -> str | None:
+        """The longest wordpiece that `text` begins with."""
+        starts = (mark + text[:end] for end in range(len(text), 0, -1))
+        return next((piece for piece in starts if piece in self.ids and piece not in self.whole and piece != never), None)
 
     def words_with(self, piece: str, words: Iterable[str]) -> list[str]:
         """Those of `words` whose cut holds a wordpiece: "##chy" → ["tachycardia"]."""

@@ -1,0 +1,130 @@
+"""Which tokens come in, in which order, and what is left out."""
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from vocadapt.errors import InputError
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.augmentation import (
+    AUGMENTATIONS,
+    LIKE_A_CONTINUATION,
+    STAYS,
+    AugmentationMaterials,
+    Proposal,
+    propose,
+)
+from vocadapt.vocabulary.firing import CANNOT_FIRE, SPECIAL, TOO_LONG, why_silent
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+BASE = Vocabulary(tuple(TINY_TOKENS), SPECIALS)
+TARGET = Vocabulary(
+    ("[UNK]", "[CLS]", "<extra>", "[unused7]", "the", "melan", "##oma", "##ogen", "##-", "Drug", "与", "##与", "blood", "x" * 101,
+     "##" + "x" * 100, "##" + "x" * 99),
+    frozenset({"[UNK]", "[CLS]", "<extra>"}),
+)  # fmt: skip
+COUNTS = {"placebos": 3, "tachycardia": 5, "the": 90, "xxx": 3, "heart": 7, "hypertension": 20, "ab": 20, "与": 4, "[MASK]": 2}
+
+
+def from_target(size: int, **changes: object) -> Proposal:
+    return propose(AugmentationMaterials(BASE, Splitter.bert(), target=TARGET, **changes), "target", size)
+
+
+def from_counts(heuristic: str, size: int, **changes: object) -> Proposal:
+    return propose(AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS, **changes), heuristic, size)
+
+
+def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fire() -> None:
+    made = from_target(99)
+    assert made.tokens == ("melan", "##ogen", "##" + "x" * 99)
+    assert made.left_out == {
+        SPECIAL: ("[UNK]", "[CLS]", "<extra>"),
+        CANNOT_FIRE: ("[unused7]", "##-", "Drug", "与", "##与"),
+        STAYS: ("the", "##oma", "blood"),
+        TOO_LONG: ("x" * 101, "##" + "x" * 100),
+    }
+
+
+def test_no_more_than_asked_and_fewer_are_said() -> None:
+    one = from_target(1)
+    assert (one.tokens, one.note) == (("melan",), "")
+    assert from_target(0).tokens == ()
+    many = from_target(99)
+    assert many.note.startswith("3 of the 99 tokens asked for: there are no more. Left out: a special token: 3; ")
+
+
+def test_a_token_that_goes_may_come_back_and_a_special_one_never_goes() -> None:
+    made = from_target(99, kept=frozenset({"the"}))
+    assert made.tokens == ("melan", "##oma", "##ogen", "blood", "##" + "x" * 99)
+    assert "[CLS]" in made.left_out[SPECIAL]
+
+
+def test_a_target_with_another_mark_is_written_as_the_base_writes() -> None:
+    target = Vocabulary(("[UNK]", "melan", "@@ogen", "@@oma"), frozenset({"[UNK]"}), continuation="@@")
+    made = propose(AugmentationMaterials(BASE, Splitter.bert(), target=target), "target", 9)
+    assert made.tokens == ("melan", "##ogen")
+    assert made.left_out[STAYS] == ("##oma",)
+
+
+def test_words_come_by_count_ties_by_word() -> None:
+    made = from_counts("words", 4)
+    assert made.tokens == ("ab", "hypertension", "tachycardia", "placebos")
+    assert made.left_out == {STAYS: ("the", "heart"), CANNOT_FIRE: ("与",)}
+
+
+def test_savings_are_counts_times_pieces_less_one() -> None:
+    """hyper ##tension: 20 × 1. ab = a ##b: 20 × 1. tachy ##card ##i ##a: 5 × 3. placebo ##s: 3. x ##x ##x: 3 × 2."""
+    assert from_counts("savings", 9).tokens == ("ab", "hypertension", "tachycardia", "xxx", "placebos")
+
+
+def test_savings_see_what_goes() -> None:
+    """Without ##tension, hypertension is hyper and seven letters: 20 × 7 instead of 20."""
+    kept = frozenset(TINY_TOKENS) - {"##tension"}
+    assert from_counts("savings", 1, kept=kept).tokens == ("hypertension",)
+
+
+def test_the_order_of_the_counts_does_not_matter() -> None:
+    turned = dict(reversed(COUNTS.items()))
+    for name in ("words", "savings"):
+        made = propose(AugmentationMaterials(BASE, Splitter.bert(), counts=turned), name, 9)
+        assert made.tokens == from_counts(name, 9).tokens
+
+
+def test_a_word_that_looks_like_a_continuation_does_not_become_one() -> None:
+    """A splitter at blanks leaves ##omas whole: as a token it would fire inside melanomas, where no such word stands."""
+    blanks = Splitter("null", '{"type": "WhitespaceSplit"}')
+    made = propose(AugmentationMaterials(BASE, blanks, counts={"##omas": 5, "[SEP]": 4, "a-b": 2}), "words", 9)
+    assert made.tokens == ("a-b",)
+    assert made.left_out == {LIKE_A_CONTINUATION: ("##omas",), SPECIAL: ("[SEP]",)}
+
+
+def test_a_continuation_fires_where_a_word_may_hold_it() -> None:
+    steps = '{"type": "BertPreTokenizer"}, {"type": "Digits", "individual_digits": false}'
+    digits = Splitter("null", f'{{"type": "Sequence", "pretokenizers": [{steps}]}}')
+    assert why_silent("##19", BASE, digits) is None
+    assert why_silent("##oma", BASE, digits) is None
+    assert why_silent("##o1", BASE, digits) == CANNOT_FIRE
+    assert why_silent("##", BASE, digits) == CANNOT_FIRE
+
+
+@pytest.mark.parametrize("name", AUGMENTATIONS)
+def test_every_augmentation_gives_new_tokens_that_can_fire_and_never_one_twice(name: str) -> None:
+    materials = AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS, target=TARGET)
+    made = propose(materials, name, 99)
+    assert made.tokens and len(set(made.tokens)) == len(made.tokens)
+    assert not set(made.tokens) & set(BASE.tokens)
+    assert not any(why_silent(token, BASE, Splitter.bert()) for token in made.tokens)
+    assert propose(materials, name, 1).tokens == made.tokens[:1]
+    assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
+
+
+def test_mistakes_are_named() -> None:
+    materials = AugmentationMaterials(BASE, Splitter.bert())
+    with pytest.raises(InputError, match="Unknown augmentation 'best'"):
+        propose(materials, "best", 1)
+    with pytest.raises(InputError, match="is -1"):
+        propose(materials, "words", -1)
+    with pytest.raises(InputError, match="words needs the counted words of a text"):
+        propose(materials, "words", 1)
+    with pytest.raises(InputError, match="target needs the vocabulary of another model"):
+        propose(materials, "target", 1)

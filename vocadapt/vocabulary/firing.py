@@ -1,0 +1,25 @@
+"""Which tokens can ever come out of a model: what its normaliser and pre-tokenizer let through, and how long a word may be."""
+
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+SPECIAL = "a special token"
+CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
+TOO_LONG = "longer than any word the model cuts"
+STEMS = "a0"  # what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits
+
+
+def why_silent(token: str, vocabulary: Vocabulary, splitter: Splitter) -> str | None:
+    """Why a token could never come out of a model with this vocabulary and splitter; None for one that could.
+
+    A continuation can fire where some word may hold it behind its beginning: "##oma" goes on a word, "##-" never does in BERT.
+    """
+    if token in vocabulary.special:
+        return SPECIAL
+    body = token.removeprefix(vocabulary.continuation)
+    stems = STEMS if body != token else ("",)
+    if not body:
+        return CANNOT_FIRE
+    if len(body) + len(stems[0]) > vocabulary.longest_word:
+        return TOO_LONG
+    return None if any(splitter.keeps(stem + body) for stem in stems) else CANNOT_FIRE
