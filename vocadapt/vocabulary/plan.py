@@ -81,7 +81,7 @@ class VocabularyPlan:
     """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the order of them all.
 
     `order` is the new vocabulary by id; without it every old token keeps its id and the added ones follow. `left_out` gives for
-    each reason the candidates that were not added.
+    each reason the candidates that were not added, `silent` the added tokens of a vocabulary taken over whole that can never fire.
     """
 
     base: Vocabulary
@@ -90,6 +90,7 @@ class VocabularyPlan:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: PlanSettings = field(default_factory=PlanSettings)
     order: tuple[str, ...] | None = None
+    silent: tuple[str, ...] = ()
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -149,4 +150,5 @@ class VocabularyPlan:
             "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
             "replaced_tokens": list(self.replaced),
             "dropped_tokens": list(self.dropped),
+            "silent_tokens": list(self.silent),
         }

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.augmentation import AugmentationMaterials, Proposal, propose
+from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG, why_silent
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
+MOST_ADDED = 20_000  # tokens that an extension adds where no cap is given
 OVER_THE_CAP = "less frequent than the cap"
 
 
@@ -98,10 +101,34 @@ def _transfer(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, 
     """The target's tokens by their own ids; those that both have keep their row."""
     if sources.target is None:
         raise InputError("A transfer needs the model whose vocabulary is taken over.", "Give it: --target B.")
-    return _ordered(vocabulary, sources.target.tokens, settings)
+    return _ordered(vocabulary, splitter, sources.target.tokens, sources, settings)
 
 
-def _ordered(vocabulary: Vocabulary, order: tuple[str, ...], settings: PlanSettings) -> VocabularyPlan:
+def _extend(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
+    """The tokens of an augmentation behind the old ones."""
+    proposal = _proposed(vocabulary, splitter, sources, settings, settings.max_added or MOST_ADDED)
+    if not proposal.tokens:
+        raise InputError(f"No new token: the augmentation {settings.refill} found none that the model lacks.", proposal.note)
+    added = tuple(_added(vocabulary, token, sources) for token in proposal.tokens)
+    return VocabularyPlan(vocabulary, added, left_out=proposal.left_out, settings=settings)
+
+
+def _proposed(
+    vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings, size: int,
+    kept: frozenset[str] | None = None,
+) -> Proposal:  # fmt: skip
+    materials = AugmentationMaterials(vocabulary, splitter, sources.counts, sources.target, kept)
+    return propose(materials, settings.refill, size)
+
+
+def _added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWord:
+    count = None if sources.counts is None else sources.counts.get(token, 0)
+    return AddedWord(token, vocabulary.cut_token(token), count)
+
+
+def _ordered(
+    vocabulary: Vocabulary, splitter: Splitter, order: tuple[str, ...], sources: PlanSources, settings: PlanSettings
+) -> VocabularyPlan:
     """The plan that ends in these tokens; raises InputError where a special token of the model is not among them."""
     there = frozenset(order)
     lacking = [token for token in vocabulary.tokens if token in vocabulary.special and token not in there]
@@ -110,8 +137,9 @@ def _ordered(vocabulary: Vocabulary, order: tuple[str, ...], settings: PlanSetti
             f"The new vocabulary lacks {', '.join(lacking)}, and the model cannot do without its special tokens.",
             "Take a target whose special tokens are spelled as the model's.",
         )
-    added = tuple(AddedWord(token, vocabulary.cut_token(token)) for token in order if token not in vocabulary)
-    return VocabularyPlan(vocabulary, added, settings=settings, order=order)
+    added = tuple(_added(vocabulary, token, sources) for token in order if token not in vocabulary)
+    silent = tuple(word.token for word in added if why_silent(word.token, vocabulary, splitter))
+    return VocabularyPlan(vocabulary, added, settings=settings, order=order, silent=silent)
 
 
 def _count(space: EmbeddingSpace, word: str) -> int | None:
@@ -122,5 +150,6 @@ PLANNERS: dict[str, Callable[[Vocabulary, Splitter, PlanSources, PlanSettings], 
     "append": _from_vectors,
     "replace": _from_vectors,
     "same": _same,
+    "extend": _extend,
     "transfer": _transfer,
 }
