@@ -112,7 +112,7 @@ def test_own_lines_are_used(tiny_bert: Path, tmp_path: Path) -> None:
 
 
 def test_a_vocabulary_cannot_be_certified(tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "vocab.txt").write_text("[UNK]\na", encoding="utf-8")
+    (tmp_path / "vocab.txt").write_text("[UNK]\na\n", encoding="utf-8")
     with pytest.raises(InputError, match="nothing to certify"):
         certify(open_model(tiny_bert), open_model(tmp_path / "vocab.txt"))
 

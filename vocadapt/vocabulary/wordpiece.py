@@ -15,8 +15,9 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from vocadapt.errors import InputError
+from vocadapt.vocabulary.listing import SPECIAL_TOKENS as SPECIAL_TOKENS  # others take it from here
+from vocadapt.vocabulary.listing import read_listing, said
 
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -110,6 +111,11 @@ def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer
             f"{path}: its tokenizer is {kind}, and vocadapt works with WordPiece (BERT-type) models: others, not yet.",
             "Choose a BERT-type model, such as bert-base-uncased.",
         )
+    if tokenizer.token_to_id(tokenizer.model.unk_token) is None:
+        raise InputError(
+            f"{path}: its vocabulary lacks {tokenizer.model.unk_token}, the token of what it cannot read.",
+            "Mend the files: no model is made with them.",
+        )
     tokenizer.no_truncation()  # a stored truncation (128 in MiniLM) would silently cut long text
     tokenizer.no_padding()
     return tokenizer
@@ -136,20 +142,21 @@ def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
 def read_tokens(path: Path) -> tuple[str, ...]:
     """The lines of a vocab.txt, in the order of their ids.
 
-    Raises InputError when the file is missing, not UTF-8, empty, or does not look like a WordPiece vocabulary.
+    Raises InputError when the file is missing, not UTF-8, empty, does not look like a WordPiece vocabulary, or has a faulty
+    line (`vocadapt.vocabulary.listing`): empty, repeated, a special token in lower case, the last one cut off.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
-    try:
-        tokens = tuple(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected a vocab.txt in UTF-8, byte {error.start} is not.") from error
-    if "[UNK]" not in tokens:
+    listing = read_listing(path)
+    if "[UNK]" not in listing.lines:
         raise InputError(
-            f"{path}: expected a WordPiece vocab.txt, one token a line, [UNK] among them; none of {len(tokens)} lines is [UNK].",
+            f"{path}: expected a WordPiece vocab.txt, one token a line, [UNK] among them; {said(listing.faults[::-1])}.",
             "Give a model folder, a hub name, or a vocab.txt.",
         )
-    return tokens
+    if listing.faults:
+        raise InputError(
+            f"{path}: {said(listing.faults)}.",
+            "Mend the file: no model is made with it. `vocabulary compare` looks at it as it is.",
+        )
+    return listing.lines
 
 
 def tokenizer_of_tokens(tokens: tuple[str, ...], lowercase: bool | None = None, **flags: bool) -> Tokenizer:

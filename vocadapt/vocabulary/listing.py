@@ -1,0 +1,75 @@
+"""vocab.txt as a list of lines: read as it is, and what is wrong with it, line by line.
+
+Looking at a damaged vocabulary is allowed (`read_listing`); what makes or opens a model refuses it (`read_tokens` in
+`vocadapt.vocabulary.wordpiece`): each of these faults gives an id another token, or none, without a word from the libraries.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.errors import InputError
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+NAMED = 3  # faulty lines that a message names
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong with a line of a vocab.txt: its number, from 1 (0: the file as a whole), and what."""
+
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"line {self.line:,} {self.problem}" if self.line else self.problem
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """The lines of a vocab.txt in the order of their ids, and what is wrong with them."""
+
+    lines: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The different tokens, each where it stands first; an empty line is none."""
+        return tuple(dict.fromkeys(filter(None, self.lines)))
+
+
+def read_listing(path: Path) -> Listing:
+    """Read a vocab.txt, faulty or not; raises InputError when it is missing, not UTF-8, or holds no token."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected a vocab.txt in UTF-8, byte {error.start} is not.") from error
+    lines = tuple(text.removesuffix("\n").split("\n"))
+    if not any(lines):
+        raise InputError(f"{path}: expected a WordPiece vocab.txt, one token a line; it holds none.")
+    return Listing(lines, tuple(find_faults(lines, text.endswith("\n"))))
+
+
+def find_faults(lines: tuple[str, ...], ended: bool = True) -> list[Fault]:
+    """What is wrong with these lines, in their order; `ended` says whether the last one ends in a line break."""
+    first, faults = dict[str, int](), []
+    for number, token in enumerate(lines, start=1):
+        if token == "":
+            faults.append(Fault(number, "is empty"))
+        elif token in first:
+            faults.append(Fault(number, f"repeats {token!r} of line {first[token]:,}"))
+        elif token not in SPECIAL_TOKENS and token.upper() in SPECIAL_TOKENS:
+            faults.append(Fault(number, f"holds {token!r}, which is no {token.upper()}: special tokens are written in capitals"))
+        first.setdefault(token, number)
+    if not ended:
+        faults.append(Fault(len(lines), "does not end in a line break: the file may have been cut off there"))
+    if "[UNK]" not in first:
+        faults.append(Fault(0, f"none of {len(lines)} lines is [UNK]"))
+    return faults
+
+
+def said(faults: tuple[Fault, ...]) -> str:
+    """The first faults in one line, and how many there are."""
+    named = "; ".join(map(str, faults[:NAMED]))
+    return named if len(faults) <= NAMED else f"{named}; and {len(faults) - NAMED:,} more"
