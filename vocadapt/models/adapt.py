@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,6 +53,7 @@ class AdaptedModel:
             "recipe": recipe,
             "plan": self.plan.to_dict(),
             "provenance": provenance_record(self.rows),
+            "rows": digest_of(input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]),
         }
         _write_record(folder, record)
         return folder
@@ -66,6 +68,13 @@ def before_of(model: LanguageModel) -> LanguageModel | None:
     """What an adapted model cut text with until then, by the tokenizer it keeps in base/; None for any other model."""
     folder = model.path / BASE
     return LanguageModel(folder, f"{model.name}/{BASE}") if (model.path / RECORD).is_file() and folder.is_dir() else None
+
+
+def digest_of(rows: "torch.Tensor") -> str:
+    """A digest of rows as they are stored: by it a record tells whether they are still the same, each in its place."""
+    import torch
+
+    return blake2b(rows.detach().contiguous().view(torch.uint8).numpy().tobytes(), digest_size=16).hexdigest()
 
 
 def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word") -> AdaptedModel:

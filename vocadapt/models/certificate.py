@@ -13,10 +13,11 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models import layers
-from vocadapt.models.adapt import RECORD
+from vocadapt.models.adapt import RECORD, digest_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
+from vocadapt.vocabulary.overlap import unreachable
 
 if TYPE_CHECKING:
     import torch
@@ -66,12 +67,36 @@ class Edit:
     @cached_property
     def replaced(self) -> frozenset[str]:
         """Old tokens that were given a new row on purpose, as the folder's record says."""
-        return frozenset(self._plan.get("replaced_tokens", ()))
+        return frozenset(self.replaced_in_order)
+
+    @property
+    def replaced_in_order(self) -> tuple[str, ...]:
+        """The same, in the order of the record."""
+        return tuple(self._plan.get("replaced_tokens", ()))
+
+    @property
+    def plan_added(self) -> tuple[str, ...]:
+        """The added tokens that the record names, in its order."""
+        return tuple(str(word[0]) for word in self._plan.get("added_tokens", ()))
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Added tokens of which the record says that they never could fire."""
+        return frozenset(self._plan.get("silent_tokens", ()))
+
+    @property
+    def rows_digest(self) -> str | None:
+        """The digest of the new rows, where the record has one."""
+        return self._record.get("rows")
+
+    @property
+    def _plan(self) -> dict[str, Any]:
+        return dict(self._record.get("plan", {}))
 
     @cached_property
-    def _plan(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         path = self.after.path / RECORD
-        return dict(json.loads(path.read_text(encoding="utf-8"))["plan"]) if path.is_file() else {}
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
     @cached_property
     def added(self) -> tuple[str, ...]:
@@ -179,13 +204,49 @@ def other_tensors(edit: Edit) -> tuple[bool, str]:
 
 
 def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
-    """Each added word is cut into its one token."""
-    encoded = edit.after.fast_tokenizer.encode_batch(list(edit.added), add_special_tokens=False)
-    prefix = edit.after.vocabulary.continuation
-    pairs = zip(edit.added, encoded, strict=True)
-    silent = [token for token, got in pairs if got.tokens != [token] and not token.startswith(prefix)]
+    """Each added word is cut into its one token, and each added continuation can be reached behind some beginning.
+
+    Those that came with a vocabulary taken over whole and never could are named in the record, and are no fault.
+    """
+    vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
+    words = [token for token in edit.added if not vocabulary.continues(token)]
+    encoded = edit.after.fast_tokenizer.encode_batch(words, add_special_tokens=False)
+    silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
+    silent |= set(unreachable(vocabulary, splitter, [token for token in edit.added if vocabulary.continues(token)]))
+    faults = [token for token in edit.added if token in silent and token not in edit.silent]
     detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
-    return not silent, detail + (f", not {silent[0]!r}" if silent else "")
+    detail += f", {len(silent) - len(faults)} never could in the vocabulary they came with" if len(silent) > len(faults) else ""
+    return not faults, detail + (f", not {faults[0]!r}" if faults else "")
+
+
+def new_rows(edit: Edit) -> tuple[bool, str]:
+    """Every new row is the one that was saved, as the record's digest tells, and the record names as many as there are."""
+    recorded, tokens = edit.rows_digest, (*edit.replaced_in_order, *edit.plan_added)
+    if recorded is None:
+        return True, f"{len(edit.added)} added rows, no record to compare them with"
+    if not set(edit.added) <= set(tokens):
+        return False, f"{len(set(edit.added) - set(tokens))} of {len(edit.added)} added tokens are not in the record"
+    found = digest_of(input_rows(edit.after.network)[edit.ids(edit.after, tokens)])
+    return found == recorded, f"{len(tokens)} new rows {'are' if found == recorded else 'are not all'} those that were saved"
+
+
+def position_classes(edit: Edit) -> tuple[bool, str]:
+    """No row of a continuation ("##oma") is made of the pieces that its letters have at the beginning of a word ("oma").
+
+    Code that strips the prefix and cuts what is left makes such rows. They are told by their numbers: the mean of those pieces.
+    """
+    before, after = edit.before.vocabulary, edit.after.vocabulary
+    going_on = [token for token in edit.added if after.continues(token)]
+    rows = input_rows(edit.before.network).detach().float().numpy()
+    new = input_rows(edit.after.network).detach().float().numpy()
+    wrong = []
+    for token in going_on:
+        as_start = before.cut_token(token.removeprefix(after.continuation))
+        if as_start != before.cut_token(token):
+            mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
+            wrong += [token] if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5) else []
+    detail = f"{len(edit.added) - len(going_on)} added beginnings, {len(going_on)} continuations"
+    return not wrong, detail + (f"; {len(wrong)} of them made as beginnings, {wrong[0]!r} first" if wrong else "")
 
 
 def outputs(edit: Edit) -> tuple[bool, str]:
@@ -215,6 +276,8 @@ CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
     "vocabulary size": size,
     "other tensors": other_tensors,
     "added tokens fire": added_tokens_fire,
+    "new rows": new_rows,
+    "position classes": position_classes,
     "outputs": outputs,
     "reload": reload,
 }

@@ -5,7 +5,7 @@ made from, it says of every token of the new vocabulary where its row comes from
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -81,7 +81,7 @@ class VocabularyPlan:
     """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the order of them all.
 
     `order` is the new vocabulary by id; without it every old token keeps its id and the added ones follow. `left_out` gives for
-    each reason the candidates that were not added, `silent` the added tokens of a vocabulary taken over whole that can never fire.
+    each reason the candidates that were not added, `silent` what came with a vocabulary taken over whole and can never fire.
     """
 
     base: Vocabulary
@@ -101,6 +101,11 @@ class VocabularyPlan:
     def ids(self) -> dict[str, int]:
         """Token to id, after the plan."""
         return {token: i for i, token in enumerate(self.tokens)}
+
+    @cached_property
+    def after(self) -> Vocabulary:
+        """The vocabulary that the plan ends in, where its new tokens are wordpieces."""
+        return replace(self.base, tokens=self.tokens, whole=self.base.whole & frozenset(self.tokens))
 
     @cached_property
     def added_tokens(self) -> tuple[str, ...]:

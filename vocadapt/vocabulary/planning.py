@@ -12,7 +12,8 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.augmentation import AugmentationMaterials, Proposal, propose
-from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG, why_silent
+from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG
+from vocadapt.vocabulary.overlap import unreachable
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -138,8 +139,8 @@ def _ordered(
             "Take a target whose special tokens are spelled as the model's.",
         )
     added = tuple(_added(vocabulary, token, sources) for token in order if token not in vocabulary)
-    silent = tuple(word.token for word in added if why_silent(word.token, vocabulary, splitter))
-    return VocabularyPlan(vocabulary, added, settings=settings, order=order, silent=silent)
+    plan = VocabularyPlan(vocabulary, added, settings=settings, order=order)
+    return replace(plan, silent=unreachable(plan.after, splitter, plan.added_tokens))
 
 
 def _count(space: EmbeddingSpace, word: str) -> int | None:

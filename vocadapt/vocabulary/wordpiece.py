@@ -61,6 +61,11 @@ class Vocabulary:
             continuing_subword_prefix=self.continuation,
         )
 
+    def continues(self, token: str) -> bool:
+        """Whether a token goes on with a word ("##oma"), and so stands in the class of continuations."""
+        marked = bool(self.continuation) and token.startswith(self.continuation) and len(token) > len(self.continuation)
+        return marked and token not in self.special and token not in self.whole
+
     def cut(self, word: str) -> tuple[str, ...]:
         """The wordpieces of one word that is already normalised: "hypertension" → ("hyper", "##tension")."""
         if word in self.whole:
