@@ -267,13 +267,13 @@ def test_a_failing_certificate_is_exit_1(ask, adapted, tiny_bert, tmp_path):
 
 def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_path):
     recipe = tmp_path / "mine.toml"
-    recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random"\n')
+    recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random-normal"\n')
     arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
     shown = ask("adapt", "--model", tiny_bert, "--vectors", vectors, "--out", tmp_path / "c", json_wanted=False)[1]
     assert "Chance: the map" in shown
     code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
     assert code == 0 and answer["numbers"]["added"] == 5
-    assert json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["rows"]["method"] == "random"
+    assert json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["rows"]["method"] == "random-normal"
 
 
 def test_tokenize(ask, adapted, tiny_bert):
@@ -306,7 +306,7 @@ def test_presets(ask):
 
 def test_a_preset_printed_as_toml_is_a_recipe(ask, text, tiny_bert, tmp_path):
     code, printed, _ = ask("presets", "--toml", "green-bert-random", json_wanted=False)
-    assert code == 0 and ask("presets", "--toml", "green-bert-random")[1]["rows"]["method"] == "random"
+    assert code == 0 and ask("presets", "--toml", "green-bert-random")[1]["rows"]["method"] == "random-normal"
     (tmp_path / "mine.toml").write_text(printed)
     assert read_recipe(tmp_path / "mine.toml") == PRESETS["green-bert-random"]
     assert ask("presets", "--toml", "green-brt")[0] == 2

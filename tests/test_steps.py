@@ -296,7 +296,7 @@ def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
 
 
 def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(vectors, tiny_bert, tmp_path):
-    recipe = Recipe("mine", rows=RowSettings("random", 3))
+    recipe = Recipe("mine", rows=RowSettings("random-normal", 3))
     spec = Spec("model", ModelStep(recipe, certify=False), {"model": tiny_bert, "vectors": vectors.folder})
     made = run_step(spec, tmp_path / "m")
     assert f"--recipe {tmp_path / 'm' / 'recipe.toml'} --no-certificate" in made.manifest.command

@@ -47,7 +47,7 @@ PRESETS: dict[str, Recipe] = {
     for recipe in (
         Recipe("green-bert", "word vectors of the domain, mapped by least squares, behind the old rows (Poerner et al. 2020)"),
         Recipe("green-bert-identity", "the same without a map, W = 1 (their ablation)", rows=RowSettings("identity")),
-        Recipe("green-bert-random", "the same words with random rows (their ablation)", rows=RowSettings("random")),
+        Recipe("green-bert-random", "the same words with random rows (their ablation)", rows=RowSettings("random-normal")),
         Recipe(
             "green-bert-replace",
             "their radical variant: every old token that has a word vector takes it too; the others keep their row",

@@ -7,8 +7,8 @@ vocabulary and would drop a custom normaliser that the model was trained with.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -93,6 +93,11 @@ class Vocabulary:
         """The longest wordpiece that `text` begins with."""
         starts = (mark + text[:end] for end in range(len(text), 0, -1))
         return next((piece for piece in starts if piece in self.ids and piece not in self.whole and piece != never), None)
+
+    def lacking(self, tokens: Collection[str]) -> "Vocabulary":
+        """The vocabulary that never had these tokens; the ids behind them close up."""
+        left = tuple(token for token in self.tokens if token not in tokens)
+        return replace(self, tokens=left, special=self.special.intersection(left), whole=self.whole.intersection(left))
 
     def words_with(self, piece: str, words: Iterable[str]) -> list[str]:
         """Those of `words` whose cut holds a wordpiece: "##chy" → ["tachycardia"]."""

@@ -1,0 +1,104 @@
+"""Every initialiser on a target of 30 522 tokens at width 768: seconds, and FOCUS against the published package's loop.
+
+Random data with the thesis' overlap: 12 000 of the tokens are the model's, 18 522 are new. Budgets: syntactic and aligned < 1 s,
+semantic ≤ 4 s, focus < 10 s and at most 1/3 of the published loop on the same input, omp for 5 000 tokens < 60 s.
+Baseline: `focus_additional_token_initialization` of PyPI's deepfocus (with entmax and fastdist) where FOCUS_AT names the folder
+it is installed in; else its loop written again, a full sort and a mix for one token at a time.
+Run it as `python -m benchmarks.initialisers` on a quiet machine.
+"""
+
+import os
+import sys
+import time
+import types
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from vocadapt.spaces.alignment import fit_alignment
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings, initialise
+from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+TARGET, COMMON, DIM, OMP = 30_522, 12_000, 768, 5_000
+BUDGETS = {"syntactic": 1, "aligned": 1, "semantic": 4, "focus": 10, "omp": 60}
+
+
+def materials(rng):
+    """A model and a target that share COMMON tokens; the new ones are spelled with the model's letters, a third goes on words."""
+    letters = [chr(ord("a") + i) for i in range(26)]
+    pieces = [*letters, *(f"##{letter}" for letter in letters)]
+    common = [f"{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in "aeiou"][: COMMON - len(pieces)]
+    base = Vocabulary(tuple(pieces + common), frozenset())
+    digits = str.maketrans("0123456789", "abcdefghij")
+    new = tuple(f"{'##' * (i % 3 == 0)}q{i:06d}".translate(digits) for i in range(TARGET - COMMON))
+    model = EmbeddingSpace(base.tokens, rng.normal(size=(COMMON, DIM)).astype(np.float32))
+    space = EmbeddingSpace(base.tokens + new, rng.normal(size=(TARGET, DIM)).astype(np.float32))
+    return Materials(VocabularyPlan(base, tuple(AddedWord(token, ()) for token in new)), model, target=space)
+
+
+def published(material):
+    """Seconds of the published loop and its rows, on the same vectors."""
+    space, model, names = material.target, material.model, material.donors
+    new = material.plan.new_rows
+    folder = os.environ.get("FOCUS_AT")
+    if folder:
+        import torch
+
+        sys.path.append(folder)
+        sys.modules["deepfocus.fasttext_embs"] = types.ModuleType("fasttext_embs")  # trains fastText, which is not asked here
+        sys.modules["deepfocus.fasttext_embs"].load_target_token_embedding = None
+        sys.modules["deepfocus.logger"] = types.ModuleType("logger")
+        sys.modules["deepfocus.logger"].logger = SimpleNamespace(debug=lambda *a, **k: None)
+        from deepfocus.focus import focus_additional_token_initialization
+
+        rows = torch.from_numpy(model.matrix[model.rows(names)].copy())
+        overlap = {t: SimpleNamespace(auxiliary_embedding=space[t], source_embedding=rows[i]) for i, t in enumerate(names)}
+        fresh = {t: SimpleNamespace(auxiliary_embedding=space[t], target=SimpleNamespace(id=i)) for i, t in enumerate(new)}
+        start = time.perf_counter()
+        with torch.no_grad():
+            found = focus_additional_token_initialization(overlap, fresh, torch.zeros(len(new), DIM), "cpu")
+        return time.perf_counter() - start, found.numpy(), "deepfocus"
+    start = time.perf_counter()
+    cosines = space.unit[space.rows(new)] @ space.unit[space.rows(names)].T
+    donors, found = model.matrix[model.rows(names)], np.zeros((len(new), DIM), np.float32)
+    for row, scores in enumerate(cosines):
+        ordered = np.sort(scores)[::-1]
+        sums = np.cumsum(ordered) - 1
+        support = int((ordered * np.arange(1, len(ordered) + 1) > sums).sum())
+        weights = np.maximum(scores - sums[support - 1] / support, 0)
+        found[row] = (donors[weights > 0] * weights[weights > 0][:, None]).sum(axis=0)
+    return time.perf_counter() - start, found, "the loop written again"
+
+
+def main():
+    print("load of the machine:", ", ".join(f"{x:.1f}" for x in os.getloadavg()), f"on {os.cpu_count()} cores")
+    material = materials(np.random.default_rng(1))
+    material.donors  # noqa: B018 (looked for once, whoever asks)
+    print(f"{len(material.plan.new_rows):,} new tokens, {len(material.donors):,} common, width {DIM}")
+    start = time.perf_counter()
+    material = replace(material, alignment=fit_alignment(material.target, material.model))
+    print(f"  fitting the map   {time.perf_counter() - start:6.2f} s")
+    few = replace(material, plan=replace(material.plan, added=material.plan.added[:OMP]))
+    rows = {}
+    for method in INITIALISERS:
+        if method == "identity":  # the same as target
+            continue
+        given = few if method == "omp" else material
+        start = time.perf_counter()
+        rows[method] = initialise(given, RowSettings(method))
+        budget = f"budget {BUDGETS[method]} s" if method in BUDGETS else ""
+        print(f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_rows):,} tokens  {budget}", flush=True)
+        if method == "focus":
+            ours = time.perf_counter() - start
+            donors = np.mean([len(source.donors) for source in rows[method].provenance])
+            slow, found, name = published(material)
+            off = np.abs(found - rows[method].matrix).max()
+            print(f"  published focus   {slow:6.2f} s  ({name}), {slow / ours:.1f} × ours", flush=True)
+            print(f"    largest difference {off:.1e}; {donors:.0f} donors a row")
+
+
+if __name__ == "__main__":
+    main()
