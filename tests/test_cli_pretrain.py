@@ -36,10 +36,10 @@ def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, cap
 
 
 def test_its_command_line_is_the_step(text):
-    settings = PretrainStep(scratch=ScratchSettings(layers=2, cased=True, training=MaskedSettings(hours=0.5)), half=True)
-    arguments = arguments_of(Spec("pretrain", settings, {"text": str(text)}), text.parent / "m")
-    assert arguments[3:] == ["pretrain", "--from-scratch", "--corpus", str(text), "--layers", "2", "--hours", "0.5", "--cased",
-                             "--half", "--out", str(text.parent / "m")]  # fmt: skip
+    scratch = ScratchSettings(layers=2, trainer="wordpiece-score", cased=True, training=MaskedSettings(hours=0.5))
+    arguments = arguments_of(Spec("pretrain", PretrainStep(scratch=scratch, half=True), {"text": str(text)}), text.parent / "m")
+    assert arguments[3:] == ["pretrain", "--from-scratch", "--corpus", str(text), "--trainer", "wordpiece-score", "--layers", "2",
+                             "--hours", "0.5", "--cased", "--half", "--out", str(text.parent / "m")]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,8 @@ def test_its_command_line_is_the_step(text):
         (["--epochs", "1", "--tokens", "5"], "not allowed with"),
         (["--hidden", "200"], "Cannot build"),
         (["--vocabulary", "3"], "special tokens"),
+        (["--trainer", "best"], "choose one of bpe-merges"),
+        (["--vocabulary", "12"], "no room"),
         (["--length", "2"], "length of 8"),
         (["--hours", "nan"], "finite number"),
     ],

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from vocadapt.training.blocks import pack
 from vocadapt.training.masked import MaskedSettings, begun, train_masked
 from vocadapt.training.material import gather
 from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
-from vocadapt.vocabulary.training import train_wordpiece
 from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.wordpiece_training import count_sentences, train_wordpiece
 
 UNCASED = Splitter.bert()
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 60, seed=1)
+SHORT = replace(QUICK, tokens=16 * 8)
 SMALL = ScratchSettings(vocabulary=90, layers=1, hidden=32, training=QUICK)
 
 
@@ -65,10 +67,7 @@ def blocks_of(text, tmp_path):
 
 
 def vocabulary_for(material):
-    kept = material.sentences.parent / "kept.txt"
-    if not kept.is_file():
-        kept.write_text("\n".join(train_wordpiece(material.sentences, 90)), encoding="utf-8")
-    return vocabulary_of(tokenizer_of_tokens(tuple(kept.read_text(encoding="utf-8").split("\n"))))
+    return vocabulary_of(tokenizer_of_tokens(train_wordpiece(count_sentences(material.sentences), 90)))
 
 
 def fresh(blocks):
@@ -170,19 +169,11 @@ def test_sizes_that_cannot_be_built_are_refused():
             ScratchSettings(**wrong)
 
 
-def test_a_trained_vocabulary_has_the_special_tokens_first_and_spells_the_text(tmp_path):
-    file = tmp_path / "words.txt"
-    file.write_text("low lower lowest\nnew newer newest\n" * 30, encoding="utf-8")
-    tokens = train_wordpiece(file, 40)
-    assert tokens[:5] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    assert len(tokens) == len(set(tokens)) <= 40
-    assert {"low", "new"} <= set(tokens) and any(token.startswith("##") for token in tokens)
-    with pytest.raises(InputError, match="special tokens"):
-        train_wordpiece(file, 5)
-
-
-def test_no_line_of_the_text_is_lost_to_the_vocabulary(tmp_path):
-    """Lines are handed over in batches of a thousand."""
-    file = tmp_path / "words.txt"
-    file.write_text("".join("common\n" if n != 1000 else "zz\n" for n in range(2002)), encoding="utf-8")
-    assert "##z" in train_wordpiece(file, 60, min_count=1)
+def test_the_vocabulary_is_by_the_trainer_asked_for(text):
+    with pytest.raises(InputError, match="Unknown WordPiece trainer"):
+        ScratchSettings(trainer="best")
+    made = {
+        trainer: pretrain_from_scratch(open_corpus([text]), replace(SMALL, vocabulary=60, trainer=trainer, training=SHORT)).tokens
+        for trainer in ("bpe-merges", "wordpiece-score")
+    }
+    assert len(set(made.values())) == 2 and all(len(tokens) <= 60 for tokens in made.values())

@@ -14,6 +14,7 @@ from vocadapt.lab.workspace import Artefact
 from vocadapt.progress import Progress
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
 SIZES = {"vocabulary": "wordpieces, at most", "layers": "layers", "hidden": "width, a multiple of 64"}
 TRAINING = {
@@ -39,6 +40,10 @@ def _options(parser: Parser) -> None:
     for name, meaning in SIZES.items():
         value = getattr(sizes, name)
         parser.add_argument(f"--{name}", type=whole, default=value, metavar="N", help=f"{meaning} (default {value})")
+    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
+    parser.add_argument(
+        "--trainer", choices=TRAINERS, default=sizes.trainer, help=f"of the wordpieces; {trainers} (default {sizes.trainer})"
+    )
     budget = parser.add_mutually_exclusive_group()
     for name, (kind, meaning) in BUDGET.items():
         budget.add_argument(f"--{name}", type=kind, default=getattr(training, name), metavar="X", help=meaning)
@@ -57,7 +62,8 @@ def _pretrain(options: Namespace, progress: Progress) -> Answer:
         raise InputError("Training on goes from scratch only as yet.", "Add --from-scratch.")
     given = {name: getattr(options, name) for name in (*TRAINING, *BUDGET)}
     sizes = {name: getattr(options, name) for name in SIZES}
-    scratch = ScratchSettings(**sizes, cased=options.cased, random_rows=options.random_rows, training=MaskedSettings(**given))
+    chosen = {name: getattr(options, name) for name in ("trainer", "cased", "random_rows")}
+    scratch = ScratchSettings(**sizes, **chosen, training=MaskedSettings(**given))
     settings = PretrainStep(corpus_settings(options), scratch, options.half)
     return _answer(write(Spec("pretrain", settings, {"text": options.corpus}), options, progress))
 

@@ -52,7 +52,7 @@ FLAGS: dict[str, dict[str, str]] = {
     },
     "model": CORPUS_FLAGS,
     "pretrain": CORPUS_FLAGS
-    | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "layers", "hidden")}
+    | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
     "convert": {},

@@ -24,8 +24,8 @@ from vocadapt.text.words import WordCounts
 from vocadapt.training.blocks import Blocks, cut_lines, pack
 from vocadapt.training.masked import MaskedSettings, Trained, begun, train_masked
 from vocadapt.training.material import Material, gather
-from vocadapt.vocabulary.training import train_wordpiece
 from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.wordpiece_training import TrainerSettings, count_sentences, train_wordpiece
 
 if TYPE_CHECKING:
     import transformers
@@ -36,12 +36,13 @@ HEAD = 64  # width of an attention head
 
 @dataclass(frozen=True)
 class ScratchSettings:
-    """What is built from scratch: vocabulary size, layers, width, cased or not; first rows are word2vec's or `random_rows`.
+    """What is built from scratch: vocabulary size and trainer, layers, width, cased or not.
 
-    Raises InputError for sizes that cannot be built.
+    The first rows are word2vec's or `random_rows`. Raises InputError for sizes that cannot be built, and for an unknown trainer.
     """
 
     vocabulary: int = 16_000
+    trainer: str = "bpe-merges"
     layers: int = 4
     hidden: int = 256
     cased: bool = False
@@ -49,6 +50,7 @@ class ScratchSettings:
     training: MaskedSettings = field(default_factory=MaskedSettings)
 
     def __post_init__(self) -> None:
+        TrainerSettings(self.trainer)
         if self.layers < 1 or self.hidden < 2 or self.hidden % self.heads:
             problem = f"Cannot build {self.layers} layers of width {self.hidden}."
             raise InputError(problem, f"Take at least one layer, and a multiple of {HEAD} such as 256 as width.")
@@ -107,7 +109,7 @@ def pretrain_from_scratch(
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
         folder = checkpoint or Path(temporary)
         material = gather(corpus, Splitter.bert(not settings.cased), folder, settings.training.seed, part(progress, 0.0, 0.05))
-        tokens = _vocabulary(material, settings, folder)
+        tokens = _vocabulary(material, settings, folder, part(progress, 0.05, 0.06))
         vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, not settings.cased))
         progress(0.06, "cutting the text into blocks")
         blocks = pack(material.sentences, vocabulary, settings.training.length)
@@ -150,11 +152,12 @@ def save_tokenizer(tokens: tuple[str, ...], settings: ScratchSettings, folder: P
     tokenizer.save_pretrained(folder)
 
 
-def _vocabulary(material: Material, settings: ScratchSettings, folder: Path) -> tuple[str, ...]:
-    """The vocabulary, trained once: its trainer breaks ties at random, and a training that goes on needs the same one."""
+def _vocabulary(material: Material, settings: ScratchSettings, folder: Path, progress: Progress) -> tuple[str, ...]:
+    """The vocabulary, trained once: a training that goes on takes the kept one."""
     kept = folder / "vocab.txt"
     if not kept.is_file():
-        tokens = train_wordpiece(material.sentences, settings.vocabulary)
+        trainer = TrainerSettings(settings.trainer)
+        tokens = train_wordpiece(count_sentences(material.sentences), settings.vocabulary, trainer, progress)
         part_file = kept.with_suffix(".part")
         part_file.write_text("\n".join(tokens), encoding="utf-8")
         part_file.rename(kept)

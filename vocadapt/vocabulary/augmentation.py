@@ -13,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.firing import SPECIAL, why_silent
 from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.wordpiece_training import TRAINERS, TrainerSettings, trained_tokens
 
 STAYS = "already in the vocabulary"
 LIKE_A_CONTINUATION = "a word that would be read as a continuation"
@@ -146,6 +147,11 @@ def _savings(materials: AugmentationMaterials) -> Ranked:
     return sorted(saved, key=lambda word: -saved[word])
 
 
+def _trained(trainer: str) -> Callable[[AugmentationMaterials], Ranked]:
+    """Wordpieces trained on the words of the text, as long as they are asked for: the alphabet first, then merge by merge."""
+    return lambda materials: trained_tokens(materials.counts or {}, TrainerSettings(trainer), materials.base.continuation)
+
+
 AUGMENTATIONS: dict[str, Augmentation] = {
     "target": Augmentation(
         _target, "the target vocabulary's tokens in its own order, so its first tokens", "thesis 4.4.6 (2023)", ("target",)
@@ -155,4 +161,8 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         _savings, "the words of the text that save most wordpieces: count × (pieces − 1)", "AdaptiVocab 2025", ("counts",),
         makes_words=True,
     ),
+    **{
+        name: Augmentation(_trained(name), f"wordpieces trained on the text: {trainer.about}", trainer.source, ("counts",))
+        for name, trainer in TRAINERS.items()
+    },
 }  # fmt: skip

@@ -16,7 +16,7 @@ OUTDATED = 4  # entries of the heap for each pair there is, beyond which it is m
 
 
 class Pieces:
-    """Distinct words × counts as pieces: single characters at first, behind the beginning of a word with the mark of continuation.
+    """Distinct words × counts as pieces: single characters at first, those within a word with the mark of continuation.
 
     `pairs` and `pieces` count occurrences in the running text.
     """
