@@ -70,6 +70,13 @@ def global_mean(materials: Materials, settings: "RowSettings") -> Made:
     return _alike(rows, f"mean of all {len(materials.model):,} old rows")
 
 
+def common_mean(materials: Materials, settings: "RowSettings") -> Made:
+    """The mean of the common tokens' rows, the same for every token."""
+    common = materials.model.take(materials.model.rows(materials.donors))
+    rows = np.tile(mean_row(common), (len(materials.plan.new_rows), 1))
+    return _alike(rows, f"mean of the rows of all {len(common):,} common tokens")
+
+
 def syntactic(materials: Materials, settings: "RowSettings") -> Made:
     """The mean of the rows of a token's pieces, a continuation cut as a continuation."""
     return mean_of_pieces(materials, materials.plan.new_rows)
@@ -110,6 +117,9 @@ SIMPLE: Registered = {
         random_uniform, "random rows, evenly spread, of the same deviation", "U(−√3·sd, √3·sd)", "thesis 4.4.3"
     ),
     "global-mean": Initialiser(global_mean, "the mean of all old rows, the same for every token", "mean E", "a floor"),
+    "common-mean": Initialiser(
+        common_mean, "the mean of the common tokens' rows, the same for every token", "mean E(o)", "a floor", needs="similar"
+    ),
     "syntactic": Initialiser(
         syntactic, "the mean of the rows of its pieces; a continuation is cut as one", "mean of E(pieces of t)", "thesis 4.4.5"
     ),

@@ -1,0 +1,302 @@
+"""Initialisers compared before any training: how well each gives hidden rows back, and what its new rows look like.
+
+*Held-out recovery.* Some common tokens are hidden: the model is taken without them and their rows, so that no fit, no donor list
+and no cut can know them. They are initialised as if they were new and compared with their true rows, both minus the mean of the
+rows left: cosine, and the rank of the true row among all old rows. Floors: the global mean (centred cosine 0), random rows,
+and the mean of the common tokens, which is what mixing any of them comes to: common tokens lie together.
+
+*New rows.* Their length against the old rows'; how many of a token's nearest neighbours in the target space are its nearest in
+the model too; and, where the model has a masked-word head and there is text, the loss per character on hidden words.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.nearest import blocks, nearest
+from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise, mean_row
+from vocadapt.vocabulary.materials import has_vector, ordinary
+from vocadapt.vocabulary.overlap import length_of
+from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
+
+FLOORS = {"global-mean": "the global mean", "common-mean": "the mean of the common tokens", "random-normal": "random rows"}
+MATCHED = ", norm-matched"
+HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
+MOST_HELD_OUT = 0.25  # … this share of the common tokens
+NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
+
+Loss = Callable[[Rows], float]
+
+
+@dataclass(frozen=True)
+class LeaderboardSettings:
+    """Which initialisers (none named: all), how many tokens are hidden (0: 500, or a quarter of the common ones), for how many
+    new tokens how many neighbours are compared, the seed of these draws, and what steers the initialisers.
+
+    `norm_matched` judges each initialiser a second time with its rows brought to the old rows' length.
+    """
+
+    methods: tuple[str, ...] = ()
+    held_out: int = 0
+    judged: int = 1000
+    neighbours: int = 10
+    seed: int = 1
+    norm_matched: bool = False
+    rows: RowSettings = field(default_factory=RowSettings)
+    alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
+
+    def __post_init__(self) -> None:
+        for name in self.methods:
+            RowSettings(name)
+        if self.held_out < 0 or self.judged < 1 or self.neighbours < 1 or self.seed < 0:
+            got = f"{self.held_out}, {self.judged}, {self.neighbours} and {self.seed}"
+            raise InputError(f"A leaderboard hides, judges and compares 1 or more, by a seed of 0 or more; got {got}.")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one initialiser does: over the hidden tokens `centred_cosine` ± `standard_error`, `p1`, `mrr`, `median_rank` (0 is
+    the true row itself); over the new tokens `norm_ratio` (mean length to the old rows'), `neighbour_overlap`, `masked_loss`
+    (nats per character), `fallbacks` (rows that another initialiser had to make); `seconds` of making the new rows.
+    """
+
+    initialiser: str
+    centred_cosine: float
+    standard_error: float
+    p1: float
+    mrr: float
+    median_rank: float
+    norm_ratio: float
+    neighbour_overlap: float | None
+    masked_loss: float | None
+    fallbacks: int
+    seconds: float
+
+    @property
+    def floor(self) -> bool:
+        """Whether it is one of the floors."""
+        return self.initialiser in FLOORS
+
+    def to_dict(self) -> dict[str, object]:
+        """The numbers by the names that the command line prints."""
+        return {
+            "initialiser": self.initialiser, "centred_cosine": self.centred_cosine, "standard_error": self.standard_error,
+            "p@1": self.p1, "mrr": self.mrr, "median_rank": self.median_rank, "norm_ratio": self.norm_ratio,
+            "neighbour_overlap": self.neighbour_overlap, "masked_loss": self.masked_loss, "fallbacks": self.fallbacks,
+            "seconds": self.seconds,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The standings, best centred cosine first, floors among them; for each initialiser that could not run the reason.
+
+    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is looked for among. `added` new
+    tokens; the neighbours of `judged` of them were compared, `k` each among `neighbour_candidates`. `p`: of the difference
+    between the first two that are no floors (paired t-test over the hidden tokens); None where there are no two.
+    """
+
+    rows: tuple[Standing, ...]
+    skipped: dict[str, str]
+    hidden: tuple[str, ...]
+    of: int
+    candidates: int
+    added: int
+    judged: int
+    k: int
+    neighbour_candidates: int
+    p: float | None
+
+    @property
+    def chance(self) -> dict[str, float]:
+        """P@1 and MRR of a rank drawn at random."""
+        return {"p@1": 1 / self.candidates, "mrr": float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates}
+
+    @property
+    def verdict(self) -> str:
+        """What the held-out tokens say, in one sentence."""
+        judged = [row for row in self.rows if not row.floor]
+        floor = next(row for row in self.rows if row.floor)
+        n = f"{len(self.hidden):,} held-out tokens"
+        sure = judged[0].centred_cosine - 2 * judged[0].standard_error if judged else 0.0
+        if sure <= max(floor.centred_cosine, 0.0):
+            return f"None beats {FLOORS['global-mean' if sure <= 0 else floor.initialiser]} on {n}."
+        against = f"{floor.centred_cosine:.3f} of {FLOORS[floor.initialiser]}"
+        best = f"Best on {n}: {judged[0].initialiser}, centred cosine {judged[0].centred_cosine:.3f} against {against}"
+        if self.p is None:
+            return f"{best}."
+        return f"{best}; to {judged[1].initialiser}, {judged[1].centred_cosine:.3f}, p = {self.p:.2g} (paired t-test)."
+
+    def to_dict(self) -> dict[str, object]:
+        """The answer of `vocadapt initialisers --json`."""
+        return {
+            "rows": [row.to_dict() for row in self.rows],
+            "floors": {row.initialiser: row.to_dict() for row in self.rows if row.floor},
+            "skipped": self.skipped,
+            "held_out": len(self.hidden), "of": self.of, "candidates": self.candidates, "chance": self.chance,
+            "added": self.added,
+            "neighbours": {"k": self.k, "judged": self.judged, "of": self.added, "candidates": self.neighbour_candidates},
+            "verdict": self.verdict,
+            "p": self.p,
+        }  # fmt: skip
+
+
+def compare_initialisers(
+    materials: Materials, settings: LeaderboardSettings | None = None, loss: Loss | None = None, progress: Progress = silent
+) -> Leaderboard:
+    """Judge initialisers on the rows of a plan; a map is fitted here, so `materials.alignment` is not looked at.
+
+    `loss` gives the masked-word loss of a model with these rows. Raises InputError where nothing is new or can be hidden.
+    """
+    settings = settings or LeaderboardSettings()
+    if not materials.plan.new_rows:
+        raise InputError("There is nothing to initialise: the model lacks no token of the target.", "Give another target.")
+    hidden, of = hide(materials, settings)
+    without = materials_without(materials, hidden)
+    truth = Truth(materials.model, mean_row(without.model), hidden)
+    around = _Around(materials, settings)
+    standings: dict[str, Standing] = {}
+    cosines: dict[str, Matrix] = {}
+    skipped: dict[str, str] = {}
+    chosen = _chosen(settings)
+    for i, rows in enumerate(chosen):
+        name = rows.method + (MATCHED if rows.norm_matched else "")
+        share = part(progress, i / len(chosen), (i + 1) / len(chosen), name)
+        try:
+            share(0.0, "")
+            given_back = _made(without, rows, settings)
+            start = time.perf_counter()
+            made = _made(materials, rows, settings)
+            seconds = time.perf_counter() - start
+            share(0.5, "judging")
+            cosines[name], ranks = truth.judge(given_back.matrix)
+            asked = None if loss is None else loss(made)
+        except InputError as error:
+            skipped[name] = str(error)
+            continue
+        standings[name] = Standing(
+            name, float(cosines[name].mean()), float(cosines[name].std() / max(1, len(hidden)) ** 0.5),
+            float((ranks == 0).mean()), float((1 / (1 + ranks)).mean()), float(np.median(ranks)),
+            around.norm_ratio(made), around.overlap(made), asked, made.fallbacks, seconds,
+        )  # fmt: skip
+    order = sorted(standings, key=lambda name: -standings[name].centred_cosine)
+    progress(1.0, "judged")
+    return Leaderboard(
+        tuple(standings[name] for name in order), skipped, hidden, of, len(materials.model), len(materials.plan.new_rows),
+        len(around.judged), around.k, len(around.names), _paired([cosines[name] for name in order if name not in FLOORS]),
+    )  # fmt: skip
+
+
+def hide(materials: Materials, settings: LeaderboardSettings) -> tuple[tuple[str, ...], int]:
+    """The common tokens to be hidden, and of how many: those of two characters or more, without which others can be spelled."""
+    pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
+    n = settings.held_out or min(HELD_OUT, int(MOST_HELD_OUT * len(pool)))
+    if not 0 < n <= len(pool) // 2:
+        problem = f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of them must stay."
+        raise InputError(problem, "Hide fewer, or give a target that has more tokens in common with the model.")
+    drawn = np.random.default_rng(settings.seed).choice(len(pool), n, replace=False)
+    return tuple(pool[i] for i in sorted(drawn)), len(pool)
+
+
+def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Materials:
+    """The materials of a model that never had these tokens, under the plan that brings them back."""
+    gone = frozenset(hidden)
+    visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
+    plan = VocabularyPlan(materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden))
+    return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
+
+
+class Truth:
+    """The true rows of hidden tokens among all old rows, everything minus the mean of the visible ones."""
+
+    def __init__(self, model: EmbeddingSpace, mean: Matrix, hidden: tuple[str, ...]) -> None:
+        self.mean = mean
+        self.least = NO_LENGTH * float(np.linalg.norm(model.matrix, axis=1).mean())
+        self.candidates = self._centred(model.matrix)
+        self.own = model.rows(hidden)
+
+    def judge(self, rows: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
+        """Centred cosine (n,) of each row to the true one, and how many old rows are nearer (n,), equal ones counting half."""
+        queries = self._centred(rows)
+        cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
+        ranks = np.empty(len(rows))
+        for span in blocks(len(rows), len(self.candidates)):
+            similar = queries[span] @ self.candidates.T
+            own = similar[np.arange(len(similar)), self.own[span]][:, None]
+            ranks[span] = (similar > own).sum(axis=1) + ((similar == own).sum(axis=1) - 1) / 2
+        return cosines, ranks
+
+    def _centred(self, rows: Matrix) -> Matrix:
+        """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to everything."""
+        centred: Matrix = rows - self.mean
+        centred[np.linalg.norm(centred, axis=1) <= self.least] = 0
+        return unit_rows(centred)
+
+
+class _Around:
+    """What new rows are compared with: the lengths of the old ones, and the neighbours of the new tokens in the target space."""
+
+    def __init__(self, materials: Materials, settings: LeaderboardSettings) -> None:
+        space, self.model = materials.similar, materials.model
+        old = ordinary(materials.plan, self.model)
+        self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
+        self.new = tuple(token for token in materials.plan.new_rows if has_vector(space, token))
+        self.donors = materials.donors
+        self.names = self.donors + self.new
+        drawn = np.random.default_rng(settings.seed).permutation(len(self.new))[: settings.judged]
+        self.judged = np.sort(drawn) + len(self.donors)
+        self.k = min(settings.neighbours, len(self.names) - 1)
+        self.wanted = self._nearest(space.matrix[space.rows(self.names)]) if len(self.judged) else np.empty((0, self.k), np.int64)
+
+    def norm_ratio(self, made: Rows) -> float:
+        """Mean length of the new rows to that of the old ones."""
+        return float(np.linalg.norm(made.matrix, axis=1).mean()) / self.length
+
+    def overlap(self, made: Rows) -> float | None:
+        """Share of a new token's k nearest tokens in the target space that are among its k nearest in the model.
+
+        None where no new token has a vector in the target space.
+        """
+        if not len(self.judged):
+            return None
+        place = {token: row for row, token in enumerate(made.tokens)}
+        new = made.matrix[[place[token] for token in self.new]]
+        found = self._nearest(np.vstack([self.model.matrix[self.model.rows(self.donors)], new]))
+        shared = [len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)]
+        return float(np.mean(shared)) / self.k
+
+    def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
+        return nearest(matrix[self.judged], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.judged).rows
+
+
+def _chosen(settings: LeaderboardSettings) -> list[RowSettings]:
+    """The initialisers to be judged, the floors among them."""
+    names = dict.fromkeys([*(settings.methods or INITIALISERS), *FLOORS])
+    plain = [replace(settings.rows, method=name, norm_matched=False) for name in names]
+    matched = [replace(rows, norm_matched=True) for rows in plain if rows.method not in FLOORS]
+    return plain + matched if settings.norm_matched else plain
+
+
+def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
+    """The rows, through a map fitted on these materials where they need one."""
+    if INITIALISERS[rows.method].needs_alignment:
+        space = materials.domain if materials.domain is not None else materials.similar
+        exclude = frozenset(materials.model.words).difference(ordinary(materials.plan, materials.model))
+        materials = replace(materials, alignment=fit_alignment(space, materials.model, settings.alignment, exclude))
+    return initialise(materials, rows)
+
+
+def _paired(cosines: list[Matrix]) -> float | None:
+    """Probability of so large a difference between the first two by luck, over the same hidden tokens."""
+    if len(cosines) < 2 or np.array_equal(cosines[0], cosines[1]) or len(cosines[0]) < 2:
+        return None
+    from scipy.stats import ttest_rel
+
+    return float(ttest_rel(cosines[0], cosines[1]).pvalue)

@@ -1,0 +1,37 @@
+"""Word vectors of tokens: the target space of a vocabulary that has no rows of its own, trained on a text cut by it."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
+from vocadapt.training.blocks import cut_lines
+from vocadapt.training.material import gather
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+
+def token_space(
+    corpus: Corpus, splitter: Splitter, vocabulary: Vocabulary, settings: Word2VecSettings, progress: Progress = silent,
+    scratch: Path | None = None,
+) -> tuple[EmbeddingSpace, tuple[str, ...]]:  # fmt: skip
+    """Train vectors of a vocabulary's tokens on a text; some lines are held out by the seed, and come back beside the space.
+
+    A token that occurs less than `settings.min_count` times gets no vector. Raises InputError for too little text.
+    """
+    with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
+        material = gather(corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2))
+        file, counts = Path(folder) / "tokens.txt", Counter[str]()
+        with file.open("w", encoding="utf-8") as out:
+            for pieces in cut_lines(material.sentences, vocabulary):
+                counts.update(pieces)
+                out.write(f"{' '.join(pieces)}\n")
+        known = {token: count for token, count in counts.most_common() if token not in vocabulary.special}
+        totals = WordCounts(known, material.lines, file.stat().st_size)
+        space = train_word2vec(file, totals, settings, part(progress, 0.2, 1.0))
+    return replace(space, name="word2vec over the target's tokens"), material.held_out
