@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import METHODS
+from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
 from vocadapt.vocabulary.plan import KINDS
+from vocadapt.vocabulary.reduction import REDUCTIONS
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 
 
@@ -18,6 +20,8 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "preset": {name: recipe.about for name, recipe in PRESETS.items()},
         "alignment": {name: method.about for name, method in METHODS.items()},
         "initialiser": {name: initialiser.about for name, initialiser in INITIALISERS.items()},
+        "reduction": {name: reduction.about for name, reduction in REDUCTIONS.items()},
+        "augmentation": {name: augmentation.about for name, augmentation in AUGMENTATIONS.items()},
         "plan": {name: kind.about for name, kind in KINDS.items()},
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
     }

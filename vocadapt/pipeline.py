@@ -3,13 +3,17 @@
 >>> model = open_model("bert-base-uncased")
 >>> adapted = adapt(preset("green-bert"), model, Sources(corpus=open_corpus(["articles.txt"])))
 >>> adapted.save("bert-with-my-words")
+
+The same walk gives it the vocabulary of another model: adapt(preset("transfer-syntactic"), model, Sources(target=other)).
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
@@ -21,9 +25,11 @@ from vocadapt.spaces.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus, open_corpus
-from vocadapt.text.words import write_sentences
-from vocadapt.vocabulary.initialise import Materials, initialise
-from vocadapt.vocabulary.planning import plan_from_words
+from vocadapt.text.words import count_words, write_sentences
+from vocadapt.training.token_space import token_space
+from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, initialise
+from vocadapt.vocabulary.plan import VocabularyPlan
+from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.tokenizer import Departures, departures
 
 __all__ = ["Sources", "adapt", "departures_on", "domain_space", "open_corpus", "open_model", "preset"]
@@ -31,28 +37,87 @@ __all__ = ["Sources", "adapt", "departures_on", "domain_space", "open_corpus", "
 
 @dataclass(frozen=True)
 class Sources:
-    """What a recipe draws on: a text of the domain, or word vectors that are ready."""
+    """What a recipe draws on: a text of the domain, or word vectors that are ready; another model for its vocabulary and rows.
+
+    `counts`: the words of the text as the model meets them, where they are counted already.
+    """
 
     corpus: Corpus | None = None
     vectors: EmbeddingSpace | None = None
+    target: LanguageModel | None = None
+    counts: Mapping[str, int] | None = None
 
 
 def adapt(
     recipe: Recipe, model: LanguageModel, sources: Sources, progress: Progress = silent, scratch: Path | None = None
 ) -> AdaptedModel:
-    """Teach `model` the words of a domain; `model` itself is not changed.
+    """Teach `model` the words of a domain, or give it another vocabulary; `model` itself is not changed.
 
     `scratch` is a folder for what is needed meanwhile; without it the system's, often in memory.
     Raises InputError when the sources do not hold what the recipe needs.
     """
-    domain = domain_space(sources, model, recipe.vectors, part(progress, 0.0, 0.8), scratch)
-    progress(0.8, "planning the vocabulary")
-    plan = plan_from_words(model.vocabulary, model.splitter, domain, recipe.vocabulary)
-    progress(0.82, "fitting the map")
-    alignment = fit_alignment(domain, model.space, recipe.alignment, model.vocabulary.special) if recipe.needs_alignment else None
-    rows = initialise(Materials(plan, model.space, domain, alignment), recipe.rows)
-    progress(0.9, f"giving the model {len(plan.added)} words")
+    domain = None
+    if "vectors" in recipe.needs:
+        domain = domain_space(sources, model, recipe.vectors, part(progress, 0.0, 0.7), scratch)
+    progress(0.7, "planning the vocabulary")
+    plan = plan_for(recipe, model, sources, domain, part(progress, 0.7, 0.8))
+    alike = target_space(recipe, sources, model.dim, part(progress, 0.8, 0.85), scratch)
+    progress(0.85, "making the rows")
+    rows = make_rows(recipe, model, plan, domain, alike)
+    progress(0.9, f"giving the model {len(plan.added):,} tokens")
     return apply_plan(model, plan, rows, recipe.tokenizer)
+
+
+def plan_for(
+    recipe: Recipe, model: LanguageModel, sources: Sources, domain: EmbeddingSpace | None = None, progress: Progress = silent
+) -> VocabularyPlan:
+    """The plan of a recipe; the words of the text are counted where it needs them and nobody has."""
+    counts = sources.counts
+    if counts is None and "counts" in recipe.needs:
+        if sources.corpus is None:
+            raise InputError(f"The recipe {recipe.name} needs the words of a text, and got none.", "Give --corpus.")
+        counts = count_words(sources.corpus, model.splitter, progress).counts
+    target = sources.target
+    if target is not None and target.splitter.lowercase != model.splitter.lowercase:
+        raise InputError(
+            f"{target.name} and {model.name} do not read text alike: one is cased, the other uncased.",
+            "Take two models of the same casing; --casing says that of a bare vocab.txt.",
+        )
+    given = PlanSources(domain, target.vocabulary if target else None, counts)
+    return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)
+
+
+def make_rows(
+    recipe: Recipe, model: LanguageModel, plan: VocabularyPlan, domain: EmbeddingSpace | None, alike: EmbeddingSpace | None
+) -> Rows:
+    """A row for each token that needs one; the map is fitted where they are made through one."""
+    if not plan.new_rows:
+        return Rows((), np.empty((0, model.dim), dtype=np.float32), ())
+    source = domain or alike
+    alignment = None
+    if recipe.needs_alignment and source is not None:
+        alignment = fit_alignment(source, model.space, recipe.alignment, model.vocabulary.special)
+    return initialise(Materials(plan, model.space, domain, alignment, alike), recipe.rows)
+
+
+def target_space(
+    recipe: Recipe, sources: Sources, width: int, progress: Progress = silent, scratch: Path | None = None
+) -> EmbeddingSpace | None:
+    """Where it is read which tokens are alike: the rows of the target model; None where nothing is read there.
+
+    A bare vocabulary has no rows: vectors of `width` are trained on the text, cut into its wordpieces.
+    """
+    if sources.target is None or not (recipe.makes_rows and INITIALISERS[recipe.rows.method].needs in ("target", "similar")):
+        return None
+    if not sources.target.path.is_file():
+        return sources.target.space
+    if sources.corpus is None:
+        raise InputError(
+            f"{sources.target.path} is a bare vocabulary: nothing tells which of its tokens are alike.",
+            "Give the model itself, or a text to train vectors of its tokens on: --corpus.",
+        )
+    vectors = replace(recipe.vectors, dim=recipe.vectors.dim or width)
+    return token_space(sources.corpus, sources.target.splitter, sources.target.vocabulary, vectors, progress, scratch)[0]
 
 
 def domain_space(

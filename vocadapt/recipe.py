@@ -1,5 +1,6 @@
 """Recipe: the settings of every step of the walk, to and from TOML, and the presets that have a published name."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
@@ -10,7 +11,8 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
-from vocadapt.vocabulary.plan import PlanSettings
+from vocadapt.vocabulary.plan import KINDS, PlanKind, PlanSettings
+from vocadapt.vocabulary.planning import plan_needs
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 
 T = TypeVar("T")
@@ -31,17 +33,65 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.tokenizer not in TOKENIZER_MODES:
             raise InputError(f"Unknown tokenizer mode {self.tokenizer!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}.")
+        if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
+            raise InputError(
+                f"Under a plan of the kind {self.vocabulary.kind} tokens go or change place, which {self.tokenizer} cannot do.",
+                'Set tokenizer = "replacement".',
+            )
+
+    @property
+    def kind(self) -> PlanKind:
+        """The kind of its plan."""
+        return KINDS[self.vocabulary.kind]
 
     @property
     def needs_alignment(self) -> bool:
         """Whether the rows are made through a fitted map."""
-        return INITIALISERS[self.rows.method].needs_alignment
+        return self.makes_rows and INITIALISERS[self.rows.method].needs_alignment
+
+    @property
+    def makes_rows(self) -> bool:
+        """Whether any row is made anew; a mere reduction makes none."""
+        return self.vocabulary.kind not in ("reduce", "same") or self.vocabulary.renew
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The sources it draws on: "vectors", "target", "counts"."""
+        plan = {*self.kind.needs, *plan_needs(self.vocabulary)}
+        return frozenset(plan | self._rows_need(plan)) if self.makes_rows else frozenset(plan)
+
+    def _rows_need(self, plan: set[str]) -> set[str]:
+        """What the rows are made of; what is alike is read in the target where there is one, else among the word vectors."""
+        need = INITIALISERS[self.rows.method].needs
+        alike = "target" if "target" in plan else "vectors"
+        return {"": set[str](), "words": {"vectors"}, "target": {"target"}, "similar": {alike}}[need]
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain values."""
         return asdict(self)
 
 
+def _transferred(how: str, method: str, about: str, renew: bool = False) -> Recipe:
+    plan, rows = PlanSettings("transfer", renew=renew), RowSettings(method)
+    return Recipe(f"transfer-{how}", f"{about} (thesis 4.4.5)", vocabulary=plan, rows=rows, tokenizer="replacement")
+
+
+def reduced(heuristic: str, percent: int) -> Recipe:
+    """`reduced-last-25`: a quarter of the vocabulary goes, the tokens that were added last (thesis 4.4.4)."""
+    about = f"{percent} % of the vocabulary goes, by the heuristic {heuristic}; every row that stays is as it was (thesis 4.4.4)"
+    plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100)
+    return Recipe(f"reduced-{heuristic}-{percent}", about, vocabulary=plan, tokenizer="replacement")
+
+
+def combined(heuristic: str, percent: int) -> Recipe:
+    """`combined-last-50`: half of the vocabulary goes and is refilled with the target's first tokens (thesis 4.4.6)."""
+    about = f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens (thesis 4.4.6)"
+    plan = PlanSettings("combined", cut=heuristic, removed=percent / 100)
+    rows = RowSettings("syntactic")
+    return Recipe(f"combined-{heuristic}-{percent}", about, vocabulary=plan, rows=rows, tokenizer="replacement")
+
+
+PUBLISHED_CUTS = ("last", "longest", "freq", "random")
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -53,20 +103,47 @@ PRESETS: dict[str, Recipe] = {
             "their radical variant: every old token that has a word vector takes it too; the others keep their row",
             vocabulary=PlanSettings("replace"),
         ),
+        Recipe(
+            "reinit-normal", "the same vocabulary, every row drawn anew from a normal distribution (thesis 4.4.3)",
+            vocabulary=PlanSettings("same", renew=True), rows=RowSettings("random-normal"),
+        ),
+        Recipe(
+            "reinit-uniform", "the same vocabulary, every row drawn anew from a uniform distribution (thesis 4.4.3)",
+            vocabulary=PlanSettings("same", renew=True), rows=RowSettings("random-uniform"),
+        ),
+        _transferred("target", "target", "the target's vocabulary with the target's own rows: the naive way", renew=True),
+        _transferred("random", "random-normal", "the target's vocabulary, every row drawn at random", renew=True),
+        _transferred("syntactic", "syntactic", "the target's vocabulary; a new token's row is the mean of its sub-tokens'"),
+        _transferred("semantic", "semantic", "the target's vocabulary; a new token's row is the mean of common ones next to it"),
+        *(reduced(heuristic, percent) for heuristic in PUBLISHED_CUTS for percent in (25, 50, 75)),
+        *(combined("last", percent) for percent in (25, 50, 75, 100)),
     )
-}
+}  # fmt: skip
+FAMILIES = {"reduced": reduced, "combined": combined}  # <family>-<cut heuristic>-<percent removed>
+FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
 
 
 def preset(name: str) -> Recipe:
     """The preset of this name; raises InputError with the nearest names for any other."""
     if name in PRESETS:
         return PRESETS[name]
+    found = FAMILY.fullmatch(name)
+    if found and 0 < int(found[3]) <= 100:
+        return FAMILIES[found[1]](found[2], int(found[3]))
     from difflib import get_close_matches
 
     near = get_close_matches(name, PRESETS, n=2)
     raise InputError(
         f"Unknown preset {name!r}.", f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}."
     )
+
+
+def is_preset(recipe: Recipe) -> bool:
+    """Whether its name says all of a recipe."""
+    try:
+        return preset(recipe.name) == recipe
+    except InputError:
+        return False
 
 
 def read_recipe(path: Path) -> Recipe:

@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from vocadapt.catalogue import catalogue
-from vocadapt.cli.options import add_model, add_offline, add_out, add_text, corpus_settings, write, written
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.options import add_casing, add_model, add_offline, add_out, add_text, corpus_settings, write, written
+from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
@@ -19,6 +19,10 @@ from vocadapt.recipe import PRESETS as RECIPES
 from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
 from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
+from vocadapt.vocabulary.augmentation import AUGMENTATIONS
+from vocadapt.vocabulary.initialise import INITIALISERS
+from vocadapt.vocabulary.plan import KINDS
+from vocadapt.vocabulary.reduction import REDUCTIONS
 
 CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
 
@@ -27,13 +31,20 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--preset", metavar="NAME", help="a built-in recipe (default green-bert); the command presets lists them")
     parser.add_argument("--recipe", metavar="FILE", help="a recipe in TOML; presets --toml NAME prints one to begin with")
     add_model(parser, help="hub name or model folder")
+    parser.add_argument("--target", metavar="B", help="model, or vocab.txt, whose vocabulary is taken over (transfer, combined)")
     parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on")
+    parser.add_argument("--cut", choices=REDUCTIONS, metavar="HEURISTIC", help=f"tokens go by: {', '.join(REDUCTIONS)}")
+    parser.add_argument("--removed", type=real, metavar="SHARE", help="share that --cut takes out (default 0.25)")
+    refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
+    parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
+    parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
     parser.add_argument("--max-added", type=whole, metavar="N", help="add the N most frequent words only (0: all)")
     parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
     parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="of that map: take the mean of each side away")
     parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
+    add_casing(parser)
     add_text(parser)
     add_out(parser)
 
@@ -41,18 +52,42 @@ def _adapt_options(parser: Parser) -> None:
 def _adapt(options: Namespace, progress: Progress) -> Answer:
     if options.preset and options.recipe:
         raise InputError("Give either --preset or --recipe, not both.")
-    recipe = read_recipe(Path(options.recipe)) if options.recipe else preset(options.preset or "green-bert")
-    recipe = _varied(recipe, options)
-    given = {"model": options.model, "vectors": options.vectors, "text": options.corpus}
+    recipe = read_recipe(Path(options.recipe)) if options.recipe else preset(options.preset or _default_preset(options))
+    recipe = _varied(_recut(recipe, options), options)
+    given = {"model": options.model, "vectors": options.vectors, "text": options.corpus, "target": options.target}
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
-    spec = Spec("model", settings, {role: value for role, value in given.items() if value}, options.offline)
+    inputs = {role: value for role, value in given.items() if value}
+    spec = Spec("model", settings, inputs, options.offline, options.casing)
     artefact = write(spec, options, progress)
     answer = written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
     return replace(answer, text=f"{answer.text}\n\n{CHANCE}") if artefact.manifest.numbers.get("verdict") == "chance" else answer
 
 
+def _default_preset(options: Namespace) -> str:
+    """What is meant where no recipe is named: heuristics speak of the vocabulary's size, all else of word vectors."""
+    return "combined-last-25" if options.cut or options.refill else "green-bert"
+
+
+def _recut(recipe: Recipe, options: Namespace) -> Recipe:
+    """The recipe with the heuristics that the options ask for: --cut and --refill keep the size, either alone changes it."""
+    if not (options.cut or options.refill):
+        if options.removed is not None:
+            raise InputError("--removed is the share that --cut takes out.", "Name a heuristic: --cut last.")
+        return recipe
+    if "vectors" in recipe.kind.needs or recipe.vocabulary.kind == "transfer":
+        raise InputError(f"The recipe {recipe.name} does not choose its tokens by --cut and --refill.", "Leave --preset out.")
+    kind = "combined" if options.cut and options.refill else "reduce" if options.cut else "extend"
+    removed = 0.0 if kind == "extend" else recipe.vocabulary.removed if options.removed is None else options.removed
+    chosen = replace(recipe.vocabulary, kind=kind, cut=options.cut or "last", refill=options.refill or "target", removed=removed)
+    name = "-".join(filter(None, (options.cut, f"{100 * removed:g}" if removed else "", options.refill)))
+    mode = "insertion" if kind == "extend" else "replacement"
+    return replace(recipe, name=name, about=KINDS[kind].about, vocabulary=chosen, tokenizer=mode)
+
+
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
-    """The recipe with the cap and the map that the options ask for."""
+    """The recipe with the initialiser, the cap and the map that the options ask for."""
+    if options.initialiser:
+        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initialiser))
     if options.max_added is not None:
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
     if (options.unit or options.centre) and not options.method:

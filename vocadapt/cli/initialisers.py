@@ -9,7 +9,7 @@ from typing import Any
 
 from vocadapt.analysis.leaderboard import Leaderboard, LeaderboardSettings, compare_initialisers
 from vocadapt.analysis.transfer import MaskedQuestion, materials_from_target, materials_from_vectors
-from vocadapt.cli.options import M, TEXT, add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.options import TEXT, M, add_casing, add_model, add_text, corpus_settings, lowercase
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table

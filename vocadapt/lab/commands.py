@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.lab.spec import FORMS, CorpusStep, ModelStep, Spec
 from vocadapt.lab.workspace import UPLOADS
-from vocadapt.recipe import PRESETS
+from vocadapt.recipe import is_preset
 from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
@@ -21,7 +21,7 @@ WORDS = {
     "pretrain": ("pretrain", "--from-scratch"),
     "convert": ("convert",),
 }
-INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words"}  # other roles are given as they are
+INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target"}  # others are given as they are
 TEXT = {"import": "--only-words-of", "model": "--corpus", "pretrain": "--corpus"}  # where text is not the command's own argument
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
@@ -31,7 +31,7 @@ CORPUS_FLAGS = {
     "corpus.seed": "--sample-seed",
     "corpus.language": "--language",
 }
-TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "seed")
+TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed")
 FLAGS: dict[str, dict[str, str]] = {
     "corpus": CORPUS_FLAGS,
     "vectors": CORPUS_FLAGS
@@ -124,8 +124,7 @@ def _recipe(spec: Spec, folder: Path) -> list[str]:
     if not isinstance(spec.settings, ModelStep):
         return []
     recipe, certify = spec.settings.recipe, [] if spec.settings.certify else ["--no-certificate"]
-    named = PRESETS.get(recipe.name) == recipe
-    return [*(["--preset", recipe.name] if named else ["--recipe", str(folder / "recipe.toml")]), *certify]
+    return [*(["--preset", recipe.name] if is_preset(recipe) else ["--recipe", str(folder / "recipe.toml")]), *certify]
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -97,7 +97,7 @@ FORMS: dict[str, Form] = {
     "vectors": Form(VectorsStep, "vectors", ("text", "model")),
     "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
     "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
-    "model": Form(ModelStep, "models", ("model",), ("vectors", "text")),
+    "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
     "pretrain": Form(PretrainStep, "models", ("text",)),
     "convert": Form(ConvertStep, "models", ("model",)),
 }

@@ -7,34 +7,31 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.lab.adapting import model
 from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
-from vocadapt.lab.corpora import kept_counts, read_corpus, text_behind, write_corpus
-from vocadapt.lab.manifest import Input, Manifest, take_input, versions_of
+from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
+from vocadapt.lab.manifest import Input, Manifest, versions_of
 from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, PretrainStep, Spec, VectorsStep
+from vocadapt.lab.task import Numbers, Task, size_of
 from vocadapt.lab.workspace import KINDS, Artefact, open_artefact, writing
-from vocadapt.models.adapt import AdaptedModel, add_to_record
 from vocadapt.models.convert import convert
-from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.models.loading import network_class
-from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
-from vocadapt.progress import Progress, part, silent
-from vocadapt.recipe import write_recipe
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.pipeline import Sources, domain_space
+from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment import fit_alignment
 from vocadapt.spaces.comparison import best, compare, maps_to_compare
-from vocadapt.spaces.files import load_space, save_space
+from vocadapt.spaces.files import save_space
 from vocadapt.spaces.folding import fold
 from vocadapt.spaces.foreign import read_space
-from vocadapt.spaces.heldout import HeldOut, held_out
+from vocadapt.spaces.heldout import HeldOut
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.corpus import Corpus
 
 __all__ = [
     "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
@@ -43,39 +40,6 @@ __all__ = [
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
 MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from
-Numbers = dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What a step works with: its spec, the folder to fill, the workspace around it (None outside one), and its Progress.
-
-    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again when its job is resumed.
-    None outside a job.
-    """
-
-    spec: Spec
-    draft: Path
-    root: Path | None
-    progress: Progress
-    checkpoint: Path | None = None
-
-    @cached_property
-    def model(self) -> LanguageModel:
-        """The language model that was named."""
-        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, self.spec.lowercase)
-
-    @cached_property
-    def space(self) -> EmbeddingSpace:
-        """The word vectors that were named."""
-        return load_space(Path(self.spec.inputs["vectors"][0]))
-
-    def inputs(self) -> dict[str, Input]:
-        """The stamps of all inputs."""
-        return {
-            role: take_input([self.model.path] if role == "model" else [Path(path) for path in paths], self.root)
-            for role, paths in self.spec.inputs.items()
-        }
 
 
 def corpus(task: Task, settings: CorpusStep) -> Numbers:
@@ -97,7 +61,7 @@ def vectors(task: Task, settings: VectorsStep) -> Numbers:
     space = domain_space(Sources(corpus=text), task.model, settings.word2vec, task.progress, task.draft)
     save_space(space, task.draft)
     new = sum(word not in task.model.vocabulary for word in space.words)
-    return {**_size(space), "new_words": new, "workers": settings.word2vec.threads}
+    return {**size_of(space), "new_words": new, "workers": settings.word2vec.threads}
 
 
 def imported(task: Task, settings: ImportStep) -> Numbers:
@@ -119,7 +83,7 @@ def imported(task: Task, settings: ImportStep) -> Numbers:
         if only is not None:  # these are words as the model meets them, which only folded words are
             space, notes = _words_of_text(space, only, notes)
     save_space(space, task.draft)
-    return {**_size(space), "notes": notes}
+    return {**size_of(space), "notes": notes}
 
 
 def alignment(task: Task, settings: AlignmentStep) -> Numbers:
@@ -135,56 +99,6 @@ def alignment(task: Task, settings: AlignmentStep) -> Numbers:
         **{key: held[key] for key in ("cosine", "p@1", "p@5", "p@10", "chance@5")},
         **({"best": asdict(best(judged).settings)} if settings.compare else {}),
     }  # fmt: skip
-
-
-def model(task: Task, settings: ModelStep) -> Numbers:
-    """A model + word vectors or a text → the model that knows the new words, with its recipe and certificate."""
-    given = [role for role in ("vectors", "text") if role in task.spec.inputs]
-    if len(given) != 1:
-        raise InputError(
-            f"Adapting needs word vectors or a text of the domain, and got {'both' if given else 'neither'}.",
-            "Give either --vectors DIR or --corpus TEXT.",
-        )
-    network_class(task.model)  # known to be loadable before anything long begins
-    text = _text_of(task, settings)
-    sources = Sources(vectors=task.space) if given == ["vectors"] else Sources(corpus=text)
-    domain = domain_space(sources, task.model, settings.recipe.vectors, part(task.progress, 0.0, 0.7), task.draft)
-    adapted = adapt(settings.recipe, task.model, Sources(vectors=domain), part(task.progress, 0.7, 0.85))
-    adapted.save(task.draft, settings.recipe.to_dict())
-    write_recipe(settings.recipe, task.draft / "recipe.toml")
-    numbers: Numbers = {"preset": settings.recipe.name, **adapted.plan.summary()}
-    if given == ["text"]:
-        numbers["workers"] = settings.recipe.vectors.threads
-    if text is not None and adapted.mode == "exact-word":
-        numbers |= _departures(task, text, adapted)
-    if settings.recipe.needs_alignment:
-        numbers |= _quality(task, domain, settings.recipe.alignment)
-    add_to_record(task.draft, data=_data(task, given[0]), **_facts(numbers))
-    return numbers | (_certified(task) if settings.certify else {})
-
-
-def _data(task: Task, role: str) -> Numbers:
-    """What the new words came from, for the model's card."""
-    said = {"role": "word vectors" if role == "vectors" else "text", "name": Input(task.spec.inputs[role], "").name}
-    return said | (_size(task.space) if role == "vectors" else {})
-
-
-def _facts(numbers: Numbers) -> dict[str, Numbers]:
-    """The figures of an adapted model that its card tells: how good the map is, how often the tokenizer departs from its rule."""
-    groups = {"quality": ("verdict", "p@5", "chance@5"), "departures": ("departures", "added_occurrences")}
-    found = {name: {key: numbers[key] for key in keys if key in numbers} for name, keys in groups.items()}
-    return {name: facts for name, facts in found.items() if facts}
-
-
-def _quality(task: Task, domain: EmbeddingSpace, settings: AlignmentSettings) -> Numbers:
-    """Whether the map behind the rows does better than chance, by three folds; nothing where they are too small for it."""
-    try:
-        judged = held_out(
-            domain, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
-        )
-    except InputError:
-        return {"verdict": "not judged: too few anchors"}
-    return {"verdict": judged.verdict, "p@5": judged.precision(5), "chance@5": judged.chance(5)}
 
 
 def pretrained(task: Task, settings: PretrainStep) -> Numbers:
@@ -288,43 +202,12 @@ def maps_to_judge(settings: AlignmentStep, space: EmbeddingSpace, model: Languag
     return [*first, *(other for other in able if other != chosen)]
 
 
-def _size(space: EmbeddingSpace) -> Numbers:
-    counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
-    return {"words": len(space), "dim": space.dim, **counted}
-
-
 def _words_of_text(space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]) -> tuple[EmbeddingSpace, list[str]]:
     """The words that stand in a text, and the notes with how many of how many; raises InputError where none does."""
     rows = [row for row, word in enumerate(space.words) if word in only]
     if not rows:
         raise InputError(f"None of the {len(space):,} words of {space.name} stands in the text.", "Give another text, or none.")
     return space.take(rows), [*notes, f"{len(rows):,} of {len(space):,} words stand in the text: the others are left out"]
-
-
-def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
-    """The text of the domain: the one given, or the one the vectors were trained on, where it is still the same."""
-    if "text" in task.spec.inputs:
-        return read_corpus(task.spec.inputs["text"], settings.corpus)
-    return text_behind(Path(task.spec.inputs["vectors"][0]))
-
-
-def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
-    """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
-    try:
-        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.9))
-    except (InputError, OSError):
-        return {}
-    return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
-
-
-def _certified(task: Task) -> Numbers:
-    """Certify the draft and add the certificate to its record."""
-    from vocadapt.models.certificate import certify
-
-    task.progress(0.92, "checking that everything else was kept")
-    certificate = certify(task.model, open_model(task.draft))
-    add_to_record(task.draft, certificate=certificate.to_dict())
-    return {"certificate": certificate.passed}
 
 
 def _seed(spec: Spec) -> int | None:

@@ -259,7 +259,7 @@ def outputs(edit: Edit) -> tuple[bool, str]:
             batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
     different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
     detail = f"{len(batches) - different} of {len(batches)} inputs give bit-equal outputs"
-    return different == 0, f"{detail} ({PROBES} random sequences, {same_cut} of {len(edit.lines)} lines whose cut did not change)"
+    return different == 0, f"{detail} ({PROBES if edit.kept else 0} random sequences, {same_cut} of {len(edit.lines)} lines whose cut did not change)"
 
 
 def reload(edit: Edit) -> tuple[bool, str]:
@@ -323,6 +323,8 @@ def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
 
 def _probes(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
     """Random sequences of kept tokens, as inputs to both models."""
+    if not edit.kept:  # every row was made anew on purpose: no input has outputs to keep
+        return []
     rng = np.random.default_rng(SEED)
     chosen = [[edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)] for _ in range(PROBES)]
     return [

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.augmentation import AugmentationMaterials, Proposal, propose
+from vocadapt.vocabulary.augmentation import AUGMENTATIONS, AugmentationMaterials, Proposal, propose
 from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG
 from vocadapt.vocabulary.overlap import unreachable
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.reduction import REDUCTIONS, ReductionSettings, dropped
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 MOST_ADDED = 20_000  # tokens that an extension adds where no cap is given
@@ -37,6 +38,16 @@ def plan_vocabulary(
     settings = settings or PlanSettings()
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
     return renewed(plan) if settings.renew else plan
+
+
+def plan_needs(settings: PlanSettings) -> frozenset[str]:
+    """What the heuristics of a plan draw on beside the vocabulary itself: "counts" of a text, a "target" vocabulary."""
+    needs = set[str]()
+    if settings.kind in ("reduce", "combined") and REDUCTIONS[settings.cut].needs_counts and settings.removed < 1:
+        needs.add("counts")
+    if settings.kind in ("combined", "extend"):
+        needs.update(AUGMENTATIONS[settings.refill].needs)
+    return frozenset(needs)
 
 
 def plan_from_words(
@@ -105,6 +116,37 @@ def _transfer(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, 
     return _ordered(vocabulary, splitter, sources.target.tokens, sources, settings)
 
 
+def _reduce(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
+    """What stays, in its old order."""
+    gone = _going(vocabulary, sources, settings)
+    order = tuple(token for token in vocabulary.tokens if token not in gone)
+    return VocabularyPlan(vocabulary, (), settings=settings, order=order)
+
+
+def _combined(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
+    """What stays, in its old order, then as many tokens of the augmentation as went: the size is what it was.
+
+    Where everything goes, what never goes by a reduction goes too, and the first tokens of the target take the place of all:
+    with a target of the same size that is a transfer.
+    """
+    if settings.removed == 1:
+        if settings.refill != "target" or sources.target is None:
+            raise InputError("Where all tokens go, special ones and letters too, only a target's vocabulary can refill it.")
+        first = sources.target.tokens[: len(vocabulary)]
+        return _ordered(vocabulary, splitter, first, sources, settings)
+    gone = _going(vocabulary, sources, settings)
+    kept = tuple(token for token in vocabulary.tokens if token not in gone)
+    proposal = _proposed(vocabulary, splitter, sources, settings, len(vocabulary) - len(kept), frozenset(kept))
+    added = tuple(_added(vocabulary, token, sources) for token in proposal.tokens if token not in vocabulary)
+    return VocabularyPlan(vocabulary, added, left_out=proposal.left_out, settings=settings, order=(*kept, *proposal.tokens))
+
+
+def _going(vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings) -> frozenset[str]:
+    """The tokens that a reduction takes out."""
+    chosen = ReductionSettings(settings.cut, 1 - settings.removed, settings.seed)
+    return frozenset(dropped(vocabulary, chosen, sources.counts))
+
+
 def _extend(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
     """The tokens of an augmentation behind the old ones."""
     proposal = _proposed(vocabulary, splitter, sources, settings, settings.max_added or MOST_ADDED)
@@ -151,6 +193,8 @@ PLANNERS: dict[str, Callable[[Vocabulary, Splitter, PlanSources, PlanSettings], 
     "append": _from_vectors,
     "replace": _from_vectors,
     "same": _same,
+    "reduce": _reduce,
+    "combined": _combined,
     "extend": _extend,
     "transfer": _transfer,
 }

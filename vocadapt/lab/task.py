@@ -1,0 +1,60 @@
+"""Task: what a step works with, and the small figures that several steps report."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vocadapt.lab.manifest import Input, take_input
+from vocadapt.lab.spec import Spec
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.progress import Progress
+from vocadapt.spaces.files import load_space
+from vocadapt.spaces.space import EmbeddingSpace
+
+Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a step works with: its spec, the folder to fill, the workspace around it (None outside one), and its Progress.
+
+    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again when its job is resumed.
+    None outside a job.
+    """
+
+    spec: Spec
+    draft: Path
+    root: Path | None
+    progress: Progress
+    checkpoint: Path | None = None
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model that was named."""
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, self.spec.lowercase)
+
+    @cached_property
+    def target(self) -> LanguageModel | None:
+        """The model whose vocabulary is taken over, where one was named."""
+        name = self.spec.one("target")
+        return open_model(name, self.spec.offline or None, self.spec.lowercase) if name else None
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The word vectors that were named."""
+        return load_space(Path(self.spec.inputs["vectors"][0]))
+
+    def inputs(self) -> dict[str, Input]:
+        """The stamps of all inputs."""
+        opened = {"model": lambda: [self.model.path], "target": lambda: [self.target.path] if self.target else []}
+        return {
+            role: take_input(opened[role]() if role in opened else [Path(path) for path in paths], self.root)
+            for role, paths in self.spec.inputs.items()
+        }
+
+
+def size_of(space: EmbeddingSpace) -> Numbers:
+    """Words, width, and occurrences where they are counted."""
+    counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
+    return {"words": len(space), "dim": space.dim, **counted}
