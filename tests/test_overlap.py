@@ -20,8 +20,8 @@ def vocabulary(*tokens: str, whole: frozenset[str] = frozenset()) -> Vocabulary:
 
 
 def test_common_tokens_of_table_31(shared: Path) -> None:
-    files = {name: shared / f"data/vocab/{name}.txt" for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")}
-    found = overlap({name: vocabulary_of(read_tokenizer(path)) for name, path in files.items()})
+    files = [shared / f"data/vocab/{name}.txt" for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")]
+    found = overlap([vocabulary_of(read_tokenizer(path)) for path in files])
     assert found.sizes == (30_522, 30_522)
     assert found.common[0][1] == found.common[1][0] == 12_309
     assert round(found.share[0][1], 3) == 0.403
@@ -29,7 +29,7 @@ def test_common_tokens_of_table_31(shared: Path) -> None:
 
 
 def test_the_share_is_of_the_row() -> None:
-    found = overlap({"a": vocabulary("x", "##x"), "b": vocabulary("x"), "c": vocabulary("y", "z", "##x", "w")})
+    found = overlap([vocabulary("x", "##x"), vocabulary("x"), vocabulary("y", "z", "##x", "w")])
     assert found.sizes == (4, 3, 6)
     assert found.common == ((4, 3, 3), (3, 3, 2), (3, 2, 6))
     assert found.share[0] == (1.0, 3 / 4, 3 / 4)

@@ -12,6 +12,7 @@ read would become [UNK].
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -100,7 +101,8 @@ def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
     return len(vocabulary) - size
 
 
-def protected(vocabulary: Vocabulary, count_marks: bool = False) -> dict[str, tuple[str, ...]]:
+@lru_cache(maxsize=8)
+def protected(vocabulary: Vocabulary, count_marks: bool = False) -> Mapping[str, tuple[str, ...]]:
     """The tokens that always stay, for each reason; a token has the first reason that holds."""
     reasons: dict[str, list[str]] = {SPECIAL: [], SHORT: [], NEEDED: []}
     for token in vocabulary.tokens:
