@@ -70,6 +70,22 @@ neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
 neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
 neighbours two,words --vectors {vectors} --model {model}
+vocabulary compare
+vocabulary compare vocab.txt missing.txt
+vocabulary compare vocab.txt bpe
+vocabulary compare vocab.txt empty.txt
+vocabulary compare vocab.txt binary.txt
+vocabulary study --model {model}
+vocabulary study --model {model} --corpus missing.txt
+vocabulary study --model {model} --corpus empty.txt
+vocabulary study --model bpe --corpus {text}
+vocabulary study --model faulty.txt --corpus {text}
+vocabulary study --model {model} --corpus {text} --keep 0
+vocabulary study --model {model} --corpus {text} --keep 1.5
+vocabulary study --model {model} --corpus {text} --keep 0.9 nan
+vocabulary study --model {model} --corpus {text} --keep 0.01
+vocabulary study --model {model} --corpus {text} --heuristics shortest
+vocabulary study --model {model} --corpus {text} --seeds -1
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
 adapt --model {model} --vectors {vectors} --unit --out out
@@ -172,6 +188,7 @@ def bad_things(tmp_path, tiny_bert):
     (tmp_path / "good.vec").write_text("a 1 2\nb 3 4\n")
     (tmp_path / "evil.bin").write_bytes(pickle.dumps({"a": [1.0]}))
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
+    (tmp_path / "faulty.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]))
     (tmp_path / "bad.toml").write_text("[vectors]\nepoch = 1\n")
     for name in ("weightless", "alien", "bpe", "evil"):
         shutil.copytree(tiny_bert, tmp_path / name)

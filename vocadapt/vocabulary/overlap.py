@@ -6,7 +6,7 @@ with PubMedBERT, 12 309 / 30 522 (table 3.1 of the thesis on low-layer informati
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,7 +43,6 @@ def length_of(token: str, vocabulary: Vocabulary) -> int:
 class Overlap:
     """How many tokens some vocabularies have in common: `common` (n, n), its diagonal the different tokens of each."""
 
-    names: tuple[str, ...]
     common: tuple[tuple[int, ...], ...]
 
     @property
@@ -57,13 +56,13 @@ class Overlap:
         return tuple(tuple(count / size for count in row) for size, row in zip(self.sizes, self.common, strict=True))
 
 
-def overlap(vocabularies: Mapping[str, Vocabulary]) -> Overlap:
+def overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
     """Count the common tokens of every pair; spelling counts, so do continuation marks."""
-    sets = [set(vocabulary.tokens) for vocabulary in vocabularies.values()]
-    return Overlap(tuple(vocabularies), tuple(tuple(len(one & other) for other in sets) for one in sets))
+    sets = [set(vocabulary.tokens) for vocabulary in vocabularies]
+    return Overlap(tuple(tuple(len(one & other) for other in sets) for one in sets))
 
 
-def common_tokens(vocabularies: Collection[Vocabulary]) -> tuple[str, ...]:
+def common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
     """The tokens that all have, in the order of the first one's ids."""
     first, *others = vocabularies
     shared = set(first.tokens).intersection(*(other.tokens for other in others))

@@ -1,0 +1,139 @@
+"""Which tokens leave: each heuristic on a vocabulary small enough to see through, and what never leaves."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.vocabulary.reduction import NEEDED, PUBLISHED, REDUCTIONS, ReductionSettings, dropped, protected
+from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+
+SPECIAL = ("[PAD]", "[UNK]")
+LETTERS = "abcdehirst"
+TOKENS = (
+    *SPECIAL, "[unused0]", *LETTERS, *(f"##{letter}" for letter in LETTERS), "the", "##ing",
+    "heart", "hearts", "##tard", "trait", "traits", "##shed",
+)  # fmt: skip
+OWN = Vocabulary(TOKENS, frozenset(SPECIAL))  # 31 tokens; seven may leave: [unused0] and the last six
+COUNTS = {"heart": 50, "hearts": 1, "tard": 2, "trait": 4, "traits": 9}
+SIZE = len(TOKENS)
+
+
+def left(heuristic: str, going: int, **options: object) -> set[str]:
+    settings = ReductionSettings(heuristic, keep=(SIZE - going) / SIZE, **options)  # type: ignore[arg-type]
+    gone = dropped(OWN, settings, COUNTS)
+    assert len(gone) == going
+    assert [OWN.ids[token] for token in gone] == sorted(OWN.ids[token] for token in gone)
+    return set(gone)
+
+
+def test_last_takes_the_highest_ids() -> None:
+    assert left("last", 2) == {"##shed", "traits"}
+    assert left("last", 7) == {"[unused0]", "heart", "hearts", "##tard", "trait", "traits", "##shed"}
+
+
+def test_longest_counts_without_marks_and_takes_the_higher_id_of_equals() -> None:
+    assert left("longest", 1) == {"[unused0]"}
+    assert left("longest", 2) == {"[unused0]", "traits"}  # as long as hearts
+    assert left("longest", 4) == {"[unused0]", "traits", "hearts", "trait"}
+    assert left("longest", 6) == {"[unused0]", "traits", "hearts", "trait", "heart", "##shed"}
+
+
+def test_longest_with_marks() -> None:
+    assert left("longest", 4, count_marks=True) == {"[unused0]", "##shed", "traits", "##tard"}
+
+
+def test_freq_takes_the_rarest_in_the_cut_text() -> None:
+    assert left("freq", 3) == {"[unused0]", "##tard", "##shed"}  # tard begins no continuation: its letters are cut
+    assert left("freq", 5) == {"[unused0]", "##tard", "##shed", "hearts", "trait"}
+
+
+def test_random_is_the_seeds() -> None:
+    assert left("random", 3, seed=4) == left("random", 3, seed=4)
+    assert len({frozenset(left("random", 3, seed=seed)) for seed in range(10)}) > 3
+
+
+def test_cost_weighs_what_the_loss_of_a_token_does() -> None:
+    """hearts stands once and costs 1 (heart ##s), as does traits nine times (trait ##s): 9; trait four times costs 4 · 4 = 16."""
+    assert left("cost", 1) == {"[unused0]"}
+    assert {"hearts"} < left("cost", 4)
+    assert "heart" not in left("cost", 6)
+
+
+@pytest.mark.parametrize("heuristic", REDUCTIONS)
+@pytest.mark.parametrize("keep", [0.8, 0.9, 0.99, 1.0])
+def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(heuristic: str, keep: float) -> None:
+    gone = dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)
+    assert len(gone) == len(set(gone)) == SIZE - round(keep * SIZE)
+    assert not set(gone) & {token for tokens in protected(OWN).values() for token in tokens}
+    assert gone == dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)
+
+
+def test_a_share_includes_the_smaller_one() -> None:
+    for heuristic in REDUCTIONS:
+        sizes = [set(dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)) for keep in (0.95, 0.87, 0.8)]
+        assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_a_token_that_alone_spells_a_character_stays() -> None:
+    """Nothing else spells z inside a word, and ý at its beginning: without them hazard and ýmir would be [UNK]."""
+    own = Vocabulary((*TOKENS, "hazard", "ýthes", "zeta", "z"), frozenset(SPECIAL))
+    assert protected(own)[NEEDED] == ("hazard", "ýthes")
+    gone = dropped(own, ReductionSettings("last", 1 - 8 / len(own)))
+    assert "zeta" in gone and len(gone) == 8
+    reduced = Vocabulary(tuple(token for token in own.tokens if token not in gone), own.special)
+    for word in ("hazard", "ýthes", "zeta", "hearts"):
+        assert reduced.cut(word) != ("[UNK]",) or own.cut(word) == ("[UNK]",)
+
+
+def test_no_word_becomes_unreadable_in_real_vocabularies(shared: Path) -> None:
+    """Every token of BERT that leaves is spelled by what stays, in its own position."""
+    own = vocabulary_of(read_tokenizer(shared / "data/vocab/bert-base-uncased.txt"))
+    gone = dropped(own, ReductionSettings("random", 0.25))
+    assert len(own) - len(gone) == 7630  # round(7630.5), to the even one
+    kept = Vocabulary(tuple(token for token in own.tokens if token not in set(gone)), own.special)
+    words = [token for token in gone if not token.startswith(("##", "[unused"))]
+    more = [f"a{token.removeprefix('##')}" for token in gone if token.startswith("##")]
+    assert all(kept.cut(word) != ("[UNK]",) for word in [*words, *more])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"keep": 0.0}, "above 0 and up to 1"), ({"keep": 1.5}, "above 0 and up to 1"), ({"keep": float("nan")}, "above 0"),
+        ({"keep": -0.5}, "above 0"), ({"heuristic": "shortest"}, "last, longest, freq, random, cost"), ({"seed": -1}, "seed"),
+    ],
+)  # fmt: skip
+def test_settings_that_make_no_sense(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ReductionSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_below_what_must_stay_says_the_smallest_share() -> None:
+    with pytest.raises(InputError, match=r"leaves 16, and 24 must stay: 2 special tokens, 22 shorter.*\n.*Keep 0\.7742 or more"):
+        dropped(OWN, ReductionSettings("last", 0.5))
+    assert len(dropped(OWN, ReductionSettings("last", 0.7742))) == 7
+
+
+@pytest.mark.parametrize("heuristic", [name for name, reduction in REDUCTIONS.items() if reduction.needs_counts])
+def test_a_heuristic_that_needs_a_text_asks_for_it(heuristic: str) -> None:
+    with pytest.raises(InputError, match="--corpus"):
+        dropped(OWN, ReductionSettings(heuristic, 0.9))
+    with pytest.raises(InputError, match="--corpus"):
+        dropped(OWN, ReductionSettings(heuristic, 0.9), {})
+    assert dropped(OWN, ReductionSettings(heuristic, 1.0)) == ()
+
+
+def test_the_catalogue_of_reductions() -> None:
+    assert PUBLISHED == ("last", "longest", "freq", "random")
+    assert all(reduction.about and reduction.source for reduction in REDUCTIONS.values())
+
+
+def test_the_published_conventions_on_pubmedbert(shared: Path) -> None:
+    """8 512 of its 30 522 tokens are special or shorter than four characters: a quarter can only be kept if ## counts."""
+    own = vocabulary_of(read_tokenizer(shared / "data/vocab/pubmedbert-abstract-fulltext.txt"))
+    with pytest.raises(InputError, match=r"must stay.*\n.*Keep 0\.2\d+ or more, or count the ##"):
+        dropped(own, ReductionSettings("last", 0.25))
+    assert len(dropped(own, ReductionSettings("last", 0.25, count_marks=True))) == 30_522 - round(0.25 * 30_522)
+    assert np.isclose(sum(map(len, protected(own).values())), 8512, atol=200)

@@ -1,0 +1,63 @@
+"""vocabulary compare and vocabulary study from the command line: the shapes of their answers, and what faulty files give."""
+
+import json
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from vocadapt.cli import main
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        assert main([*map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_compare_a_model_and_a_faulty_vocabulary(ask, tiny_bert, tmp_path, capsys):
+    (tmp_path / "v.txt").write_text("[PAD]\n[unk]\nheart\n\nheart\nzzz", encoding="utf-8")
+    found = ask("vocabulary", "compare", tiny_bert, tmp_path / "v.txt")
+    assert found["models"] == [str(tiny_bert), str(tmp_path / "v.txt")]
+    assert found["size"] == [len(TINY_TOKENS), 4]
+    assert found["common"] == [[len(TINY_TOKENS), 2], [2, 4]]
+    assert found["share"][1] == [0.5, 1.0]
+    assert [fault["line"] for fault in found["faults"][str(tmp_path / "v.txt")]] == [2, 4, 5, 6, 0]
+    assert found["lengths_common"] == {"5": 1}
+    assert found["unreachable"][0]["unused"] == 1
+    assert main(["vocabulary", "compare", str(tiny_bert), str(tmp_path / "v.txt")]) == 0
+    shown = capsys.readouterr().out
+    assert "line 4 is empty" in shown and "No model is made with it" in shown
+
+
+def test_compare_the_shared_vocabularies(ask, shared):
+    names = ("bert-base-uncased", "pubmedbert-abstract-fulltext")
+    found = ask("vocabulary", "compare", *(shared / f"data/vocab/{name}.txt" for name in names))
+    assert found["size"] == [30522, 30522] and found["common"][0][1] == 12309
+    assert round(found["share"][0][1], 2) == 0.40 and found["faults"] == {}
+
+
+def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
+    asked = ("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--workspace", tmp_path / "w")
+    found = ask(*asked, "--keep", 0.95, 0.9, "--heuristics", "last", "longest", "freq", "random", "cost")
+    assert set(found) == {"tokens", "rows", "counting_seconds", "seconds"}
+    assert [(row["heuristic"], row["keep"]) for row in found["rows"]] == [
+        (name, keep) for name in ("last", "longest", "freq", "random", "cost") for keep in (0.95, 0.9)
+    ]
+    for row in found["rows"]:
+        assert set(row) == {"heuristic", "keep", "vocabulary", "tokens", "growth"} | ({"sd"} if "random" in row.values() else set())
+        assert row["vocabulary"] == round(row["keep"] * len(TINY_TOKENS))
+        assert row["tokens"] >= found["tokens"] and row["growth"] == pytest.approx(row["tokens"] / found["tokens"] - 1, abs=1e-3)
+    again = ask(*asked, "--keep", 0.95, 0.9)
+    assert again["rows"] == found["rows"][:8]  # from the counts that the workspace kept
+
+
+def test_study_says_what_it_leaves_out(ask, tiny_bert, text, capsys):
+    found = ask("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--keep", 1, 0.5)
+    assert {row["keep"] for row in found["rows"]} == {1.0} and all(row["growth"] == 0 for row in found["rows"])
+    assert "must stay" in found["left_out"]["0.5"]
+    assert main(["vocabulary", "study", "--model", str(tiny_bert), "--corpus", str(text), "--keep", "1", "0.5"]) == 0
+    assert "Left out: Keeping 0.5" in capsys.readouterr().out

@@ -1,0 +1,204 @@
+"""Which tokens leave a vocabulary that is to become smaller: the published heuristics, one of ours, and what never leaves.
+
+`last`, `longest`, `freq` and `random` are those of the thesis on low-layer information integration (2023, section 4.4.4), which
+leaves some things open. Here: shares are of the whole vocabulary, which ends at exactly round(keep · V) tokens; a token's length
+is counted without its ##; of equals the higher id leaves first; special tokens and tokens of fewer than four characters stay,
+[unusedN] do not. `count_marks` counts the ## of a continuation as part of its length, as the thesis' figures do.
+
+A token also stays where it is the only way to write one of its characters in that position: without it a word that could be
+read would become [UNK].
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.vocabulary.overlap import body, position
+from vocadapt.vocabulary.recut import Ints, WordTable, word_table
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+SHORTEST = 4  # characters of a token that may leave
+THESIS = "thesis on low-layer information integration (2023), section 4.4.4"
+SPECIAL, SHORT = "special tokens", f"shorter than {SHORTEST} characters"
+NEEDED = "with a character that nothing else spells there"
+
+Order = Callable[[Vocabulary, Ints, WordTable | None, int], Ints]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A heuristic: its order of leaving, in a sentence and its source, and whether it looks at the words of a text.
+
+    `order` takes the ids that may leave, rising, the words of a text laid out (where `needs_counts`), and a seed.
+    """
+
+    about: str
+    source: str
+    order: Order
+    needs_counts: bool = False
+
+
+@dataclass(frozen=True)
+class ReductionSettings:
+    """How a vocabulary is reduced: the heuristic, the share of tokens to keep, the seed of `random`, how lengths count."""
+
+    heuristic: str = "last"
+    keep: float = 0.5
+    seed: int = 1
+    count_marks: bool = False
+
+    def __post_init__(self) -> None:
+        if self.heuristic not in REDUCTIONS:
+            raise InputError(f"There is no reduction {self.heuristic!r}.", f"Choose one of: {', '.join(REDUCTIONS)}.")
+        if not 0 < self.keep <= 1:
+            raise InputError(f"Keep a share above 0 and up to 1 of the vocabulary, got {self.keep}.", "0.5 keeps half of it.")
+        if self.seed < 0:
+            raise InputError(f"A seed is 0 or more, got {self.seed}.")
+
+
+def dropped(vocabulary: Vocabulary, settings: ReductionSettings, counts: Mapping[str, int] | None = None) -> tuple[str, ...]:
+    """The tokens that leave, by id.
+
+    `counts`: the words of a text as the model's splitter makes them. Raises InputError where the heuristic needs them and they
+    are not given, and where fewer tokens are to be kept than must stay.
+    """
+    going = leaving(vocabulary, settings)
+    if not going:
+        return ()
+    table = word_table(vocabulary, counts) if counts and REDUCTIONS[settings.heuristic].needs_counts else None
+    ranked = ranking(vocabulary, settings, table)
+    return tuple(vocabulary.tokens[i] for i in np.sort(ranked[:going]))
+
+
+def ranking(vocabulary: Vocabulary, settings: ReductionSettings, table: WordTable | None) -> Ints:
+    """The ids of all tokens that may leave, first to leave first; `keep` plays no part. Raises InputError as `dropped` does."""
+    reduction = REDUCTIONS[settings.heuristic]
+    if reduction.needs_counts and table is None:
+        raise InputError(f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text: --corpus TEXT.")
+    staying = set().union(*protected(vocabulary, settings.count_marks).values())
+    free = np.array([i for i, token in enumerate(vocabulary.tokens) if token not in staying], dtype=np.int64)
+    if settings.heuristic == "longest" and settings.count_marks:
+        return _longest_with_marks(vocabulary, free, table, settings.seed)
+    return reduction.order(vocabulary, free, table, settings.seed)
+
+
+def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
+    """How many tokens leave; raises InputError where fewer are to be kept than must stay."""
+    size = round(settings.keep * len(vocabulary))
+    reasons = protected(vocabulary, settings.count_marks)
+    staying = sum(map(len, reasons.values()))
+    if size < staying:
+        why = ", ".join(f"{len(tokens):,} {reason}" for reason, tokens in reasons.items() if tokens)
+        least = math.ceil(1e4 * staying / len(vocabulary)) / 1e4
+        raise InputError(
+            f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and {staying:,} must stay: {why}.",
+            f"Keep {least} or more" + ("." if settings.count_marks else ", or count the ## in the length of a token."),
+        )
+    return len(vocabulary) - size
+
+
+@lru_cache(maxsize=8)
+def protected(vocabulary: Vocabulary, count_marks: bool = False) -> Mapping[str, tuple[str, ...]]:
+    """The tokens that always stay, for each reason; a token has the first reason that holds."""
+    reasons: dict[str, list[str]] = {SPECIAL: [], SHORT: [], NEEDED: []}
+    for token in vocabulary.tokens:
+        place, text = position(token, vocabulary), body(token, vocabulary)
+        if place == "special":
+            reasons[SPECIAL].append(token)
+        elif len(token if count_marks else text) < SHORTEST:
+            reasons[SHORT].append(token)
+        elif place != "unused" and not _spelled(text, place == "continuation", vocabulary):
+            reasons[NEEDED].append(token)
+    return {reason: tuple(tokens) for reason, tokens in reasons.items()}
+
+
+def _spelled(text: str, goes_on: bool, vocabulary: Vocabulary) -> bool:
+    """Whether single characters, which all stay, spell a text in its position."""
+    marks = [vocabulary.continuation] * len(text)
+    if not goes_on:
+        marks[0] = ""
+    return all(mark + character in vocabulary.ids for mark, character in zip(marks, text, strict=True))
+
+
+def _last(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    return free[::-1]
+
+
+def _longest(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    return _by(free, [-len(body(vocabulary.tokens[i], vocabulary)) for i in free])
+
+
+def _longest_with_marks(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    return _by(free, [-len(vocabulary.tokens[i]) for i in free])
+
+
+def _freq(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    assert table is not None  # seen to in `ranking`
+    return _by(free, table.token_counts(table.cut())[free])
+
+
+def _random(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    return np.random.default_rng(seed).permutation(free)
+
+
+BELIEF = 0.04  # weight of the imagined text, as a share of the real one's words
+ZIPF = 1.2  # its tokens fall with their rank among the ids to this power: measured on general text under BERT's vocabulary
+ROUND, SMALLEST = 0.06, 150  # share of the tokens still there, and their number, that leave before the losses are taken again
+
+
+def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    """In rounds: the tokens leave whose loss lengthens the text least, as it is cut without those that left before.
+
+    Beside the real text stands an imagined one that holds each token once, by itself, with a weight that falls with its id: what
+    the vocabulary was made for. It decides among tokens that the text does not hold, or hardly.
+    """
+    assert table is not None
+    imagined = _imagined(vocabulary, free, BELIEF * float(table.counts.sum()))
+    gone, order = np.zeros(len(vocabulary), dtype=np.bool_), []
+    left = free
+    while len(left):
+        loss = table.losses(gone) + imagined.losses(gone)
+        first = _by(left, loss[left])[: max(SMALLEST, int(ROUND * len(left)))]
+        order.append(first)
+        gone[first] = True
+        left = left[~gone[left]]
+    return np.concatenate([*order, left])
+
+
+def _imagined(vocabulary: Vocabulary, free: Ints, size: float) -> WordTable:
+    """A text of `size` words in all: each of the tokens by itself, save placeholders."""
+    tokens = [vocabulary.tokens[i] for i in free if position(vocabulary.tokens[i], vocabulary) != "unused"]
+    weights = np.arange(1, len(tokens) + 1) ** -ZIPF
+    weighted = dict(zip(tokens, (weights * size / max(weights.sum(), 1e-9)).tolist(), strict=True))
+    goes_on = {token: position(token, vocabulary) == "continuation" for token in tokens}
+    return word_table(
+        vocabulary,
+        {token: weight for token, weight in weighted.items() if not goes_on[token]},
+        {body(token, vocabulary): weight for token, weight in weighted.items() if goes_on[token]},
+    )
+
+
+def _by(free: Ints, keys: object) -> Ints:
+    """Ids by rising key; of equals the higher id first."""
+    falling = free[::-1]
+    return falling[np.argsort(np.asarray(keys)[::-1], kind="stable")]
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "last": Reduction("the tokens with the highest ids leave first: they were added last", THESIS, _last),
+    "longest": Reduction("the longest tokens leave first: shorter ones can spell them", THESIS, _longest),
+    "freq": Reduction("the tokens that stand least often in a text leave first", THESIS, _freq, needs_counts=True),
+    "random": Reduction("tokens leave in random order", THESIS, _random),
+    "cost": Reduction(
+        "the tokens leave first whose loss lengthens a text least, taken again as others go; where the text says little, "
+        "low ids stay",
+        "vocadapt",
+        _cost,
+        needs_counts=True,
+    ),
+}
+PUBLISHED = tuple(name for name, reduction in REDUCTIONS.items() if reduction.source == THESIS)
