@@ -98,9 +98,9 @@ class Standing:
 class Leaderboard:
     """The standings, best centred cosine first, floors among them; for each initialiser that could not run the reason.
 
-    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is looked for among. `added` new
-    tokens, of which `judged` were looked at: their lengths, and their `k` neighbours among `neighbour_candidates` tokens. `p`: of the difference
-    between the first two that are no floors (paired t-test over the hidden tokens); None where there are no two.
+    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is looked for among. Of the `added`
+    new tokens `judged` were looked at: their lengths, and their `k` neighbours among `neighbour_candidates` tokens. `p`: of the
+    difference between the first two that are no floors (paired t-test over the hidden tokens); None where there are no two.
     """
 
     rows: tuple[Standing, ...]
