@@ -43,15 +43,18 @@ def pursue(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
 
     The products of all atoms, m² · 4 bytes, are made once where they fit into 4 GB and enough vectors share them.
     """
+    from threadpoolctl import threadpool_limits
+
     together = 4 * len(atoms) ** 2 <= LARGEST_GRAM and len(vectors) * k > len(atoms)
     gram: Products = (atoms @ atoms.T).__getitem__ if together else lambda atom: atoms @ atoms[atom]
     mix = Mix(np.zeros((len(vectors), k), np.int64), np.zeros((len(vectors), k), np.float32))
     work = np.empty((k, len(atoms)), np.float32)
-    for start in range(0, len(vectors), BLOCK):
-        products = vectors[start : start + BLOCK] @ atoms.T
-        for row, first in enumerate(products, start=start):
-            chosen, weights = _pursue_one(first, gram, atoms, work)
-            mix.donors[row, : len(chosen)], mix.weights[row, : len(chosen)] = chosen, weights
+    with threadpool_limits(1):  # a step is too small to share: threads would wait for each other
+        for start in range(0, len(vectors), BLOCK):
+            products = vectors[start : start + BLOCK] @ atoms.T
+            for row, first in enumerate(products, start=start):
+                chosen, weights = _pursue_one(first, gram, atoms, work)
+                mix.donors[row, : len(chosen)], mix.weights[row, : len(chosen)] = chosen, weights
     return mix
 
 
