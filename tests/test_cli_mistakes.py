@@ -86,6 +86,22 @@ vocabulary study --model {model} --corpus {text} --keep 0.9 nan
 vocabulary study --model {model} --corpus {text} --keep 0.01
 vocabulary study --model {model} --corpus {text} --heuristics shortest
 vocabulary study --model {model} --corpus {text} --seeds -1
+initialisers --model {model}
+initialisers --model {model} --target {model} --vectors {vectors}
+initialisers --model {model} --target {model}
+initialisers --model {model} --target nothing/at/all
+initialisers --model {model} --target vocab.txt
+initialisers --model {model} --target vocab.txt --corpus missing.txt
+initialisers --model {model} --target weightless
+initialisers --model {model} --target bpe
+initialisers --model {model} --vectors nothing
+initialisers --model {model} --vectors {narrow}
+initialisers --model {model} --vectors {vectors} --corpus {text}
+initialisers --model {model} --vectors {vectors} --held-out -1
+initialisers --model {model} --vectors {vectors} --held-out 10000
+initialisers --model {model} --vectors {vectors} --methods magic
+initialisers --model {model} --vectors {vectors} --text missing.txt
+initialisers --model vocab.txt --vectors {vectors}
 adapt --preset grean-bert --model {model} --vectors {vectors} --out out
 adapt --model {model} --out out
 adapt --model {model} --vectors {vectors} --unit --out out

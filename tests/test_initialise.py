@@ -166,9 +166,11 @@ def test_omp_finds_a_sum_of_two_and_carries_it_over() -> None:
     assert provenance_line("sum", rows.provenance[0]) == "sum = 2.00 b − .50 hyper"
 
 
-def test_omp_equals_the_textbook() -> None:
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_omp_equals_the_textbook(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vocadapt.vocabulary.initialise_sparse.LARGEST_GRAM", most)  # products made as asked for, and all at once
     rng = np.random.default_rng(5)
-    atoms, vectors = (rng.normal(size=(n, 30)).astype(np.float32) for n in (80, 7))
+    atoms, vectors = (rng.normal(size=(n, 30)).astype(np.float32) for n in (60, 7))
     atoms[11] = atoms[3]  # twins: the second adds nothing and is left out
     mix = pursue(vectors, atoms, 9)
     for vector, donors, weights in zip(vectors, mix.donors, mix.weights, strict=True):

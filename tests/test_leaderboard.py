@@ -124,6 +124,12 @@ def test_nonsense_beats_nothing_and_that_is_said():
     assert board.verdict == "None beats the global mean on 60 held-out tokens."
 
 
+def test_only_what_is_judged_is_made_where_no_loss_is_asked():
+    board = compare_initialisers(MATERIALS, replace(SETTINGS, methods=("semantic",), judged=10))
+    assert (board.judged, board.added, board.neighbour_candidates) == (10, 26, len(WORDS) + 10)
+    assert of(board, "semantic").neighbour_overlap is not None
+
+
 def test_the_loss_is_asked_of_the_new_rows():
     asked: list[Rows] = []
     board = compare_initialisers(MATERIALS, replace(SETTINGS, methods=("semantic",)), lambda rows: asked.append(rows) or 1.5)

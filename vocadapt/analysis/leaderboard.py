@@ -21,7 +21,7 @@ from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.nearest import blocks, nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
-from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise, mean_row
+from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise, match_norms, mean_row
 from vocadapt.vocabulary.materials import has_vector, ordinary
 from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
@@ -30,6 +30,7 @@ FLOORS = {"global-mean": "the global mean", "common-mean": "the mean of the comm
 MATCHED = ", norm-matched"
 HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
 MOST_HELD_OUT = 0.25  # … this share of the common tokens
+FLOPS, PURSUIT = 4e10, 0.006  # a second of two cores; seconds of a token in orthogonal matching pursuit
 NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
 
 Loss = Callable[[Rows], float]
@@ -98,9 +99,9 @@ class Standing:
 class Leaderboard:
     """The standings, best centred cosine first, floors among them; for each initialiser that could not run the reason.
 
-    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is looked for among. `added` new
-    tokens; the neighbours of `judged` of them were compared, `k` each among `neighbour_candidates`. `p`: of the difference
-    between the first two that are no floors (paired t-test over the hidden tokens); None where there are no two.
+    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is looked for among. Of the `added`
+    new tokens `judged` were looked at: their lengths, and their `k` neighbours among `neighbour_candidates` tokens. `p`: of the
+    difference between the first two that are no floors (paired t-test over the hidden tokens); None where there are no two.
     """
 
     rows: tuple[Standing, ...]
@@ -161,36 +162,35 @@ def compare_initialisers(
     hidden, of = hide(materials, settings)
     without = materials_without(materials, hidden)
     truth = Truth(materials.model, mean_row(without.model), hidden)
-    around = _Around(materials, settings)
+    few = materials_of_some(materials, settings)
+    around = _Around(few, settings)
     standings: dict[str, Standing] = {}
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
     chosen = _chosen(settings)
     for i, rows in enumerate(chosen):
-        name = rows.method + (MATCHED if rows.norm_matched else "")
-        share = part(progress, i / len(chosen), (i + 1) / len(chosen), name)
+        share = part(progress, i / len(chosen), (i + 1) / len(chosen), rows.method)
         try:
-            share(0.0, "")
+            share(0.0, "giving the hidden tokens back")
             given_back = _made(without, rows, settings)
             start = time.perf_counter()
-            made = _made(materials, rows, settings)
+            made = _made(few if loss is None else materials, rows, settings)
             seconds = time.perf_counter() - start
             share(0.5, "judging")
-            cosines[name], ranks = truth.judge(given_back.matrix)
-            asked = None if loss is None else loss(made)
+            for name, back, new in _variants(rows.method, (without, given_back), (materials, made), settings):
+                cosines[name], ranks = truth.judge(back.matrix)
+                standings[name] = Standing(
+                    name, float(cosines[name].mean()), float(cosines[name].std() / len(hidden) ** 0.5),
+                    float((ranks == 0).mean()), float((1 / (1 + ranks)).mean()), float(np.median(ranks)),
+                    around.norm_ratio(new), around.overlap(new), None if loss is None else loss(new), new.fallbacks, seconds,
+                )  # fmt: skip
         except InputError as error:
-            skipped[name] = str(error)
-            continue
-        standings[name] = Standing(
-            name, float(cosines[name].mean()), float(cosines[name].std() / max(1, len(hidden)) ** 0.5),
-            float((ranks == 0).mean()), float((1 / (1 + ranks)).mean()), float(np.median(ranks)),
-            around.norm_ratio(made), around.overlap(made), asked, made.fallbacks, seconds,
-        )  # fmt: skip
+            skipped[rows.method] = str(error)
     order = sorted(standings, key=lambda name: -standings[name].centred_cosine)
     progress(1.0, "judged")
     return Leaderboard(
         tuple(standings[name] for name in order), skipped, hidden, of, len(materials.model), len(materials.plan.new_rows),
-        len(around.judged), around.k, len(around.names), _paired([cosines[name] for name in order if name not in FLOORS]),
+        len(few.plan.new_rows), around.k, len(around.names), _paired([cosines[name] for name in order if name not in FLOORS]),
     )  # fmt: skip
 
 
@@ -211,6 +211,35 @@ def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Material
     visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
     plan = VocabularyPlan(materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden))
     return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
+
+
+def materials_of_some(materials: Materials, settings: LeaderboardSettings) -> Materials:
+    """The materials of a plan that needs no more rows than are judged, drawn by the seed; what stays is the same."""
+    plan = materials.plan
+    drawn = np.random.default_rng(settings.seed).permutation(len(plan.new_rows))[: settings.judged]
+    some = frozenset(plan.new_rows[i] for i in drawn)
+    stays = some.union(plan.kept)
+    added = tuple(word for word in plan.added if word.token in some)
+    replaced = tuple(token for token in plan.replaced if token in some)
+    order = tuple(token for token in plan.tokens if token in stays)
+    return replace(materials, plan=replace(plan, added=added, replaced=replaced, order=order))
+
+
+def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
+    """The row that an initialiser gives one token; one that the model has is first taken out of it, as a hidden one is."""
+    known = materials_without(materials, (token,)) if token in materials.model else materials
+    plan = replace(known.plan, added=(AddedWord(token, ()),), replaced=(), order=(*known.plan.kept, token))
+    return _made(replace(known, plan=plan), rows, LeaderboardSettings())
+
+
+def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
+    """About how long `compare_initialisers` will take on two 2.5 GHz cores, without a loss."""
+    rows = min(settings.judged, len(materials.plan.new_rows)) + (settings.held_out or HELD_OUT)
+    width = materials.model.dim + materials.similar.dim
+    product = 2.0 * rows * len(materials.model) * width / FLOPS
+    chosen = settings.methods or tuple(INITIALISERS)
+    pursuit = 2.0 * len(materials.donors) * materials.similar.dim * len(materials.donors) / FLOPS + rows * PURSUIT
+    return len(chosen) * product * (1 + settings.norm_matched) + pursuit * ("omp" in chosen)
 
 
 class Truth:
@@ -249,39 +278,53 @@ class _Around:
         self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
         self.new = tuple(token for token in materials.plan.new_rows if has_vector(space, token))
         self.donors = materials.donors
+        self.judged = materials.plan.new_rows
         self.names = self.donors + self.new
-        drawn = np.random.default_rng(settings.seed).permutation(len(self.new))[: settings.judged]
-        self.judged = np.sort(drawn) + len(self.donors)
+        self.places = np.arange(len(self.donors), len(self.names))
         self.k = min(settings.neighbours, len(self.names) - 1)
-        self.wanted = self._nearest(space.matrix[space.rows(self.names)]) if len(self.judged) else np.empty((0, self.k), np.int64)
+        self.wanted = self._nearest(space.matrix[space.rows(self.names)]) if self.new else np.empty((0, self.k), np.int64)
 
     def norm_ratio(self, made: Rows) -> float:
         """Mean length of the new rows to that of the old ones."""
-        return float(np.linalg.norm(made.matrix, axis=1).mean()) / self.length
+        return float(np.linalg.norm(_rows_of(made, self.judged), axis=1).mean()) / self.length
 
     def overlap(self, made: Rows) -> float | None:
         """Share of a new token's k nearest tokens in the target space that are among its k nearest in the model.
 
         None where no new token has a vector in the target space.
         """
-        if not len(self.judged):
+        if not self.new:
             return None
-        place = {token: row for row, token in enumerate(made.tokens)}
-        new = made.matrix[[place[token] for token in self.new]]
-        found = self._nearest(np.vstack([self.model.matrix[self.model.rows(self.donors)], new]))
+        old = self.model.matrix[self.model.rows(self.donors)]
+        found = self._nearest(np.vstack([old, _rows_of(made, self.new)]))
         shared = [len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)]
         return float(np.mean(shared)) / self.k
 
     def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
-        return nearest(matrix[self.judged], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.judged).rows
+        return nearest(matrix[self.places], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.places).rows
+
+
+def _rows_of(made: Rows, tokens: tuple[str, ...]) -> Matrix:
+    place = {token: row for row, token in enumerate(made.tokens)}
+    rows: Matrix = made.matrix[[place[token] for token in tokens]]
+    return rows
 
 
 def _chosen(settings: LeaderboardSettings) -> list[RowSettings]:
     """The initialisers to be judged, the floors among them."""
     names = dict.fromkeys([*(settings.methods or INITIALISERS), *FLOORS])
-    plain = [replace(settings.rows, method=name, norm_matched=False) for name in names]
-    matched = [replace(rows, norm_matched=True) for rows in plain if rows.method not in FLOORS]
-    return plain + matched if settings.norm_matched else plain
+    return [replace(settings.rows, method=name, norm_matched=False) for name in names]
+
+
+def _variants(
+    method: str, back: tuple[Materials, Rows], new: tuple[Materials, Rows], settings: LeaderboardSettings
+) -> list[tuple[str, Rows, Rows]]:
+    """The rows given back and the new ones as they are, and at the old rows' length where that is asked for."""
+    plain = (method, back[1], new[1])
+    if not settings.norm_matched or method in FLOORS:
+        return [plain]
+    matched = (match_norms(rows, materials.plan, materials.model) for materials, rows in (back, new))
+    return [plain, (method + MATCHED, *matched)]  # type: ignore[list-item]
 
 
 def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:

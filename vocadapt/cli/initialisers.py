@@ -24,7 +24,7 @@ from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings
 
 ASKED = 200  # lines of text that are asked, at most
 COLUMNS = (
-    "initialiser", "centred cosine", "±", "P@1", "MRR", "median rank", "norm ratio", "overlap", "loss/char", "fallbacks", "seconds",
+    "initialiser", "centred cosine", "±", "P@1", "MRR", "median rank", "norm ratio", "overlap", "loss/char", "fallbacks", "s",
 )  # fmt: skip
 
 
@@ -33,11 +33,13 @@ def _options(parser: Parser) -> None:
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--target", metavar="B", help=f"whose vocabulary is taken over: {M}")
     parser.add_argument("--vectors", metavar="DIR", help="or word vectors: the words that the model lacks are added")
-    parser.add_argument("--corpus", nargs="+", metavar="TEXT", help=f"what vectors of a bare vocab.txt's tokens are trained on: {TEXT}")
+    trained = f"what vectors of a bare vocab.txt's tokens are trained on: {TEXT}"
+    parser.add_argument("--corpus", nargs="+", metavar="TEXT", help=trained)
     parser.add_argument("--text", nargs="+", metavar="TEXT", help="text that nothing was trained on, for the masked-word loss")
-    parser.add_argument("--methods", nargs="+", default=[], choices=INITIALISERS, metavar="NAME", help="these only (default: all)")
+    methods = f"these only, of {', '.join(INITIALISERS)}"
+    parser.add_argument("--methods", nargs="+", default=[], choices=INITIALISERS, metavar="NAME", help=methods)
     parser.add_argument("--held-out", type=whole, default=default.held_out, metavar="N", help="common tokens to hide (500, or ¼)")
-    parser.add_argument("--judged", type=whole, default=default.judged, metavar="N", help="new tokens whose neighbours are compared")
+    parser.add_argument("--judged", type=whole, default=default.judged, metavar="N", help="new tokens to look at (1000)")
     parser.add_argument("--neighbours", type=whole, default=0, metavar="M", help="of semantic and wechsel (default 3 and 10)")
     parser.add_argument("--norm-matched", action="store_true", help="judge each with its rows at the old rows' length, too")
     parser.add_argument("--seed", type=whole, default=default.seed, help="of what is hidden, and of random rows (default 1)")
@@ -52,9 +54,8 @@ def _initialisers(options: Namespace, progress: Progress) -> Answer:
     materials, lines = _materials(options, model, part(progress, 0.0, 0.4))
     question, why = _question(options, model, materials, lines)
     board = compare_initialisers(materials, settings, question.loss if question else None, part(progress, 0.4, 1.0))
-    masked = None
-    if question:
-        masked = {"before": question.before.per_character, "words": question.before.words, "characters": question.before.characters}
+    before = question.before if question else None
+    masked = {"before": before.per_character, "words": before.words, "characters": before.characters} if before else None
     answer = {**board.to_dict(), "masked": masked, "masked_why_not": why, "seconds": time.perf_counter() - start}
     return Answer(answer, _shown(board, masked, why))
 
@@ -97,7 +98,8 @@ def _question(
     """What the masked-word loss is asked on, else why it is not."""
     lines = list(held_out)
     if options.text is not None:
-        lines = [line for passage in read_corpus(options.text, corpus_settings(options)).passages() for line in passage.text.splitlines()]
+        passages = read_corpus(options.text, corpus_settings(options)).passages()
+        lines = [line for passage in passages for line in passage.text.splitlines()]
     if not lines:
         return None, "no held-out text: give --text TEXT"
     chosen = random.Random(options.seed).sample(lines, min(ASKED, len(lines)))
@@ -109,12 +111,10 @@ def _question(
 
 def _shown(board: Leaderboard, masked: dict[str, Any] | None, why: str) -> str:
     """The table, its n, candidates and chance, what could not run, the verdict."""
-    rows = [
-        (row.initialiser + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:]) for row in board.rows
-    ]
+    rows = [(row.initialiser + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:]) for row in board.rows]
     chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
-    hidden = f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true rows ranked among {board.candidates:,} old rows"
-    near = f"overlap@{board.k}: {board.judged:,} of {board.added:,} new tokens, among {board.neighbour_candidates:,} tokens"
+    hidden = f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true rows ranked among {board.candidates:,} rows"
+    near = f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among {board.neighbour_candidates:,}"
     loss = f"Masked-word loss: not asked ({why})."
     if masked:
         loss = f"Masked-word loss over {masked['words']:,} words; before any change {masked['before']:.3f} nats per character."

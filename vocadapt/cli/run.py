@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "vectors import": ("vectors", "IMPORT", "take over word vectors of another program"),
     "vectors evaluate": ("evaluate", "EVALUATE", "compare word vectors with human judgement"),
     "align": ("align", "ALIGN", "fit a map from word vectors to a model's wordpieces, and judge it on held-out words"),
-    "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training: hidden rows given back, lengths, neighbours"),
+    "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training"),
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
     "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures; faulty ones are named"),
     "vocabulary study": ("vocabulary", "STUDY", "how much longer a text becomes when a vocabulary is made smaller"),

@@ -170,7 +170,7 @@ def _write_rows(network: "transformers.PreTrainedModel", ids: list[int], rows: R
         matrices.append(output.weight)
     with torch.no_grad():
         for matrix in matrices:
-            matrix[torch.tensor(ids)] = torch.from_numpy(rows.matrix.copy()).to(matrix.dtype)
+            matrix[torch.tensor(ids, dtype=torch.long)] = torch.from_numpy(rows.matrix.copy()).to(matrix.dtype)
 
 
 def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> None:

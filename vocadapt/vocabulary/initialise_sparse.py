@@ -4,12 +4,12 @@ Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each 
 few of their rows. Selection is by the largest product with the residual, rows as they are, as mergekit-tokensurgeon does.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.materials import Initialiser, Made, Materials, Registered, has_vector
 from vocadapt.vocabulary.mixing import Mix, mixed, with_fallback
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK = 512  # tokens whose first products are held at once
 NOTHING_LEFT = 1e-5  # of a product, against that of the two whole vectors: float32 rounding
+Products = Callable[[int], Matrix]  # of one atom with all
 LARGEST_GRAM = 4_000_000_000  # bytes
 DEPENDENT = 1e-6  # of an atom's squared length: what of it the chosen ones do not hold
 
@@ -38,22 +39,26 @@ def omp(materials: Materials, settings: "RowSettings") -> Made:
 
 
 def pursue(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
-    """Rewrite each vector (n, d) as a sum of at most k atoms (m, d); m² · 4 bytes of memory, refused above 4 GB."""
-    if 4 * len(atoms) ** 2 > LARGEST_GRAM:
-        problem = f"Matching pursuit over {len(atoms):,} common tokens needs {4 * len(atoms) ** 2 / 1e9:.0f} GB."
-        raise InputError(problem, "Choose focus or semantic.")
-    gram = atoms @ atoms.T
+    """Rewrite each vector (n, d) as a sum of at most k atoms (m, d).
+
+    The products of all atoms, m² · 4 bytes, are made once where they fit into 4 GB and enough vectors share them.
+    """
+    from threadpoolctl import threadpool_limits
+
+    together = 4 * len(atoms) ** 2 <= LARGEST_GRAM and len(vectors) * k > len(atoms)
+    gram: Products = (atoms @ atoms.T).__getitem__ if together else lambda atom: atoms @ atoms[atom]
     mix = Mix(np.zeros((len(vectors), k), np.int64), np.zeros((len(vectors), k), np.float32))
     work = np.empty((k, len(atoms)), np.float32)
-    for start in range(0, len(vectors), BLOCK):
-        products = vectors[start : start + BLOCK] @ atoms.T
-        for row, first in enumerate(products, start=start):
-            chosen, weights = _pursue_one(first, gram, work)
-            mix.donors[row, : len(chosen)], mix.weights[row, : len(chosen)] = chosen, weights
+    with threadpool_limits(1):  # a step is too small to share: threads would wait for each other
+        for start in range(0, len(vectors), BLOCK):
+            products = vectors[start : start + BLOCK] @ atoms.T
+            for row, first in enumerate(products, start=start):
+                chosen, weights = _pursue_one(first, gram, atoms, work)
+                mix.donors[row, : len(chosen)], mix.weights[row, : len(chosen)] = chosen, weights
     return mix
 
 
-def _pursue_one(first: Matrix, gram: Matrix, work: Matrix) -> tuple[list[int], NDArray[np.floating]]:
+def _pursue_one(first: Matrix, gram: Products, atoms: Matrix, work: Matrix) -> tuple[list[int], NDArray[np.floating]]:
     """The atoms chosen for one vector and their coefficients, from its products with all atoms (m,).
 
     `work` (k, m) takes the products of all atoms with each new direction, orthogonal to the ones before (Gram-Schmidt).
@@ -66,17 +71,17 @@ def _pursue_one(first: Matrix, gram: Matrix, work: Matrix) -> tuple[list[int], N
         if abs(left[atom]) <= enough:
             break
         banned.append(atom)
-        along = work[:used, atom].copy()
-        rest = float(gram[atom, atom] - along @ along)
-        if rest > DEPENDENT * float(gram[atom, atom]):
-            direction = (gram[atom] - along @ work[:used]) / np.float32(rest**0.5)
+        along, products = work[:used, atom].copy(), gram(atom)
+        rest = float(products[atom] - along @ along)
+        if rest > DEPENDENT * float(products[atom]):
+            direction = (products - along @ work[:used]) / np.float32(rest**0.5)
             left -= (left[atom] / np.float32(rest**0.5)) * direction
             work[used] = direction
             chosen.append(atom)
             used += 1
         left[banned] = 0.0  # what was taken is orthogonal to the rest, but for rounding
-    wanted = gram[np.ix_(chosen, chosen)].astype(np.float64)
-    return chosen, np.linalg.solve(wanted, first[chosen].astype(np.float64)) if chosen else np.empty(0)
+    taken = atoms[chosen].astype(np.float64)
+    return chosen, np.linalg.solve(taken @ taken.T, first[chosen].astype(np.float64)) if chosen else np.empty(0)
 
 
 SPARSE: Registered = {

@@ -125,7 +125,7 @@ def mean_row(model: EmbeddingSpace) -> Matrix:
 
 def provenance_line(token: str, source: Provenance, most: int = SHOWN) -> str:
     """One readable line: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism"; heaviest donors first, so many of them."""
-    if not source.donors:
+    if not source.donors or source.donors == ((token, 1.0),):
         return f"{token} = {source.how}"
     equal = len({weight for _, weight in source.donors}) == 1 and abs(source.donors[0][1] * len(source.donors) - 1) < 1e-6
     ordered = sorted(source.donors, key=lambda donor: -abs(donor[1]))[:most]

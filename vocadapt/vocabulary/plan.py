@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.vocabulary.augmentation import AUGMENTATIONS
+from vocadapt.vocabulary.reduction import REDUCTIONS
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 Ids = NDArray[np.int64]
@@ -59,6 +61,9 @@ class PlanSettings:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f"Unknown plan {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
+        for name, known in ((self.cut, REDUCTIONS), (self.refill, AUGMENTATIONS)):
+            if name not in known:
+                raise InputError(f"Unknown heuristic {name!r}.", f"Choose one of: {', '.join(known)}.")
         if self.max_added < 0:
             raise InputError(f"The most words to add is {self.max_added}.", "Give 0 (all of them) or a positive number.")
         if not 0 <= self.removed <= 1:

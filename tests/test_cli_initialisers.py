@@ -1,0 +1,70 @@
+"""The command initialisers, on word vectors, a target model, and a bare vocabulary with a text."""
+
+import json
+
+import pytest
+
+from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
+from tests.lab_material import NEW
+from vocadapt.cli import main
+from vocadapt.vocabulary.initialise import INITIALISERS
+
+FLOORS = {"global-mean", "common-mean", "random-normal"}
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        assert main(["initialisers", *map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A target of another width that shares most tokens with the tiny model."""
+    tokens = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), *TINY_TOKENS[-40:], *NEW, "##pnea"]
+    return build_tiny_bert(tmp_path_factory.mktemp("other") / "other", dim=24, tokens=list(dict.fromkeys(tokens)))
+
+
+def test_word_vectors(ask, tiny_bert, vectors):
+    found = ask("--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
+    judged = {row["initialiser"]: row for row in found["rows"]}
+    assert judged.keys() | found["skipped"].keys() == set(INITIALISERS)
+    assert found["skipped"].keys() == {"target"} and "none was given" in found["skipped"]["target"]
+    assert (found["held_out"], found["candidates"], found["added"]) == (10, len(TINY_TOKENS), len(NEW))
+    assert found["floors"].keys() == FLOORS and judged["global-mean"]["centred_cosine"] == 0
+    assert {"centred_cosine", "p@1", "mrr", "norm_ratio", "neighbour_overlap", "masked_loss"} <= judged["focus"].keys()
+    assert found["masked"] is None and "--text" in found["masked_why_not"] and judged["focus"]["masked_loss"] is None
+
+
+def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, other, text):
+    found = ask("--model", tiny_bert, "--target", other, "--held-out", 10, "--text", text, "--methods", "syntactic", "target")
+    assert "24 wide, the model's 16" in found["skipped"]["target"]
+    losses = {row["initialiser"]: row["masked_loss"] for row in found["rows"]}
+    assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 4
+    assert found["masked"]["words"] > 100 and found["masked"]["before"] > 0
+
+
+def test_a_bare_vocabulary_takes_vectors_trained_on_a_text(ask, tiny_bert, tmp_path, text):
+    (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "aspirin", "##mia"]) + "\n")
+    target = ("--target", tmp_path / "vocab.txt", "--corpus", text)
+    found = ask("--model", tiny_bert, *target, "--methods", "semantic", "--held-out", 8)
+    assert found["added"] == 2 and found["masked"]["words"] > 0  # asked on the lines that were held out
+    assert next(row for row in found["rows"] if row["initialiser"] == "semantic")["masked_loss"] > 0
+
+
+def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors, text):
+    headless = make_bert(head="BertModel")
+    found = ask("--model", headless, "--vectors", vectors, "--held-out", 8, "--text", text, "--methods", "focus")
+    assert found["masked"] is None and "no masked-word head" in found["masked_why_not"]
+
+
+def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors):
+    assert main(["initialisers", "--model", str(tiny_bert), "--vectors", str(vectors), "--held-out", "10", "--norm-matched"]) == 0
+    out = capsys.readouterr().out
+    assert "global-mean (floor)" in out and "semantic, norm-matched" in out
+    assert "10 of " in out and "chance P@1" in out and "Not in the table: target" in out
+    assert out.splitlines()[-1].startswith(("Best on 10 held-out tokens", "None beats "))
