@@ -2,7 +2,7 @@
 
     python benchmarks/wordpiece_trainers.py [--text general-wikipedia] [--held-out general-reviews] [--size 16000]
 
-Prints one line of JSON per trainer: processor seconds (target: under three minutes, the words being counted), tokens, the share of
+Prints one line of JSON per trainer: processor seconds (target: under three minutes), tokens, the share of
 them that the library's trainer has too (target: over 95 % for bpe-merges; the library breaks ties at random, so it is also run
 against itself), and wordpieces per word on the text and on a held-out one.
 """
