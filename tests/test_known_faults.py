@@ -34,10 +34,6 @@ def cut(tokenizer: Tokenizer, text: str) -> list[str]:
     return tokens
 
 
-def without(model: LanguageModel, *going: str) -> VocabularyPlan:
-    return VocabularyPlan(model.vocabulary, (), order=tuple(token for token in model.vocabulary.tokens if token not in going))
-
-
 def saved(model: LanguageModel, plan: VocabularyPlan, out: Path, mode: str, matrix: np.ndarray | None = None) -> LanguageModel:
     """The model after a plan, read back; rows of ones where none are given."""
     made = np.ones((len(plan.new_rows), model.dim), np.float32) if matrix is None else matrix
@@ -52,9 +48,13 @@ def rows_of(model: LanguageModel) -> torch.Tensor:
 def test_1_ids_close_up_when_tokens_go_and_each_row_goes_with_its_token(tiny_bert: Path, tmp_path: Path) -> None:
     """Elsewhere rows move up and the ids of the tokenizer's file do not."""
     model = open_model(tiny_bert)
-    after = saved(model, without(model, "!", "heart", "##ed"), tmp_path / "out", "replacement")
+    going = {"!", "heart", "##ed"}
+    order = ("tachycardia", *(token for token in TINY_TOKENS if token not in going))
+    plan = VocabularyPlan(model.vocabulary, (AddedWord("tachycardia", ()),), order=order)
+    after = saved(model, plan, tmp_path / "out", "replacement")
     stored = json.loads((tmp_path / "out/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    assert sorted(stored.values()) == list(range(len(TINY_TOKENS) - 3)) and not {"!", "heart", "##ed"} & set(stored)
+    assert sorted(stored.values()) == list(range(len(TINY_TOKENS) - 3 + 1)) and not going & set(stored)
+    assert stored.pop("tachycardia") == 0
     for token, i in stored.items():
         assert torch.equal(rows_of(after)[i], rows_of(model)[TINY_TOKENS.index(token)])
 
@@ -74,7 +74,8 @@ def test_3_ids_in_the_configuration_move_with_their_tokens(make_bert: Callable[.
     edit_json(folder / "config.json", **{key: TINY_TOKENS.index(token) for key, token in ids.items()})
     model = open_model(folder)
     rest = [token for token in TINY_TOKENS if token not in SPECIAL and token != "heart"]
-    plan = VocabularyPlan(model.vocabulary, (), order=(*rest, *reversed(SPECIAL)))
+    added = (AddedWord("tachycardia", ()),)
+    plan = VocabularyPlan(model.vocabulary, added, order=(*rest, "tachycardia", *reversed(SPECIAL)))
     after = saved(model, plan, tmp_path / "out", "replacement")
     config = json.loads((tmp_path / "out/config.json").read_text(encoding="utf-8"))
     for key, token in {**ids, "pad_token_id": "[PAD]"}.items():
