@@ -14,6 +14,7 @@ from vocadapt.vocabulary.augmentation import (
     propose,
 )
 from vocadapt.vocabulary.firing import CANNOT_FIRE, SPECIAL, TOO_LONG, why_silent
+from vocadapt.vocabulary.reduction import REDUCTIONS
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
@@ -64,6 +65,22 @@ def test_a_target_with_another_mark_is_written_as_the_base_writes() -> None:
     made = propose(AugmentationMaterials(BASE, Splitter.bert(), target=target), "target", 9)
     assert made.tokens == ("melan", "##ogen")
     assert made.left_out[STAYS] == ("##oma",)
+
+
+def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None:
+    """Letters stay in every reduction. By length: gamma, delta, alphabet, of equals the lower id. ##gamma is not in the text."""
+    letters = (*"aghlmpbetd", *(f"##{letter}" for letter in "alphbetdgm"))
+    target = Vocabulary(("[UNK]", "alphabet", "gamma", "delta", "##gamma", *letters), SPECIALS)
+    materials = AugmentationMaterials(BASE, Splitter.bert(), {"alphabet": 9, "delta": 5, "gamma": 7}, target)
+
+    def by(reduction: str) -> tuple[str, ...]:
+        return propose(materials, f"target-{reduction}", 99).tokens
+
+    assert by("last") == ("alphabet", "gamma", "delta", "##gamma")
+    assert by("longest") == ("gamma", "delta", "##gamma", "alphabet")
+    assert by("freq") == ("alphabet", "gamma", "delta", "##gamma")
+    assert sorted(by("random")) == sorted(by("last"))
+    assert {name for name in AUGMENTATIONS if name.startswith("target-")} == {f"target-{name}" for name in REDUCTIONS}
 
 
 def test_words_come_by_count_ties_by_word() -> None:

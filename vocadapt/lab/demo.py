@@ -31,10 +31,6 @@ SHIPPED = (MODEL, VECTORS, MAP)
 NEWS, NEWS_VECTORS, NEWS_MAP = ("corpora", "demo-news"), ("vectors", "demo-news"), ("alignments", "demo-news-map")
 REFITTED, ADAPTED = ("alignments", "demo-map-again"), ("models", "demo-adapted")
 WORDS = ("tachycardia", "placebo", "ibuprofen")
-TOO_LITTLE = (
-    "too little text: 60,000 words of news hold too few anchors, each seen too seldom, for a map that carries over to words "
-    "it has not seen; a few million words of one domain are enough"
-)
 
 
 @dataclass(frozen=True)
@@ -114,8 +110,16 @@ def _news_map(workspace: Workspace, progress: Progress) -> Walked:
     chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
     spec = Spec("alignment", chosen, _inputs(workspace, vectors=NEWS_VECTORS))
     numbers = _run(spec, workspace, NEWS_MAP, progress).manifest.numbers
-    verdict = TOO_LITTLE if numbers["verdict"] == "chance" else "better than chance, but far from useful"
+    verdict = _too_little(workspace) if numbers["verdict"] == "chance" else "better than chance, but far from useful"
     return _said(spec, workspace, NEWS_MAP, f"{_scored(numbers)}: {verdict}", numbers)
+
+
+def _too_little(workspace: Workspace) -> str:
+    words = workspace.artefact(*NEWS).manifest.numbers["words"]
+    return (
+        f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for a map that carries over to "
+        "words it has not seen; a few million words of one domain are enough"
+    )
 
 
 def _map(workspace: Workspace, progress: Progress) -> Walked:

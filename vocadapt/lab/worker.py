@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab.jobs import Job, born
+from vocadapt.lab.jobs import LOG, Job, born
 from vocadapt.lab.locks import take
 from vocadapt.lab.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.steps import CHECKPOINT, run_step
@@ -22,6 +22,7 @@ from vocadapt.lab.uploads import remove_taken_in
 from vocadapt.lab.writing import is_disk_full
 
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
+LONGEST_LOG, KEPT_OF_LOG = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
 PATIENCE = 3.0  # seconds from the flag to the signal
 EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
@@ -88,7 +89,7 @@ def work(folder: Path) -> int:
     job = Job(folder)
     signal.signal(signal.SIGTERM, lambda number, frame: _stop())
     reporter = Reporter(job)
-    threading.Thread(target=_insist, args=(job,), daemon=True).start()
+    threading.Thread(target=_watch, args=(job,), daemon=True).start()
     log.info("%s: %s", job.id, f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting")
     ending = _run(job, reporter)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -135,12 +136,31 @@ def _try(job: Job) -> int | None:
     return None if job.waits_for() else take(job.folder.parent)
 
 
-def _insist(job: Job) -> None:
-    """Interrupt a step that was asked to stop and has not looked for a while."""
+def _watch(job: Job) -> None:
+    """Keep the log short; interrupt a step that was asked to stop and has not looked for a while."""
     while not job.cancel_asked:
+        with suppress(OSError):  # a full disk, say: the log stays as it is
+            shorten(job.folder / LOG)
         time.sleep(TRY_EVERY)
     time.sleep(PATIENCE)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
+    """Remove the beginning of a log longer than `longest` bytes: its last `kept` bytes stay, by whole lines, and that is said.
+
+    In place, for it is being appended to: what is written in the same instant may be lost.
+    """
+    size = log.stat().st_size if log.is_file() else 0
+    if size <= longest:
+        return
+    with log.open("r+b") as file:
+        file.seek(size - kept)
+        end = file.read()
+        end = end[end.find(b"\n") + 1 :]
+        file.seek(0)
+        file.write(f"[the first {size - len(end):,} bytes of this log were removed]\n".encode() + end)
+        file.truncate()
 
 
 def _stop() -> NoReturn:

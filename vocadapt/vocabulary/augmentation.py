@@ -12,6 +12,8 @@ from functools import cached_property
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.firing import SPECIAL, why_silent
+from vocadapt.vocabulary.recut import word_table
+from vocadapt.vocabulary.reduction import REDUCTIONS, ReductionSettings, ranking
 from vocadapt.vocabulary.wordpiece import Vocabulary
 from vocadapt.vocabulary.wordpiece_training import TRAINERS, TrainerSettings, trained_tokens
 
@@ -129,6 +131,20 @@ def _target(materials: AugmentationMaterials) -> Ranked:
     return _as_base_writes(materials.target.tokens, materials)
 
 
+def _kept_longest(reduction: str) -> Callable[[AugmentationMaterials], Ranked]:
+    """The order of a reduction turned round: what never leaves by its id, then what would leave last."""
+    return lambda materials: _as_base_writes(_turned_round(materials, ReductionSettings(reduction)), materials)
+
+
+def _turned_round(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
+    target, counted = materials.target, REDUCTIONS[settings.heuristic].needs_counts
+    assert target is not None
+    table = word_table(target, materials.counts or {}) if counted else None
+    leaving = [target.tokens[i] for i in ranking(target, settings, table)]
+    leaves = frozenset(leaving)
+    return [*(token for token in target.tokens if token not in leaves), *reversed(leaving)]
+
+
 def _as_base_writes(tokens: Ranked, materials: AugmentationMaterials) -> Iterator[str]:
     """The tokens of the target with the base's mark of a continuation."""
     assert materials.target is not None
@@ -156,6 +172,13 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     "target": Augmentation(
         _target, "the target vocabulary's tokens in its own order, so its first tokens", "thesis 4.4.6 (2023)", ("target",)
     ),
+    **{
+        f"target-{name}": Augmentation(
+            _kept_longest(name), f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
+            reduction.source, ("target", "counts") if reduction.needs_counts else ("target",),
+        )
+        for name, reduction in REDUCTIONS.items()
+    },
     "words": Augmentation(_words, "the most frequent words of the text", "common practice", ("counts",), makes_words=True),
     "savings": Augmentation(
         _savings, "the words of the text that save most wordpieces: count × (pieces − 1)", "AdaptiVocab 2025", ("counts",),

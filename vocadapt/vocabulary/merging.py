@@ -135,11 +135,14 @@ def rounded_down(count: int) -> int:
     return count >> digits << digits
 
 
-def merges(pieces: Pieces, score: Score, least: int) -> Iterator[str]:
-    """The token of each merge, best first, until no pair occurs `least` times; a token may come twice, by two ways."""
+def merges(pieces: Pieces, score: Score, least: int, by_parts: bool) -> Iterator[str]:
+    """The token of each merge, best first, until no pair occurs `least` times; a token may come twice, by two ways.
+
+    `by_parts`: the score depends on the pieces of a pair too, and rises as they become rarer.
+    """
     queue = Queue(pieces, score, least)
     while pair := queue.best():
-        seen = {piece: rounded_down(pieces.pieces[piece]) for piece in pair}
+        seen = {piece: rounded_down(pieces.pieces[piece]) for piece in pair if by_parts}
         risen = pieces.merge(pair)
         yield pieces.token(pair)
         queue.enter(risen)
