@@ -8,9 +8,12 @@ from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
 from vocadapt.recipe import PRESETS, Recipe, preset, read_recipe, settings_from, write_recipe
 from vocadapt.spaces.alignment import METHODS, AlignmentSettings
+from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
 from vocadapt.vocabulary.plan import KINDS
+from vocadapt.vocabulary.reduction import REDUCTIONS
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
+from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -70,7 +73,7 @@ def test_a_bool_is_no_number() -> None:
 
 def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     groups = catalogue()
-    assert set(groups) == {"preset", "alignment", "initialiser", "plan", "tokenizer"}
-    registries = (PRESETS, METHODS, INITIALISERS, KINDS, TOKENIZER_MODES)
+    assert set(groups) == {"preset", "alignment", "initialiser", "reduction", "augmentation", "trainer", "plan", "tokenizer"}
+    registries = (PRESETS, METHODS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES)
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
     assert all(len(about) > 15 for group in groups.values() for about in group.values())

@@ -12,6 +12,7 @@ from vocadapt.vocabulary.initialise import INITIALISERS
 from vocadapt.vocabulary.plan import KINDS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
+from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
 
 def catalogue() -> Mapping[str, Mapping[str, str]]:
@@ -22,6 +23,7 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "initialiser": {name: initialiser.about for name, initialiser in INITIALISERS.items()},
         "reduction": {name: reduction.about for name, reduction in REDUCTIONS.items()},
         "augmentation": {name: augmentation.about for name, augmentation in AUGMENTATIONS.items()},
+        "trainer": {name: trainer.about for name, trainer in TRAINERS.items()},
         "plan": {name: kind.about for name, kind in KINDS.items()},
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
     }

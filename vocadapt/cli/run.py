@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "align": ("align", "ALIGN", "fit a map from word vectors to a model's wordpieces, and judge it on held-out words"),
     "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training"),
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
-    "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures; faulty ones are named"),
+    "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures"),
     "vocabulary study": ("vocabulary", "STUDY", "how much longer a text becomes when a vocabulary is made smaller"),
     "adapt": ("adapt", "ADAPT", "teach a model the words of a domain"),
     "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),

@@ -259,7 +259,8 @@ def outputs(edit: Edit) -> tuple[bool, str]:
             batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
     different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
     detail = f"{len(batches) - different} of {len(batches)} inputs give bit-equal outputs"
-    return different == 0, f"{detail} ({PROBES if edit.kept else 0} random sequences, {same_cut} of {len(edit.lines)} lines whose cut did not change)"
+    drawn = len(batches) - same_cut
+    return different == 0, f"{detail} ({drawn} random sequences, {same_cut} of {len(edit.lines)} lines whose cut did not change)"
 
 
 def reload(edit: Edit) -> tuple[bool, str]:
