@@ -101,7 +101,7 @@ class Leaderboard:
 
     `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is looked for among. Of the `added`
     new tokens `judged` were looked at: their lengths, and their `k` neighbours among `neighbour_candidates` tokens. `p`: of the
-    difference between the first two that are no floors (paired t-test over the hidden tokens); None where there are no two.
+    difference between the first two methods that are no floors (paired t-test over the hidden tokens); None without two.
     """
 
     rows: tuple[Standing, ...]
@@ -133,7 +133,8 @@ class Leaderboard:
         best = f"Best on {n}: {judged[0].initialiser}, centred cosine {judged[0].centred_cosine:.3f} against {against}"
         if self.p is None:
             return f"{best}."
-        return f"{best}; to {judged[1].initialiser}, {judged[1].centred_cosine:.3f}, p = {self.p:.2g} (paired t-test)."
+        other = next(row for row in judged if _method(row.initialiser) != _method(judged[0].initialiser))
+        return f"{best}; to {other.initialiser}, {other.centred_cosine:.3f}, p = {self.p:.2g} (paired t-test)."
 
     def to_dict(self) -> dict[str, object]:
         """The answer of `vocadapt initialisers --json`."""
@@ -190,7 +191,7 @@ def compare_initialisers(
     progress(1.0, "judged")
     return Leaderboard(
         tuple(standings[name] for name in order), skipped, hidden, of, len(materials.model), len(materials.plan.new_rows),
-        len(few.plan.new_rows), around.k, len(around.names), _paired([cosines[name] for name in order if name not in FLOORS]),
+        len(few.plan.new_rows), around.k, len(around.names), _paired(order, cosines),
     )  # fmt: skip
 
 
@@ -336,10 +337,17 @@ def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings
     return initialise(materials, rows)
 
 
-def _paired(cosines: list[Matrix]) -> float | None:
-    """Probability of so large a difference between the first two by luck, over the same hidden tokens."""
-    if len(cosines) < 2 or np.array_equal(cosines[0], cosines[1]) or len(cosines[0]) < 2:
+def _paired(order: list[str], cosines: dict[str, Matrix]) -> float | None:
+    """Probability of so large a difference between the first two methods by luck, over the same hidden tokens."""
+    ranked = [name for name in order if name not in FLOORS]
+    other = next((name for name in ranked if _method(name) != _method(ranked[0])), None)
+    if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):
         return None
     from scipy.stats import ttest_rel
 
-    return float(ttest_rel(cosines[0], cosines[1]).pvalue)
+    p = float(ttest_rel(cosines[ranked[0]], cosines[other]).pvalue)
+    return p if np.isfinite(p) else None
+
+
+def _method(name: str) -> str:
+    return name.removesuffix(MATCHED)

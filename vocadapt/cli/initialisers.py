@@ -119,7 +119,7 @@ def _shown(board: Leaderboard, masked: dict[str, Any] | None, why: str) -> str:
     if masked:
         loss = f"Masked-word loss over {masked['words']:,} words; before any change {masked['before']:.3f} nats per character."
     lines = [table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]
-    lines += [f"Not in the table: {name} ({reason})" for name, reason in board.skipped.items()]
+    lines += [f"Not in the table: {name} ({' '.join(reason.split())})" for name, reason in board.skipped.items()]
     return "\n".join([*lines, board.verdict])
 
 
