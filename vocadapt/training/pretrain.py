@@ -10,20 +10,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from vocadapt.errors import InputError
 from vocadapt.models.contextual import MaskedLoss, WindowSettings, masked_word_loss, unigram_loss, windows
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
+from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.words import WordCounts
-from vocadapt.training.blocks import Blocks, cut_lines, pack
+from vocadapt.training.blocks import Blocks, pack
 from vocadapt.training.masked import MaskedSettings, Trained, begun, train_masked
 from vocadapt.training.material import Material, gather
+from vocadapt.training.token_space import token_vectors
 from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
 from vocadapt.vocabulary.wordpiece_training import TrainerSettings, count_sentences, train_wordpiece
 
@@ -166,14 +164,8 @@ def _vocabulary(material: Material, settings: ScratchSettings, folder: Path, pro
 
 def _rows(material: Material, blocks: Blocks, settings: ScratchSettings, folder: Path, progress: Progress) -> EmbeddingSpace:
     """Word vectors of the wordpieces, trained on the text cut into them."""
-    vocabulary, file = blocks.vocabulary, folder / "wordpieces.txt"
-    with file.open("w", encoding="utf-8") as out:
-        out.writelines(f"{' '.join(pieces)}\n" for pieces in cut_lines(material.sentences, vocabulary))
-    counts = {vocabulary.tokens[i]: int(blocks.counts[i]) for i in np.argsort(-blocks.counts, kind="stable")}
-    known = {token: count for token, count in counts.items() if count and token not in vocabulary.special}
     word2vec = Word2VecSettings(dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed)
-    space = train_word2vec(file, WordCounts(known, material.lines, file.stat().st_size), word2vec, progress)
-    file.unlink()
+    space = token_vectors(material, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress)
     return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))
 
 

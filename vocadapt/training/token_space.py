@@ -12,7 +12,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.training.blocks import cut_lines
-from vocadapt.training.material import gather
+from vocadapt.training.material import Material, gather
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 
@@ -26,12 +26,21 @@ def token_space(
     """
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         material = gather(corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2))
-        file, counts = Path(folder) / "tokens.txt", Counter[str]()
-        with file.open("w", encoding="utf-8") as out:
-            for pieces in cut_lines(material.sentences, vocabulary):
-                counts.update(pieces)
-                out.write(f"{' '.join(pieces)}\n")
-        known = {token: count for token, count in counts.most_common() if token not in vocabulary.special}
-        totals = WordCounts(known, material.lines, file.stat().st_size)
-        space = train_word2vec(file, totals, settings, part(progress, 0.2, 1.0))
+        space = token_vectors(material, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0))
     return replace(space, name="word2vec over the target's tokens"), material.held_out
+
+
+def token_vectors(
+    material: Material, vocabulary: Vocabulary, settings: Word2VecSettings, file: Path, progress: Progress = silent
+) -> EmbeddingSpace:
+    """Train vectors of a vocabulary's tokens on a text made ready; special ones get none. `file` holds the cut text meanwhile."""
+    counts = Counter[str]()
+    with file.open("w", encoding="utf-8") as out:
+        for pieces in cut_lines(material.sentences, vocabulary):
+            counts.update(pieces)
+            out.write(f"{' '.join(pieces)}\n")
+    known = {token: count for token, count in counts.most_common() if token not in vocabulary.special}
+    try:
+        return train_word2vec(file, WordCounts(known, material.lines, file.stat().st_size), settings, progress)
+    finally:
+        file.unlink()

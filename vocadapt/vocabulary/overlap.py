@@ -138,6 +138,6 @@ def _reached(token: str, vocabulary: Vocabulary, splitter: Splitter, carriers: t
 def _carriers(vocabulary: Vocabulary, splitter: Splitter) -> tuple[str, ...]:
     """Beginnings made of letters and digits that no longer beginning starts with: the shortest ones, plain letters first."""
     starts = sorted(token for token in vocabulary.tokens if position(token, vocabulary) == "word start")
-    ends = (one for one, following in zip(starts, [*starts[1:], ""], strict=True) if not following.startswith(one))
+    ends = (one for one, following in zip(starts, [*starts[1:], ""], strict=False) if not following.startswith(one))
     kept = (token for token in ends if token.isalnum() and splitter.words(token) == [token])
     return tuple(sorted(kept, key=lambda token: (not token.isascii(), len(token), token))[:CARRIERS])
