@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.lab.advice import Asked, advise_on, places_of_counts
 from vocadapt.lab.alignments import Judged, load_judged
 from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
@@ -14,6 +15,8 @@ from vocadapt.lab.lookup import look_up
 from vocadapt.lab.manifest import seen_stamp
 from vocadapt.lab.workspace import Artefact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.pipeline import Sources, plan_for
+from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.anchors import find_anchors
 from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
@@ -26,8 +29,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
-from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import plan_from_words
+from vocadapt.vocabulary.plan import VocabularyPlan
 
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
 
@@ -64,10 +66,19 @@ def anchors_of(vectors: Artefact, model: str) -> int:
     return _anchors((str(vectors.folder), vectors.stamp, model, _model_stamp(model)), space_of(vectors), model_of(model))
 
 
-def plan_of(vectors: Artefact, model: str, settings: PlanSettings) -> VocabularyPlan:
-    """The plan that these vectors give for this model."""
-    key = (str(vectors.folder), vectors.stamp, model, _model_stamp(model))
-    return _plan(key, settings, space_of(vectors), model_of(model))
+def plan_of(
+    recipe: Recipe, model: str, vectors: Artefact | None, target: str | None, corpus: Artefact | None, root: Path
+) -> VocabularyPlan:
+    """The plan that a recipe gives for this model; raises InputError where the words of its text are not counted yet."""
+    counts = counts_of(corpus, model, root) if corpus else None
+    if corpus and counts is None:
+        raise InputError(
+            f"The words of {corpus.name} are not counted for {model} yet.", "Count them: on Word vectors, or by words count."
+        )
+    named = [f"{one.folder} {one.stamp}" for one in (vectors, corpus) if one]
+    key = (*named, *(f"{name} {_model_stamp(name)}" for name in (model, target) if name))
+    sources = Sources(None, None, model_of(target) if target else None, counts.counts if counts else None)
+    return _plan(key, recipe, model_of(model), sources, space_of(vectors) if vectors else None)
 
 
 def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
@@ -173,8 +184,10 @@ def _anchors(key: tuple[str, ...], _words: EmbeddingSpace, _model: LanguageModel
 
 
 @st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …")
-def _plan(key: tuple[str, ...], settings: PlanSettings, _words: EmbeddingSpace, _model: LanguageModel) -> VocabularyPlan:
-    return plan_from_words(_model.vocabulary, _model.splitter, _words, settings)
+def _plan(
+    key: tuple[str, ...], recipe: Recipe, _model: LanguageModel, _sources: Sources, _words: EmbeddingSpace | None
+) -> VocabularyPlan:
+    return plan_for(recipe, _model, _sources, _words)
 
 
 def _kept(corpus: Artefact, splitter: Splitter, root: Path) -> WordCounts | None:

@@ -19,15 +19,18 @@ def pick(label: str, found: list[Artefact], key: str, help: str | None = None) -
     return found[names.index(chosen)] if chosen in names else found[0]
 
 
-def pick_model(workspace: Workspace, default: str | None = None, key: str = "model") -> str:
+def pick_model(
+    workspace: Workspace, default: str | None = None, key: str = "model", label: str = "Language model",
+    common: tuple[str, ...] = COMMON_MODELS,
+) -> str:  # fmt: skip
     """Choose a model that was used before, or type a folder or hub name; `default` or the last one used is offered first."""
-    names = [*filter(None, [default]), *models_in_use(workspace), *COMMON_MODELS]
+    names = [*filter(None, [default]), *models_in_use(workspace), *common]
     chosen = st.selectbox(
-        "Language model", list(dict.fromkeys(names)), key=key, format_func=shown_model, accept_new_options=True,
+        label, list(dict.fromkeys(names)), key=key, format_func=shown_model, accept_new_options=True,
         persist_state="session",
         help="A folder on this machine, or the name of a model on the hub: pick one, or type it.",
     )  # fmt: skip
-    return str(chosen or COMMON_MODELS[0])
+    return str(chosen or next(iter(common), ""))
 
 
 def models_in_use(workspace: Workspace) -> list[str]:

@@ -1,13 +1,13 @@
-"""Parts of the adapt page: the recipe to be followed, the plan it gives, before anything is made."""
+"""Parts of the adapt page: the recipe to be followed, what it draws on, the plan it gives before anything is made."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from vocadapt.lab.workspace import Artefact
+from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import AlignmentSettings
-from vocadapt.ui import cache, maps, mistakes
+from vocadapt.ui import cache, choose, maps, mistakes
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
@@ -15,48 +15,136 @@ from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 FLOAT32 = 4  # bytes
 
 
-def recipe_form(vectors: Artefact, model: str) -> Recipe:
-    """Widgets of a recipe: preset, cap, tokenizer mode, map."""
+@dataclass(frozen=True)
+class Chosen:
+    """A recipe, the model it is for, and what it draws on."""
+
+    recipe: Recipe
+    model: str
+    vectors: Artefact | None = None
+    target: str | None = None
+    corpus: Artefact | None = None
+
+    @property
+    def inputs(self) -> dict[str, tuple[str, ...]]:
+        """The inputs of the step."""
+        found: dict[str, tuple[str, ...]] = {"model": (str(cache.model_of(self.model).path),)}
+        if self.vectors:
+            found["vectors"] = (str(self.vectors.folder),)
+        if self.target:
+            found["target"] = (str(cache.model_of(self.target).path),)
+        return found | ({"text": (str(self.corpus.folder),)} if self.corpus else {})
+
+    @property
+    def wish(self) -> str:
+        """A name for what comes out."""
+        return "-".join([choose.shown_model(self.model), self.vectors.name if self.vectors else self.recipe.name])
+
+
+def recipe_form(workspace: Workspace) -> Chosen | None:
+    """Widgets of a recipe and of what it draws on; None where something it needs is not there yet, and the page says so."""
     name = st.selectbox("Preset", list(PRESETS), key="preset", bind="query-params")
-    st.markdown(f":small[{PRESETS[name].about}]")
+    recipe = PRESETS[name]
+    st.markdown(f":small[{recipe.about}]")
+    vectors, corpus = _source(workspace, recipe, "vectors"), _source(workspace, recipe, "counts")
+    if ("vectors" in recipe.needs and vectors is None) or ("counts" in recipe.needs and corpus is None):
+        return None
+    model = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace) if vectors else None)
+    target = None
+    if "target" in recipe.needs:
+        asked = "Target: the model, or `vocab.txt`, whose vocabulary is taken over"
+        target = choose.pick_model(workspace, key="target", label=asked, common=())
+        if not target:
+            return None
+    return Chosen(_with_options(recipe, vectors, model), model, vectors, target, corpus)
+
+
+NEEDED = {  # need → kind of artefact, its widget, and what to say where there is none
+    "vectors": ("vectors", "Word vectors", "There are no word vectors to make new words from yet.",
+                "A new word gets its place in the model from its word vector: make some from a text of your domain first. Or "
+                "choose a preset that needs none: `reduced-…`, `reinit-…`, `transfer-…`."),
+    "counts": ("corpora", "Text", "There is no text to count tokens in yet.",
+               "This preset looks at how often each token stands in a text of your domain: take one in first."),
+}  # fmt: skip
+
+
+def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
+    """Pick what a recipe needs of the workspace; where there is none, say what to do."""
+    if need not in recipe.needs:
+        return None
+    kind, label, what, how = NEEDED[need]
+    found = workspace.artefacts(kind)
+    if found:
+        return choose.pick(label, found, kind)
+    choose.nothing_yet(what, how, "pages/words/vectors.py", "Make word vectors")
+    return None
+
+
+def _with_options(recipe: Recipe, vectors: Artefact | None, model: str) -> Recipe:
+    """The recipe with the cap, the tokenizer mode and the map that are chosen; only word vectors leave a choice."""
+    if vectors is None:
+        return recipe
     cap = int(st.number_input("Words to add at most", 0, 1_000_000, 0, step=1000, key="cap", bind="query-params",
                               help="The most frequent ones; 0: all that the model lacks."))  # fmt: skip
-    mode = st.radio("Tokenizer", list(TOKENIZER_MODES), key="mode", captions=[mode.about for mode in TOKENIZER_MODES.values()])
-    recipe = replace(PRESETS[name], vocabulary=replace(PRESETS[name].vocabulary, max_added=cap), tokenizer=str(mode))
+    modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
+    mode = st.radio("Tokenizer", list(modes), key="mode", captions=[mode.about for mode in modes.values()])
+    recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=cap), tokenizer=str(mode))
     return replace(recipe, alignment=_map_for(vectors, model)) if recipe.needs_alignment else recipe
 
 
+def plan(workspace: Workspace, chosen: Chosen) -> None:
+    """The plan of a chosen recipe: figures, then what comes in and what goes."""
+    found = cache.plan_of(chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root)
+    plan_figures(found, cache.model_of(chosen.model).dim)
+    added_words(found)
+    if found.dropped:
+        with st.expander(f"{count(len(found.dropped))} tokens that go"):
+            st.dataframe({"token": list(found.dropped), "id until now": [found.base.ids[token] for token in found.dropped]},
+                         height=240, hide_index=True, key="dropped",
+                         column_config={"token": st.column_config.TextColumn()})  # fmt: skip
+
+
 def plan_figures(plan: VocabularyPlan, dim: int) -> None:
-    """The plan in figures: what comes in, what is left out and why, what it costs."""
+    """The plan in figures: what comes in, what goes, what is left out and why, what it costs."""
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
-    columns[0].metric("Words added", count(len(plan.added)), before, delta_color="off", delta_arrow="off")
-    left_out = sum(len(words) for words in plan.left_out.values())
-    columns[1].metric("Left out", count(left_out), help="Words with a vector that the model lacks, and still does not get.")
-    columns[2].metric("Rows replaced", count(len(plan.replaced)), help="Old tokens that take the row of their word vector.")
+    columns[0].metric("Tokens added", count(len(plan.added)), before, delta_color="off", delta_arrow="off")
+    if plan.dropped:
+        columns[1].metric("Tokens dropped", count(len(plan.dropped)), f"{count(len(plan.tokens))} tokens after",
+                          delta_color="off", delta_arrow="off")  # fmt: skip
+    else:
+        left_out = sum(len(words) for words in plan.left_out.values())
+        columns[1].metric("Left out", count(left_out), help="Candidates that the model lacks, and still does not get.")
+    columns[2].metric("Rows made anew", count(len(plan.replaced)), help="Old tokens that stay and get another row.")
     parameters, size = growth(plan, dim)
-    columns[3].metric("Parameters added", count(parameters), megabytes(size), delta_color="off", delta_arrow="off")
+    said = "Parameters added" if parameters >= 0 else "Parameters saved"
+    columns[3].metric(said, count(abs(parameters)), megabytes(abs(size)), delta_color="off", delta_arrow="off")
     for why, words in plan.left_out.items():
         st.markdown(f":small[:gray[{count(len(words))} left out: {why}]]")
+    if plan.silent:
+        st.markdown(f":small[:gray[{count(len(plan.silent))} of the new tokens can never fire: they come with the target]]")
 
 
 def growth(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
-    """Parameters and bytes (float32) that the added input rows bring; a tied output layer shares them."""
-    parameters = len(plan.added) * dim
+    """Parameters and bytes (float32) that the new input rows bring, below 0 where more go; a tied output layer shares them."""
+    parameters = (len(plan.tokens) - len(plan.base)) * dim
     return parameters, parameters * FLOAT32
 
 
 def added_words(plan: VocabularyPlan) -> None:
-    """The words that come in, with what they were cut into until now."""
+    """The words that come in, with what they were cut into until now, and their counts where they are known."""
+    if not plan.added:
+        return
+    known = any(word.count is not None for word in plan.added)
     st.dataframe(
         {
-            "new word": [word.token for word in plan.added],
+            "new token": [word.token for word in plan.added],
             "cut until now": [" ".join(word.pieces) for word in plan.added],
             "pieces": [len(word.pieces) for word in plan.added],
-            "occurrences": [word.count for word in plan.added],
+            **({"occurrences": [word.count for word in plan.added]} if known else {}),
         },
         height=330, hide_index=True, key="added",
-        column_config={"new word": st.column_config.TextColumn(), "cut until now": st.column_config.TextColumn(width="medium")},
+        column_config={"new token": st.column_config.TextColumn(), "cut until now": st.column_config.TextColumn(width="medium")},
     )  # fmt: skip
 
 
