@@ -23,6 +23,7 @@ page = st.navigation(
         ],
         "Vocabulary": [
             st.Page("pages/vocabulary/lens.py", title="Tokenizer lens", icon=":material/center_focus_strong:"),
+            st.Page("pages/vocabulary/vocabulary.py", title="Vocabulary", icon=":material/data_usage:"),
             st.Page("pages/vocabulary/initialisers.py", title="Initialisers", icon=":material/start:"),
             st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
         ],

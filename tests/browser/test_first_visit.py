@@ -6,7 +6,7 @@ pytestmark = pytest.mark.browser
 
 DEEP_LINKS = {
     "": "Home", "advise": "Advise", "jobs": "Jobs", "vectors": "Word vectors", "alignment": "Alignment",
-    "lens": "Tokenizer lens", "adapt": "Adapt",
+    "lens": "Tokenizer lens", "vocabulary": "Vocabulary", "adapt": "Adapt",
 }  # fmt: skip
 
 

@@ -13,13 +13,13 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
-HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, ADAPT = (
+HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT = (
     "pages/start/home.py", "pages/start/advise.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/words/alignment.py",
-    "pages/vocabulary/lens.py", "pages/vocabulary/adapt.py",
+    "pages/vocabulary/lens.py", "pages/vocabulary/vocabulary.py", "pages/vocabulary/adapt.py",
 )  # fmt: skip
 TITLES = {
     HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment",
-    LENS: "Tokenizer lens", ADAPT: "Adapt",
+    LENS: "Tokenizer lens", VOCABULARY: "Vocabulary", ADAPT: "Adapt",
 }  # fmt: skip
 EMPTY = {
     HOME: "This workspace is empty.",
@@ -28,6 +28,7 @@ EMPTY = {
     VECTORS: "There are no word vectors in this workspace yet.",
     ALIGNMENT: "There are no word vectors to align yet.",
     LENS: "There is no model to look through yet.",
+    VOCABULARY: "There is no model to look into yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
 }
 FULL = {
@@ -39,6 +40,7 @@ FULL = {
         "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",
     ],
     LENS: ["On a whole text", "Words that changed most"],
+    VOCABULARY: ["Make it smaller", "What goes, what stays", "Vocabularies beside each other"],
     ADAPT: ["Adapt another"],
 }  # fmt: skip
 

@@ -6,11 +6,13 @@ always goes with a colour.
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
+from plotly.subplots import make_subplots
 
 SOURCE = "#0B6FB3"  # the model's wordpieces
 DOMAIN = "#D55E00"  # words of the domain
@@ -20,6 +22,7 @@ CHANGED = "#CC79A7"  # changed or wrong
 NULL = "#7A8793"  # dropped, random, null
 
 SERIES = (SOURCE, GOOD, TARGET, CHANGED, DOMAIN, NULL)  # several models side by side
+SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "cross")
 PATTERNS = ("", "/", "x", ".", "\\", "+")
 
 MOST_POINTS = 800
@@ -106,6 +109,78 @@ def leaderboard(names: Sequence[str], values: ArrayLike, errors: ArrayLike, floo
     )  # fmt: skip
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_layout(showlegend=False, bargap=0.3)
+    return figure
+
+
+def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
+    """How many tokens of each length vocabularies have, and have in common: one group of bars for each, in the order given.
+
+    lengths: vocabulary → characters of a token, without ## → tokens.
+    """
+    figure = _figure("characters of a token, without ##", "tokens", height=300)
+    for (name, counts), colour, pattern in zip(lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
+        label = html.escape(name)
+        figure.add_bar(
+            x=list(counts), y=list(counts.values()), name=label, marker={"color": colour, "pattern": {"shape": pattern}},
+            hovertemplate=f"%{{y:,}} tokens of %{{x}} characters<extra>{label}</extra>",
+        )  # fmt: skip
+    figure.update_layout(barmode="group", bargap=0.2)
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """One panel of dots, a token each: a title, a value for every id (V,), and which tokens are dropped (V,)."""
+
+    title: str
+    values: ArrayLike
+    dropped: ArrayLike
+
+
+def against_id(panels: Sequence[Dots], value: str, logarithmic: bool = False) -> go.Figure:
+    """A value of each token against its id, one panel beside the other; dropped tokens grey crosses, kept ones blue dots.
+
+    On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts.
+    """
+    titles = [html.escape(panel.title) for panel in panels]
+    figure = make_subplots(1, max(len(panels), 1), subplot_titles=titles, shared_yaxes=True)
+    figure.update_layout(_figure("", "", height=320).layout)
+    for column, panel in enumerate(panels, start=1):
+        values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
+        for mask, name, colour, symbol in ((~gone, "stays", SOURCE, "circle"), (gone, "goes", NULL, "x-thin-open")):
+            ids = np.flatnonzero(mask & (values > 0)) if logarithmic else np.flatnonzero(mask)
+            figure.add_scattergl(
+                x=ids.astype(np.int32), y=values[ids].astype(np.float32), mode="markers", name=name, legendgroup=name,
+                showlegend=column == 1, row=1, col=column,
+                marker={"color": colour, "size": 3, "symbol": symbol, "opacity": 0.55},
+                hovertemplate=f"id %{{x}}: %{{y}}<extra>{name}</extra>",
+            )  # fmt: skip
+    figure.update_xaxes(title="id of the token", showline=False, zeroline=False)
+    figure.update_yaxes(showline=False, zeroline=False, title="", type="log" if logarithmic else "linear")
+    figure.update_yaxes(title=value, col=1)
+    figure.update_layout(legend={"y": 1.12}, margin={"t": 60})
+    return figure
+
+
+def growth_against_size(curves: Mapping[str, Mapping[float, float]], here: tuple[float, float] | None = None) -> go.Figure:
+    """How much longer a text becomes, against the share of the vocabulary that is kept: a line a heuristic.
+
+    curves: heuristic → share kept → growth, both fractions. here: a share and its growth, drawn as a ring.
+    """
+    figure = _figure("share of the vocabulary that is kept", "more wordpieces", height=320)
+    for (name, curve), colour, symbol in zip(curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False):
+        figure.add_scatter(
+            x=list(curve), y=list(curve.values()), mode="lines+markers", name=html.escape(name),
+            line={"color": colour, "width": 2}, marker={"symbol": symbol, "size": 7},
+            hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
+        )  # fmt: skip
+    if here:
+        figure.add_scatter(
+            x=[here[0]], y=[here[1]], mode="markers", showlegend=False, hoverinfo="skip",
+            marker={"symbol": "circle-open", "size": 16, "color": CHANGED, "line": {"width": 3}},
+        )  # fmt: skip
+    figure.update_xaxes(tickformat=".0%")
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     return figure
 
 

@@ -28,8 +28,11 @@ from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
+from vocadapt.vocabulary.growth import Reducer
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
+from vocadapt.vocabulary.overlap import Profile, profile
 from vocadapt.vocabulary.plan import VocabularyPlan
+from vocadapt.vocabulary.wordpiece import Vocabulary
 
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
 
@@ -105,6 +108,19 @@ def figures_of(corpus: Artefact, cutter: Cutter, model: str, root: Path) -> CutF
     """How a model cuts a corpus; None where the corpus was not counted in such words."""
     counts = words_of(corpus, cutter.splitter, root)
     return _figures(str(corpus.folder), corpus.stamp, model, _model_stamp(model), cutter.name, cutter, counts) if counts else None
+
+
+def reducer_of(corpus: Artefact, model: str, root: Path) -> Reducer | None:
+    """A model's vocabulary with the words of a corpus, ready to be reduced; None where they were not counted in such words."""
+    found = model_of(model)
+    counts = words_of(corpus, found.splitter, root)
+    return _reducer(str(corpus.folder), corpus.stamp, model, _model_stamp(model), found.vocabulary, counts) if counts else None
+
+
+def profile_of(model: str) -> Profile:
+    """A model's vocabulary in figures."""
+    found = model_of(model)
+    return _profile(model, _model_stamp(model), found.vocabulary, found.splitter)
 
 
 def changes_of(corpus: Artefact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path) -> list[Change] | None:
@@ -214,6 +230,18 @@ def _recounted(folder: str, stamp: str, splitter: Splitter, _finer: Counts) -> C
 @st.cache_resource(max_entries=32, show_spinner="Cutting the words of the text …")
 def _figures(folder: str, stamp: str, model: str, model_stamp: str, name: str, _cutter: Cutter, _counts: Counts) -> CutFigures:
     return _cutter.figures(_counts)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Laying out the words of the text …")
+def _reducer(folder: str, stamp: str, model: str, model_stamp: str, _vocabulary: Vocabulary, _counts: Counts) -> Reducer:
+    reducer = Reducer(_vocabulary, _counts)
+    _ = reducer.tokens  # laid out and cut now, under the spinner
+    return reducer
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …")
+def _profile(model: str, model_stamp: str, _vocabulary: Vocabulary, _splitter: Splitter) -> Profile:
+    return profile(_vocabulary, _splitter)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for words that are cut otherwise …")

@@ -40,7 +40,7 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
             _table(counted)
             shares = {row.model: row.shares() for row in counted}
             st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
-        _not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
+        not_counted(workspace, corpus, [seen for seen in models if not rows[seen.name]])
         if len(counted) > 1:
             changed_words(workspace, corpus, [seen for seen in models if rows[seen.name]])
 
@@ -124,7 +124,7 @@ def _table(rows: Sequence[CutFigures]) -> None:
     st.markdown(f":small[:gray[{' · '.join(sizes)}]]")  # two sizes where some models keep capital letters apart
 
 
-def _not_counted(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]) -> None:
+def not_counted(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]) -> None:
     """Say which models wait for a count of the text in their own words, and offer to count."""
     if not models:
         return

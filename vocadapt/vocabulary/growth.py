@@ -11,6 +11,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.recut import Cut, Ints, Mask, WordTable, word_table
 from vocadapt.vocabulary.reduction import ReductionSettings, leaving, ranking
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -65,6 +66,11 @@ class Reducer:
         counts = self.table.token_counts(self.cut).astype(np.int64)
         counts[self.vocabulary.ids[self.vocabulary.unknown]] += int(self.table.counts[self.cut.unknown].sum())
         return counts
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Characters of each token, without its mark, by id."""
+        return np.array([length_of(token, self.vocabulary) for token in self.vocabulary.tokens], dtype=np.int64)
 
     def ranking(self, settings: ReductionSettings) -> Ints:
         """The ids that may leave, first to leave first."""

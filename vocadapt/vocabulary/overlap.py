@@ -31,7 +31,7 @@ def position(token: str, vocabulary: Vocabulary) -> str:
         return "whole word"
     if UNUSED.fullmatch(token):
         return "unused"
-    return "continuation" if token.startswith(vocabulary.continuation) and token != vocabulary.continuation else "word start"
+    return "continuation" if vocabulary.continues(token) else "word start"
 
 
 def length_of(token: str, vocabulary: Vocabulary) -> int:

@@ -93,12 +93,17 @@ def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
     staying = sum(map(len, reasons.values()))
     if size < staying:
         why = ", ".join(f"{len(tokens):,} {reason}" for reason, tokens in reasons.items() if tokens)
-        least = math.ceil(1e4 * staying / len(vocabulary)) / 1e4
+        least = math.ceil(1e4 * least_share(vocabulary, settings.count_marks)) / 1e4
         raise InputError(
             f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and {staying:,} must stay: {why}.",
             f"Keep {least} or more" + ("." if settings.count_marks else ", or count the ## in the length of a token."),
         )
     return len(vocabulary) - size
+
+
+def least_share(vocabulary: Vocabulary, count_marks: bool = False) -> float:
+    """The smallest share of a vocabulary that can be kept."""
+    return sum(map(len, protected(vocabulary, count_marks).values())) / len(vocabulary)
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,45 @@
+"""Vocabulary: what it holds, what others have in common with it, and what happens when it is made smaller."""
+
+import streamlit as st
+
+from vocadapt.ui import cache, choose, frame, job_panel, lens_corpus, lens_view, mistakes, vocabulary_profiles, vocabulary_view
+
+workspace = frame.workspace()
+st.title("Vocabulary")
+st.markdown(
+    "Which :blue[**wordpieces**] does a model need? Make its vocabulary smaller, see what your text pays for it, and what others "
+    "have in common with it."
+)
+job_panel.job_panel(workspace, ["corpus"])
+
+left, right = st.columns([2, 1], gap="large")
+with left:
+    models = lens_view.choose_models(workspace)
+corpora = workspace.artefacts("corpora")
+with right:
+    corpus = choose.pick("Text of the workspace", corpora, "corpus") if corpora else None
+if not models:
+    choose.nothing_yet(
+        "There is no model to look into yet.",
+        "Name one under *Models* (a folder on this machine, or a hub name that was used here before), or add a `vocab.txt`: "
+        "a vocabulary is enough. The first one is the one that is made smaller, the others stand beside it.",
+    )
+    st.stop()
+
+reducer = None
+if corpus is None:
+    choose.nothing_yet(
+        "There is no text in this workspace yet.", "Take one in, and see here how much longer it gets as the vocabulary shrinks.",
+        "pages/words/vectors.py", "Take in a text",
+    )  # fmt: skip
+else:
+    with mistakes.shown():
+        reducer = cache.reducer_of(corpus, models[0].name, workspace.root)
+        if reducer:
+            vocabulary_view.reduction(workspace, corpus, models[0], reducer)
+        else:
+            lens_corpus.not_counted(workspace, corpus, models[:1])
+with mistakes.shown():
+    vocabulary_profiles.beside(workspace, models, corpus)
+if corpus and reducer:
+    vocabulary_view.details(corpus, models, reducer)

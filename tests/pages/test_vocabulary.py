@@ -1,0 +1,65 @@
+"""The vocabulary page: slider, tokens, comparison, and what it says of models that cannot be looked into."""
+
+from tests.conftest import TINY_TOKENS
+from vocadapt.ui.numbers import count
+
+VOCABULARY = "pages/vocabulary/vocabulary.py"
+
+
+def texts(app):
+    return [element.value for kind in ("markdown", "text", "error", "warning") for element in app.get(kind)]
+
+
+def figures_of(app):
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tiny_bert):
+    app = open_page(VOCABULARY, seeded, models=str(tiny_bert))
+    assert not app.exception and not app.error
+    slider = app.slider(key="keep")
+    slider.set_value(95).run()
+    assert not app.exception and not app.error
+    shown = figures_of(app)
+    kept = round(0.95 * len(TINY_TOKENS))
+    assert shown["Tokens kept"] == count(kept) and shown["Tokens dropped"] == count(len(TINY_TOKENS) - kept)
+    assert shown["Parameters saved"] == count((len(TINY_TOKENS) - kept) * 16)
+    assert shown["The text grows by"].endswith(" %")
+    app.selectbox(key="heuristic").set_value("random").run()
+    assert not app.exception and "±" in figures_of(app)["The text grows by"]
+
+
+def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
+    app = open_page(VOCABULARY, seeded, models=str(tiny_bert), keep="100", heuristic="cost")
+    assert not app.exception and not app.error
+    assert figures_of(app)["The text grows by"] == "0.00 %" and figures_of(app)["Tokens dropped"] == "0"
+
+
+def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path):
+    path = tmp_path / "v.txt"
+    path.write_text("\n".join([*TINY_TOKENS, "<img/src=x>", "aspirin"]) + "\n", encoding="utf-8")
+    app = open_page(VOCABULARY, seeded)
+    app.multiselect(key="models").set_value([str(path), str(tiny_bert)]).run()
+    assert not app.exception and not app.error
+    assert figures_of(app)["Parameters saved"] == "–"
+    (table,) = [frame.value for frame in app.dataframe if "of the tokens of" in frame.value.columns]
+    assert table.iloc[1, 1].startswith("1.000")
+    assert any("<img/src" not in text and "img" in text for text in texts(app))  # never reached, and escaped
+
+
+def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_bert, tmp_path):
+    (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]), encoding="utf-8")
+    app = open_page(VOCABULARY, seeded)
+    app.multiselect(key="models").set_value([str(tmp_path / "v.txt"), str(tiny_bert)]).run()
+    assert not app.exception
+    assert any("is empty" in text for text in texts(app))
+    assert "Tokens kept" in figures_of(app)
+
+
+def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
+    (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
+    app = open_page(VOCABULARY, seeded)
+    app.multiselect(key="models").set_value([str(tmp_path / "v.txt")]).run()
+    assert not app.exception
+    assert any("was not counted in the words" in text for text in texts(app))
+    assert any(button.key == "lens_count" for button in app.button)

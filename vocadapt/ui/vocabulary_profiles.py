@@ -1,0 +1,102 @@
+"""Parts of the vocabulary page: vocabularies beside each other, their lengths, and how their tokens lie by id."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.analysis import figures
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.ui import cache
+from vocadapt.ui.lens_view import Seen
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, fraction
+from vocadapt.vocabulary.overlap import common_tokens, length_of, lengths, overlap
+
+PANELS = 4  # of one row
+LISTED = 12  # unreachable tokens that are named
+
+
+def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None) -> None:
+    """Overlap and figures of each vocabulary, then the pictures."""
+    st.subheader("Vocabularies beside each other")
+    _overlap(models)
+    _figures(models)
+    left, right = st.columns(2, gap="large")
+    with left:
+        vocabularies = [seen.model.vocabulary for seen in models]
+        drawn = {seen.label: cache.profile_of(seen.name).lengths for seen in models}
+        if len(models) > 1:
+            drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
+        st.plotly_chart(figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False})
+    with right:
+        panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
+        picture = figures.against_id(panels, "characters, without ##")
+        st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
+    if corpus is not None and len(models) > 1:
+        _frequencies(workspace, models[:PANELS], corpus)
+    if len(models) > PANELS:
+        st.markdown(f":small[:gray[By id: the first {PANELS} of {len(models)} models.]]")
+
+
+def _overlap(models: Sequence[Seen]) -> None:
+    """Share of the row's tokens that the column's vocabulary has too."""
+    if len(models) < 2:
+        st.markdown("Choose a second model above to see what the two have in common.")
+        return
+    found = overlap([seen.model.vocabulary for seen in models])
+    columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
+    for k, seen in enumerate(models):
+        columns[f"are in {seen.label}"] = [
+            f"{fraction(shares[k])} · {count(commons[k])}" for shares, commons in zip(found.share, found.common, strict=True)
+        ]
+    st.dataframe(columns, hide_index=True, key="overlap", column_config={name: st.column_config.TextColumn() for name in columns})
+
+
+def _figures(models: Sequence[Seen]) -> None:
+    """Where in a word tokens stand, single characters, and tokens that no text reaches."""
+    profiles = [cache.profile_of(seen.name) for seen in models]
+    places = [place for place in profiles[0].positions if any(one.positions[place] for one in profiles)]
+    st.dataframe(
+        {
+            "vocabulary": [seen.label for seen in models],
+            "tokens": [len(one.tokens) for one in profiles],
+            **{place: [one.positions[place] for one in profiles] for place in places},
+            "single characters": [len(one.single) for one in profiles],
+            "as continuations": [len(one.single_more) for one in profiles],
+            "never reached": [len(one.unreachable) for one in profiles],
+        },
+        hide_index=True, key="profiles", column_config={"vocabulary": st.column_config.TextColumn()},
+    )  # fmt: skip
+    shared = len(frozenset.intersection(*(one.single for one in profiles)))
+    if len(models) > 1:
+        st.markdown(f":small[:gray[{count(shared)} single characters begin words in all of them.]]")
+    for seen, one in zip(models, profiles, strict=True):
+        named = [token for token in one.unreachable if not token.startswith("[unused")]
+        if named:
+            listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
+            st.markdown(
+                f":small[:gray[{plain(seen.label)}: no text gives {count(one.unreachable_unused)} placeholders and "
+                f"{count(len(named))} others, {min(LISTED, len(named))} of them: {listed}]]"
+            )
+
+
+def _lengths_by_id(seen: Seen) -> figures.Dots:
+    vocabulary = seen.model.vocabulary
+    values = np.array([length_of(token, vocabulary) for token in vocabulary.tokens])
+    return figures.Dots(seen.label, values, np.zeros(len(values), dtype=bool))
+
+
+def _frequencies(workspace: Workspace, models: Sequence[Seen], corpus: Artefact) -> None:
+    """How often each token stands in the text, a panel a model; one whose words were not counted is said."""
+    found = {seen: cache.reducer_of(corpus, seen.name, workspace.root) for seen in models}
+    panels = [
+        figures.Dots(f"{seen.label}: {count(reducer.tokens)} wordpieces", reducer.token_counts, np.zeros(len(reducer.vocabulary)))
+        for seen, reducer in found.items()
+        if reducer
+    ]
+    if panels:
+        picture = figures.against_id(panels, "occurrences of the token", logarithmic=True)
+        st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
+    if missing := [plain(seen.label) for seen, reducer in found.items() if not reducer]:
+        st.markdown(f"This text was not counted in the words of **{', '.join(missing)}** yet: other casing.")
