@@ -86,6 +86,24 @@ vocabulary study --model {model} --corpus {text} --keep 0.9 nan
 vocabulary study --model {model} --corpus {text} --keep 0.01
 vocabulary study --model {model} --corpus {text} --heuristics shortest
 vocabulary study --model {model} --corpus {text} --seeds -1
+vocabulary reduce --model {model} --out out
+vocabulary reduce --model {model} --keep 0 --out out
+vocabulary reduce --model {model} --keep 1.5 --out out
+vocabulary reduce --model {model} --keep 0.01 --out out
+vocabulary reduce --model {model} --keep 0.9 --heuristic freq --out out
+vocabulary reduce --model {model} --keep 0.9 --heuristic last --corpus {text} --out out
+vocabulary reduce --model vocab.txt --keep 0.9 --out out
+vocabulary reduce --model bpe --keep 0.9 --out out
+vocabulary reduce --model {model} --keep 0.9
+adapt --model {model} --preset transfer-syntactic --out out
+adapt --model {model} --preset transfer-syntactic --target bpe --out out
+adapt --model {model} --preset transfer-syntactic --target faulty.txt --out out
+adapt --model {model} --preset transfer-syntactic --target {model} --vectors {vectors} --out out
+adapt --model {model} --preset combined-freq-10 --target {model} --out out
+adapt --model {model} --removed 0.5 --out out
+adapt --model {model} --cut magic --out out
+adapt --model {model} --refill words --out out
+adapt --model {model} --preset green-bert --vectors {vectors} --cut last --out out
 initialisers --model {model}
 initialisers --model {model} --target {model} --vectors {vectors}
 initialisers --model {model} --target {model}

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -13,6 +13,7 @@ from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
 from vocadapt.vocabulary.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.planning import plan_needs
+from vocadapt.vocabulary.reduction import ReductionSettings
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 
 T = TypeVar("T")
@@ -81,6 +82,16 @@ def reduced(heuristic: str, percent: int) -> Recipe:
     about = f"{percent} % of the vocabulary goes, by the heuristic {heuristic}; every row that stays is as it was (thesis 4.4.4)"
     plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100)
     return Recipe(f"reduced-{heuristic}-{percent}", about, vocabulary=plan, tokenizer="replacement")
+
+
+def reduced_to(settings: ReductionSettings) -> Recipe:
+    """The recipe of any reduction; the preset of its name where there is one."""
+    percent = round(100 * (1 - settings.keep), 6)
+    named = reduced(settings.heuristic, round(percent))
+    plan = replace(
+        named.vocabulary, removed=round(1 - settings.keep, 12), seed=settings.seed, count_marks=settings.count_marks
+    )
+    return replace(named, name=f"reduced-{settings.heuristic}-{percent:g}", vocabulary=plan)
 
 
 def combined(heuristic: str, percent: int) -> Recipe:

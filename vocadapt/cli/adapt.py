@@ -39,6 +39,7 @@ def _adapt_options(parser: Parser) -> None:
     refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
+    parser.add_argument("--count-marks", action="store_true", help="of --cut: count the ## of a continuation in its length")
     parser.add_argument("--max-added", type=whole, metavar="N", help="add the N most frequent words only (0: all)")
     parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
     parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
@@ -86,6 +87,8 @@ def _recut(recipe: Recipe, options: Namespace) -> Recipe:
 
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     """The recipe with the initialiser, the cap and the map that the options ask for."""
+    if options.count_marks:
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, count_marks=True))
     if options.initialiser:
         recipe = replace(recipe, rows=replace(recipe.rows, method=options.initialiser))
     if options.max_added is not None:

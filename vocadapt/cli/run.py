@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
     "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures"),
     "vocabulary study": ("vocabulary", "STUDY", "how much longer a text becomes when a vocabulary is made smaller"),
+    "vocabulary reduce": ("vocabulary", "REDUCE", "take a share of the tokens out of a model"),
     "adapt": ("adapt", "ADAPT", "teach a model the words of a domain"),
     "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),
     "pretrain": ("pretrain", "PRETRAIN", "train a small model of one's own on a text, from scratch"),

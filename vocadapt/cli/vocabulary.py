@@ -1,4 +1,4 @@
-"""vocabulary compare, vocabulary study."""
+"""vocabulary compare, study, reduce."""
 
 import time
 from argparse import Namespace
@@ -7,18 +7,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import TEXT, M, add_casing, add_model, add_offline, add_text, corpus_settings, lowercase
+from vocadapt.cli.options import (
+    TEXT,
+    M,
+    add_casing,
+    add_model,
+    add_offline,
+    add_out,
+    add_text,
+    corpus_settings,
+    lowercase,
+    write,
+    written,
+)  # fmt: skip
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.corpora import kept_counts, read_corpus
+from vocadapt.lab.spec import ModelStep, Spec
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part
+from vocadapt.recipe import reduced_to
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.growth import KEEPS, SEEDS, Growth, Reducer, Study, study
 from vocadapt.vocabulary.listing import Fault, read_listing, said
 from vocadapt.vocabulary.overlap import POSITIONS, Overlap, Profile, common_tokens, lengths, overlap, profile
-from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS
+from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
 
 LISTED = 20  # unreachable tokens that are named
@@ -168,5 +182,28 @@ def _study_text(found: Study, options: Namespace) -> str:
     return "\n\n".join([*lines, *unknown, *(f"Left out: {why}" for why in found.left_out.values())])
 
 
+def _reduce_options(parser: Parser) -> None:
+    default = ReductionSettings()
+    add_model(parser, help="hub name or model folder")
+    parser.add_argument("--heuristic", choices=REDUCTIONS, default=default.heuristic, metavar="NAME", help=", ".join(REDUCTIONS))
+    parser.add_argument("--keep", type=real, required=True, metavar="SHARE", help="of the vocabulary, above 0 and up to 1")
+    parser.add_argument("--corpus", metavar="TEXT", nargs="+", help=f"what tokens are counted in: {TEXT}")
+    parser.add_argument("--seed", type=whole, default=default.seed, help=f"of random (default {default.seed})")
+    parser.add_argument("--count-marks", action="store_true", help="count the ## of a continuation in a token's length")
+    parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
+    add_text(parser, own_seed=False)
+    add_out(parser)
+
+
+def _reduce(options: Namespace, progress: Progress) -> Answer:
+    chosen = ReductionSettings(options.heuristic, options.keep, options.seed, options.count_marks)
+    recipe = reduced_to(chosen)
+    inputs = {"model": options.model, **({"text": options.corpus} if options.corpus else {})}
+    spec = Spec("model", ModelStep(recipe, corpus_settings(options), options.certify), inputs, options.offline)
+    artefact = write(spec, options, progress)
+    return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+
+
 COMPARE = Command(_compare_options, _compare)
 STUDY = Command(_study_options, _study)
+REDUCE = Command(_reduce_options, _reduce)

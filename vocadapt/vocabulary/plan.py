@@ -48,6 +48,7 @@ class PlanSettings:
     `max_added`: the most tokens that `append`, `replace` and `extend` add (0: all there are). `cut` and `removed`: the reduction
     heuristic of `reduce` and `combined`, and the share of the vocabulary that goes. `refill`: the augmentation heuristic of
     `combined` and `extend`. `renew`: every token gets a new row, not only the added ones. `seed`: of a random heuristic.
+    `count_marks`: the ## of a continuation counts in its length, as in the thesis' figures.
     """
 
     kind: str = "append"
@@ -57,6 +58,7 @@ class PlanSettings:
     refill: str = "target"
     renew: bool = False
     seed: int = 1
+    count_marks: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

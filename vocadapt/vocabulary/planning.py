@@ -143,7 +143,8 @@ def _combined(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, 
 
 def _going(vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings) -> frozenset[str]:
     """The tokens that a reduction takes out."""
-    chosen = ReductionSettings(settings.cut, 1 - settings.removed, settings.seed)
+    keep = round(1 - settings.removed, 12)  # 1 − .7 is .30000000000000004
+    chosen = ReductionSettings(settings.cut, keep, settings.seed, settings.count_marks)
     return frozenset(dropped(vocabulary, chosen, sources.counts))
 
 
