@@ -6,6 +6,10 @@ import pytest
 
 from tests.conftest import TINY_TOKENS
 from vocadapt.cli import main
+from vocadapt.models.language_model import open_model
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.words import count_words
+from vocadapt.vocabulary.reduction import ReductionSettings, dropped
 
 
 @pytest.fixture
@@ -62,3 +66,21 @@ def test_study_says_what_it_leaves_out(ask, tiny_bert, text, capsys):
     assert "must stay" in found["left_out"]["0.5"]
     assert main(["vocabulary", "study", "--model", str(tiny_bert), "--corpus", str(text), "--keep", "1", "0.5"]) == 0
     assert "Left out: Keeping 0.5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("heuristic", "keep"), [("last", 0.9), ("cost", 0.9), ("freq", 1.0)])
+def test_reduce_makes_a_smaller_model_of_the_studied_size(ask, tiny_bert, text, tmp_path, heuristic, keep):
+    corpus = [] if heuristic == "last" else ["--corpus", text]
+    asked = ("--model", tiny_bert, "--heuristic", heuristic, "--keep", keep, *corpus)
+    made = ask("vocabulary", "reduce", *asked, "--out", tmp_path / "m")
+    assert {"out", "seconds", "manifest"} <= set(made)
+    model, old = open_model(tmp_path / "m"), open_model(tiny_bert)
+    settings = ReductionSettings(heuristic, keep)
+    counts = count_words(open_corpus([text]), old.splitter).counts
+    kept = [token for token in old.vocabulary.tokens if token not in dropped(old.vocabulary, settings, counts)]
+    assert list(model.vocabulary.tokens) == kept and len(kept) == round(keep * len(TINY_TOKENS))
+    assert (model.space.matrix == old.space.matrix[[old.vocabulary.ids[token] for token in kept]]).all()
+    cells = ask("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--heuristics", heuristic, "--keep", keep)
+    lines = text.read_text(encoding="utf-8").splitlines()
+    real = sum(map(len, model.fast_tokenizer.encode_batch(lines, add_special_tokens=False)))
+    assert cells["rows"][0]["tokens"] == real
