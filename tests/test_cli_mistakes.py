@@ -70,6 +70,9 @@ neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
 neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
 neighbours two,words --vectors {vectors} --model {model}
+demo now
+demo --out vocab.txt
+demo --steps 3
 vocabulary compare
 vocabulary compare vocab.txt missing.txt
 vocabulary compare vocab.txt bpe

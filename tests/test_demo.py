@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from itertools import islice
 
 import pytest
 
@@ -14,6 +15,7 @@ from vocadapt.lab.demo import ADAPTED, MAP, MODEL, NEWS_MAP, REFITTED, VECTORS, 
 from vocadapt.lab.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
+from vocadapt.models.language_model import open_model
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.training.masked import MaskedSettings
@@ -107,3 +109,57 @@ def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_p
         assert artefact.stale(workspace) == []
         text = (artefact.folder / "manifest.json").read_text(encoding="utf-8")
         assert str(tmp_path) not in text and str(small_demo) not in text
+
+
+SHIPPED_FILES = 16_000_000, 12_000_000  # bytes: the model's weights, the vectors' folder
+
+
+def test_what_is_shipped_is_small_and_speaks_of_no_other_machine():
+    model, vectors, _ = (demo.DEMO.joinpath(*place) for place in demo.SHIPPED)
+    assert (model / "model.safetensors").stat().st_size <= SHIPPED_FILES[0]
+    assert sum(file.stat().st_size for file in vectors.iterdir()) <= SHIPPED_FILES[1]
+    for manifest in demo.DEMO.rglob("manifest.json"):
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        paths = [path for given in content["inputs"].values() for path in given["paths"]]
+        assert not [path for path in paths if path.startswith("/")] and " /" not in content["command"], manifest
+
+
+def test_the_shipped_model_was_worth_shipping():
+    numbers = Workspace(demo.DEMO).artefact(*MODEL).manifest.numbers
+    loss = numbers["loss_per_character"]
+    assert loss["after"] < loss["unigram"] < loss["before"] and numbers["held_out_words"] > 1000
+
+
+def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
+    """Contracts, none of which it was trained on: its loss lies under that of the same network untrained."""
+    import gzip
+
+    import torch
+
+    from vocadapt.models.contextual import masked_word_loss, windows
+
+    model = open_model(demo.DEMO.joinpath(*MODEL))
+    with gzip.open(shared / "data/text/legal-contracts.txt.gz", "rt", encoding="utf-8") as file:
+        lines = [line for line in islice(file, 3000) if len(line) > 200][:60]
+    asked = list(windows(lines, model.splitter, model.vocabulary))
+    trained = masked_word_loss(model.network.float(), model.vocabulary, asked).per_character
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        untrained = type(model.network)(model.network.config)
+    assert trained < 0.9 * masked_word_loss(untrained, model.vocabulary, asked).per_character
+
+
+def test_the_shipped_map_is_what_its_inputs_give(tmp_path):
+    """Fitted anew from the shipped model and vectors: the same anchors, the same held-out score."""
+    kept = Workspace(demo.DEMO).artefact(*MAP).manifest.numbers
+    inputs = {role: str(demo.DEMO.joinpath(*place)) for role, place in (("model", MODEL), ("vectors", VECTORS))}
+    made = run_step(Spec("alignment", AlignmentStep(folds=10), inputs), tmp_path / "map").manifest.numbers
+    assert made["anchors"] == kept["anchors"] and made["p@5"] == pytest.approx(kept["p@5"], abs=0.002)
+    assert kept["verdict"] != "chance"
+
+
+def test_the_shipped_demo_walks_to_the_end(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path / "w"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [step["step"] for step in answer["steps"]] == ["open", *(name for name, _ in demo.STEPS)]
+    assert answer["seconds"] < 180  # under a minute on a quiet machine of two cores; here others may run beside it

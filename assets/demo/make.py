@@ -48,7 +48,8 @@ def _model(source: Path) -> None:
 def _vectors(source: Path) -> None:
     given, space = open_artefact(source).manifest, load_space(source)
     kept = space.take(range(min(WORDS, len(space))))  # most frequent first
-    new = sum(word not in open_model(HERE / Path(*MODEL)).vocabulary for word in kept.words)
+    vocabulary = open_model(HERE / Path(*MODEL)).vocabulary
+    new = sum(word not in vocabulary for word in kept.words)
     numbers = {**given.numbers, "words": len(kept), "of": len(space), "new_words": new, "occurrences": int(kept.counts.sum())}
     with writing(HERE / Path(*VECTORS)) as draft:
         save_space(kept, draft, "float16")

@@ -19,6 +19,7 @@ from vocadapt.progress import Progress
 
 # Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to show the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "demo": ("demo", "DEMO", "walk the whole path on what comes with vocadapt, in a minute, each step really run"),
     "advise": ("advise", "ADVISE", "from word counts alone: is a new vocabulary worth a run, and which"),
     "words count": ("words", "COUNT", "count the words of a text as a model meets them"),
     "context": ("context", "CONTEXT", "the lines of a text in which a word or a wordpiece stands"),
@@ -44,9 +45,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "jobs resume": ("jobs", "RESUME", "start a job again that was interrupted, cancelled or failed"),
     "app": ("app", "APP", "open the lab in the browser"),
 }
-# The demo is hidden until its model is good enough to be shipped: see assets/demo/make.py.
 HIDDEN = {
-    "demo": ("demo", "DEMO", "walk the whole path on what comes with vocadapt, in a minute, each step really run"),
     "job": ("app", "JOB", "run a job's folder"),
     "jobs": ("jobs", "LIST", COMMANDS["jobs list"][2]),
 }

@@ -1,0 +1,44 @@
+"""The demo as a newcomer meets it: opened at once, looked at, a job started and cancelled, all there again after a reload."""
+
+import re
+import time
+
+import pytest
+
+from tests.browser.test_jobs import in_state
+from tests.browser.test_walk import JOB, drawn, go
+
+pytestmark = pytest.mark.browser
+AT_ONCE = 10  # seconds from the click to the neighbours, without network
+
+
+def test_from_an_empty_workspace_to_real_neighbours(serve, page, tmp_path):
+    page.goto(serve(tmp_path / "workspace"))
+    page.set_default_timeout(JOB)
+    button = page.get_by_role("button", name="Open the demo")
+    button.wait_for()
+    start = time.monotonic()
+    button.click()
+    page.get_by_role("heading", level=1, name="Alignment").wait_for()
+    page.get_by_test_id("neighbours").locator(".va-card").first.wait_for()
+    assert time.monotonic() - start < AT_ONCE
+    assert page.get_by_test_id("neighbours").locator(".va-card").count() == 4
+
+    page.reload()
+    page.get_by_test_id("neighbours").locator(".va-card").first.wait_for()
+    drawn(page)
+    word = page.get_by_role("textbox", name="Type a word")
+    word.fill("placebo")
+    word.press("Enter")
+    page.wait_for_url(re.compile("word=placebo"))
+
+    page.get_by_role("button", name="Judge every map").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
+    go(page, "Jobs")
+    in_state(page, "cancelled").first.wait_for()
+    page.reload()
+    in_state(page, "cancelled").first.wait_for()
+
+    go(page, "Tokenizer lens")
+    page.get_by_test_id("stMain").locator(".va-cut").first.wait_for()
+    assert page.get_by_test_id("stException").count() == 0
