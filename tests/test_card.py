@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY_TOKENS
+from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.test_adapt import adapted_folder
 from vocadapt.models.adapt import add_to_record
 from vocadapt.models.card import code, model_card
@@ -76,7 +76,7 @@ OTHERS = {
     "reduced-last-5": "with 143 tokens instead of 151",
     "reinit-normal": "with 151 rows made anew",
     "transfer-syntactic": "with 2 new tokens among 153",
-    "combined-random-5": "with 2 new tokens among",
+    "combined-random-5": "with 2 new tokens among 151",
 }
 
 
@@ -84,7 +84,8 @@ OTHERS = {
 def test_the_card_of_a_model_without_words_behind_the_old_ones(
     name: str, tiny_bert: Path, make_bert: Callable[..., Path], tmp_path: Path
 ) -> None:
-    target = open_model(make_bert(tokens=[*TINY_TOKENS, "##emia", "insulin"])) if "r-" in name or "d-random" in name else None
+    first = [*SPECIAL, "##emia", "insulin", *TINY_TOKENS[5:]]
+    target = open_model(make_bert(tokens=first)) if name.startswith(("transfer", "combined")) else None
     recipe = preset(name)
     folder = adapt(recipe, open_model(tiny_bert), Sources(target=target)).save(tmp_path / "out", recipe.to_dict())
     text = card(folder)
@@ -93,8 +94,7 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
     assert found and len(found[1].splitlines()) == 5
     shown = "insulin" if target else "The patient was treated"
     assert f"tokenize('{shown}" in found[1]
-    monkey = found[1].replace("'.'", repr(str(folder)))
-    exec(monkey, {})  # noqa: S102 - the snippet is ours
+    exec(found[1].replace("'.'", repr(str(folder))), {})
 
 
 def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(tiny_bert: Path, tmp_path: Path) -> None:

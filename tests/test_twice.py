@@ -26,7 +26,9 @@ def after(recipe: Recipe, model: LanguageModel, sources: Sources, out: Path) -> 
     made = open_model(adapted.save(out))
     edit = Edit(open_model(model.path), made)
     assert [name for name in CHECKS if name != "reload" and not run_check(name, edit).passed] == []
-    assert made.vocabulary.tokens == adapted.plan.tokens and made.vocabulary.whole == adapted.plan.after.whole
+    assert made.vocabulary.tokens == adapted.plan.tokens
+    if recipe.tokenizer == "replacement":
+        assert made.vocabulary.whole == adapted.plan.after.whole
     return made
 
 

@@ -101,6 +101,8 @@ def _appends(plan: Mapping[str, Any]) -> bool:
 def _title(plan: Mapping[str, Any]) -> str:
     if _appends(plan):
         return f"with {plan['added']:,} more {'words' if 'vectors' in KINDS[plan['kind']].needs else 'tokens'}"
+    if not plan["added"] and plan["tokens_after"] == plan["tokens_before"] and plan["kind"] != "same":
+        return "with its tokens in another order"
     if plan["kind"] == "same":
         return f"with {plan['replaced']:,} rows made anew"
     return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}" if not plan["added"] else (
@@ -115,8 +117,8 @@ def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
     shown = f" Examples: {examples}." if examples else ""
     if _appends(plan):
         said = (
-            f"{code(name)}, taught {plan['added']:,} words of a new domain by vocadapt {version}: each is one token with a row of "
-            f"its own, behind the\n{plan['tokens_before']:,} tokens it had{renewed}."
+            f"{code(name)}, taught {plan['added']:,} words of a new domain by vocadapt {version}: each is one token with a row "
+            f"of its own, behind the\n{plan['tokens_before']:,} tokens it had{renewed}."
         )
         return said + shown
     return (
