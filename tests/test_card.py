@@ -5,13 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.test_adapt import adapted_folder
 from vocadapt.models.adapt import add_to_record
 from vocadapt.models.card import code, model_card
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, adapt
+from vocadapt.recipe import preset
 
 WITHOUT = "import sys; sys.modules['vocadapt'] = None\n"  # any import of it now fails
 
@@ -65,3 +70,33 @@ def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path)
     snippet = re.search(r"```python\n(.*?)\n```\n", model_card(record), re.DOTALL)
     assert snippet and len(snippet[1].splitlines()) == 5
     compile(snippet[1], "snippet", "exec")
+
+
+OTHERS = {
+    "reduced-last-5": "with 143 tokens instead of 151",
+    "reinit-normal": "with 151 rows made anew",
+    "transfer-syntactic": "with 2 new tokens among 153",
+    "combined-random-5": "with 2 new tokens among 151",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_card_of_a_model_without_words_behind_the_old_ones(
+    name: str, tiny_bert: Path, make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    first = [*SPECIAL, "##emia", "insulin", *TINY_TOKENS[5:]]
+    target = open_model(make_bert(tokens=first)) if name.startswith(("transfer", "combined")) else None
+    recipe = preset(name)
+    folder = adapt(recipe, open_model(tiny_bert), Sources(target=target)).save(tmp_path / "out", recipe.to_dict())
+    text = card(folder)
+    assert OTHERS[name] in text and "behind the" not in text and "The new rows: ." not in text and "Examples: ." not in text
+    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found and len(found[1].splitlines()) == 5
+    shown = "insulin" if target else "The patient was treated"
+    assert f"tokenize('{shown}" in found[1]
+    exec(found[1].replace("'.'", repr(str(folder))), {})
+
+
+def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(tiny_bert: Path, tmp_path: Path) -> None:
+    text = card(adapt(preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out"))
+    assert "cut otherwise than before" in text and "A new word" not in text and "No row was made anew." in text

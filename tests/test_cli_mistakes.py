@@ -105,6 +105,10 @@ adapt --model {model} --preset transfer-syntactic --target {model} --vectors {ve
 adapt --model {model} --preset combined-freq-10 --target {model} --out out
 adapt --model {model} --removed 0.5 --out out
 adapt --model {model} --cut magic --out out
+adapt --model {model} --refill target --target {model} --removed 0.2 --out out
+adapt --model {model} --preset combined-last-10 --target {model} --max-added 5 --out out
+adapt --model {model} --preset reinit-normal --count-marks --out out
+adapt --model {model} --preset reduced-last-5 --initialiser syntactic --out out
 adapt --model {model} --refill words --out out
 adapt --model {model} --preset green-bert --vectors {vectors} --cut last --out out
 initialisers --model {model}

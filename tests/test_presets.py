@@ -1,6 +1,7 @@
 """Every preset of the thesis from end to end on small models: what goes, what comes, which rows, a certificate that holds."""
 
 import json
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.conftest import TINY_TOKENS
 from tests.test_rearranged import HEADS
+from vocadapt.cli.adapt import _recut
 from vocadapt.errors import InputError
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.spec import ModelStep, Spec
@@ -133,3 +135,21 @@ def test_families_of_presets() -> None:
     assert command_of(spec, Path("m")) == (
         "python -m vocadapt adapt --model a --target b --corpus t.txt --preset combined-freq-50 --out m"
     )
+
+
+def test_a_bare_target_may_be_told_its_casing(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    bare = tmp_path / "target.txt"
+    bare.write_text("\n".join([*TARGET, ""]), encoding="utf-8")
+    inputs = {"model": str(pair[0]), "target": str(bare)}
+    spec = Spec("model", ModelStep(preset("transfer-syntactic"), certify=False), inputs, casing="uncased")  # type: ignore[arg-type]
+    assert numbers_of(run_step(spec, tmp_path / "out").folder)["tokens_after"] == len(TARGET)
+
+
+def test_options_change_only_what_they_name_of_a_recipe() -> None:
+    asked = Namespace(cut=None, refill="savings", removed=None, preset="reduced-freq-25", recipe=None)
+    recipe = _recut(preset("reduced-freq-25"), asked)
+    plan = recipe.vocabulary
+    assert (plan.kind, plan.cut, plan.removed, plan.refill) == ("combined", "freq", 0.25, "savings")
+    assert recipe.rows.method == "syntactic" and recipe.needs == {"counts"}
+    asked = Namespace(cut="last", refill=None, removed=None, preset="combined-freq-50", recipe=None)
+    assert _recut(preset("combined-freq-50"), asked).vocabulary.kind == "combined"

@@ -20,7 +20,7 @@ from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
 from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
-from vocadapt.vocabulary.initialise import INITIALISERS
+from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
 from vocadapt.vocabulary.plan import KINDS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 
@@ -40,7 +40,7 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
     parser.add_argument("--count-marks", action="store_true", help="of --cut: count the ## of a continuation in its length")
-    parser.add_argument("--max-added", type=whole, metavar="N", help="add the N most frequent words only (0: all)")
+    parser.add_argument("--max-added", type=whole, metavar="N", help="add the first N only (0: all; of --refill 20,000)")
     parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
     parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="of that map: take the mean of each side away")
@@ -77,16 +77,34 @@ def _recut(recipe: Recipe, options: Namespace) -> Recipe:
         return recipe
     if "vectors" in recipe.kind.needs or recipe.vocabulary.kind == "transfer":
         raise InputError(f"The recipe {recipe.name} does not choose its tokens by --cut and --refill.", "Leave --preset out.")
-    kind = "combined" if options.cut and options.refill else "reduce" if options.cut else "extend"
+    cut, refill = _heuristics(recipe, options)
+    kind = "combined" if cut and refill else "reduce" if cut else "extend"
+    if kind == "extend" and options.removed is not None:
+        raise InputError("--removed is the share that --cut takes out.", "Name a heuristic: --cut last.")
     removed = 0.0 if kind == "extend" else recipe.vocabulary.removed if options.removed is None else options.removed
-    chosen = replace(recipe.vocabulary, kind=kind, cut=options.cut or "last", refill=options.refill or "target", removed=removed)
-    name = "-".join(filter(None, (options.cut, f"{100 * removed:g}" if removed else "", options.refill)))
+    chosen = replace(recipe.vocabulary, kind=kind, cut=cut or "last", refill=refill or "target", removed=removed)
+    name = "-".join(filter(None, (cut, f"{100 * removed:g}" if removed else "", refill)))
     mode = "insertion" if kind == "extend" else "replacement"
-    return replace(recipe, name=name, about=KINDS[kind].about, vocabulary=chosen, tokenizer=mode)
+    rows = recipe.rows if recipe.makes_rows else RowSettings("syntactic")  # a reduction's own rows were never meant for use
+    return replace(recipe, name=name, about=KINDS[kind].about, vocabulary=chosen, rows=rows, tokenizer=mode)
+
+
+def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | None]:
+    """What goes by and what comes in by: the options', and where a recipe is named, what else it has of its own."""
+    own = recipe.vocabulary if options.preset or options.recipe else None
+    cut = options.cut or (own.cut if own and own.kind in ("reduce", "combined") else None)
+    return cut, options.refill or (own.refill if own and own.kind in ("extend", "combined") else None)
 
 
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     """The recipe with the initialiser, the cap and the map that the options ask for."""
+    kind = recipe.vocabulary.kind
+    if options.count_marks and kind not in ("reduce", "combined"):
+        raise InputError(f"No token goes by the recipe {recipe.name}: --count-marks belongs to --cut.", "Leave it out.")
+    if options.max_added is not None and kind not in ("append", "replace", "extend"):
+        raise InputError(f"How many tokens come in by the recipe {recipe.name} is settled by its size.", "Leave --max-added out.")
+    if options.initialiser and not recipe.makes_rows:
+        raise InputError(f"The recipe {recipe.name} makes no new row.", "Leave --initialiser out.")
     if options.count_marks:
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, count_marks=True))
     if options.initialiser:

@@ -32,7 +32,8 @@ class Task:
     @cached_property
     def model(self) -> LanguageModel:
         """The language model that was named."""
-        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, self.spec.lowercase)
+        casing = None if self.spec.one("target") else self.spec.lowercase  # beside a target it is the target's
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, casing)
 
     @cached_property
     def target(self) -> LanguageModel | None:

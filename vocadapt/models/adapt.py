@@ -84,7 +84,7 @@ def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str
     output bias is 0; an output layer that is not tied to the input rows gets the same new rows.
     """
     tokenizer = tokenizer_after(model.fast_tokenizer, plan, mode)
-    if [tokenizer.token_to_id(token) for token in rows.tokens] != [plan.ids[token] for token in rows.tokens]:
+    if [tokenizer.token_to_id(token) for token in plan.ids] != list(plan.ids.values()):
         raise AssertionError("the tokenizer gave a token another id than the plan")
     loaded = load_network(model)
     network = loaded.network
@@ -128,11 +128,18 @@ def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -
     for owner in (network.config, getattr(network, "generation_config", None)):
         named = {key: value for key, value in (owner.to_dict() if owner else {}).items() if key.endswith("_token_id")}
         for key, value in named.items():
-            if isinstance(value, int) and value < len(plan.base):
-                setattr(owner, key, plan.ids.get(plan.base.tokens[value]))
+            if isinstance(value, int | list):
+                setattr(owner, key, _renamed(value, plan))
     embeddings: Any = network.get_input_embeddings()
     if embeddings.padding_idx is not None:
         embeddings.padding_idx = plan.ids[plan.base.tokens[embeddings.padding_idx]]
+
+
+def _renamed(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
+    """One id, or several (a generation may end in any of them), after the plan; one that names no token stays as it is."""
+    if isinstance(value, list):
+        return [i for i in (_renamed(one, plan) for one in value) if isinstance(i, int)]
+    return plan.ids.get(plan.base.tokens[value]) if 0 <= value < len(plan.base) else value
 
 
 def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:

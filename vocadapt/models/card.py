@@ -1,7 +1,10 @@
 """The model card of an adapted folder, written from its record: what it is, its use, how and of what it was made, its limits."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
+
+from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
 CARD = """---
@@ -10,12 +13,11 @@ tags: [vocadapt, vocabulary-adaptation]
 license: other
 license_name: that-of-the-base-model
 {base_model}---
-# {name}, with {added} more words
+# {name}, {title}
 
 ## What it is
 
-{model}, taught {added} words of a new domain by vocadapt {version}: each is one token with a row of its own, behind the
-{before} tokens it had{replaced}. Examples: {examples}.
+{what}
 {certificate}
 
 ## Use it
@@ -28,7 +30,7 @@ Run it in this folder, or put the folder's path in its second line. vocadapt is 
 
 ## How it was made
 
-- The new rows: {how}.
+- {rows}
 - Tokenizer: {mode}.
 - From: {data}.
 {quality}- The plan word by word, what each row is made of, and every check: `vocadapt.json`.
@@ -36,10 +38,9 @@ Run it in this folder, or put the folder's path in its second line. vocadapt is 
 {settings}
 ## Limits
 
-- Only the vocabulary changed. The rest of the network was not trained further: fine-tune it, and compare with the original
-  model on your own task, before you rely on it.
-- A new word knows what its row was made of, and nothing of how the network uses it in a sentence.
-- {departures}
+- Only the vocabulary and its rows changed. The rest of the network was not trained further: fine-tune it, and compare with the
+  original model on your own task, before you rely on it.
+{limits}
 - Whatever holds for {model} (languages, bias, what it must not be used for) holds here.
 
 ## Licence
@@ -52,6 +53,7 @@ folder = {folder!r}
 tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 print(tokenizer.tokenize({text!r}))
 print(model(**tokenizer({text!r}, return_tensors="pt")).last_hidden_state.shape)"""
+SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
 VERDICTS = {  # of the map behind the rows, by held-out words
     "chance": "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new rows mean nothing yet",
@@ -59,9 +61,8 @@ VERDICTS = {  # of the map behind the rows, by held-out words
 
 
 def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
-    """Five lines of Python that load an adapted folder without vocadapt and use its first new words."""
-    words = [str(word[0]) for word in record["plan"]["added_tokens"][:3]]
-    return SNIPPET.format(folder=folder, text=" ".join(words))
+    """Five lines of Python that load an adapted folder without vocadapt and use its first new words, or a sentence without."""
+    return SNIPPET.format(folder=folder, text=" ".join(new_words(record["plan"], 3)) or SENTENCE)
 
 
 def model_card(record: Mapping[str, Any]) -> str:
@@ -71,21 +72,72 @@ def model_card(record: Mapping[str, Any]) -> str:
         "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
         "name": name,
         "model": code(name),
-        "version": record["vocadapt"],
-        "added": f"{plan['added']:,}",
-        "before": f"{plan['tokens_before']:,}",
-        "replaced": f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else "",
-        "examples": ", ".join(code(str(word[0])) for word in plan["added_tokens"][:FEW]),
+        "title": _title(plan),
+        "what": _what(plan, name, record["vocadapt"]),
         "certificate": _certificate(record.get("certificate")),
         "snippet": snippet(record),
-        "how": "; ".join(record["provenance"]["how"]),
+        "rows": f"The new rows: {'; '.join(how)}." if (how := record["provenance"]["how"]) else "No row was made anew.",
         "mode": record["tokenizer_mode"],
         "data": _data(record.get("data")),
         "quality": _quality(record.get("quality")),
         "settings": _settings(record.get("recipe")),
-        "departures": _departures(record["tokenizer_mode"], record.get("departures")),
+        "limits": "\n".join(f"- {limit}" for limit in _limits(record)),
     }
     return CARD.format(**values)
+
+
+def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
+    """The first new tokens that a text can hold: whole words that fire."""
+    silent, prefix = frozenset(plan.get("silent_tokens", ())), plan.get("continuation", "##")
+    words = (str(word[0]) for word in plan["added_tokens"])
+    return list(islice((word for word in words if word not in silent and not word.startswith(prefix)), most))
+
+
+def _appends(plan: Mapping[str, Any]) -> bool:
+    """Whether all it did is to add tokens behind the old ones."""
+    return bool(plan["added"]) and not plan.get("dropped", 0) and not KINDS[plan["kind"]].rearranges
+
+
+def _title(plan: Mapping[str, Any]) -> str:
+    if _appends(plan):
+        return f"with {plan['added']:,} more {'words' if 'vectors' in KINDS[plan['kind']].needs else 'tokens'}"
+    if not plan["added"] and plan["tokens_after"] == plan["tokens_before"] and plan["kind"] != "same":
+        return "with its tokens in another order"
+    if plan["kind"] == "same":
+        return f"with {plan['replaced']:,} rows made anew"
+    return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}" if not plan["added"] else (
+        f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
+    )
+
+
+def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
+    """What became of the vocabulary, in a sentence or two."""
+    renewed = f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else ""
+    examples = ", ".join(code(str(word[0])) for word in plan["added_tokens"][:FEW])
+    shown = f" Examples: {examples}." if examples else ""
+    if _appends(plan):
+        said = (
+            f"{code(name)}, taught {plan['added']:,} words of a new domain by vocadapt {version}: each is one token with a row "
+            f"of its own, behind the\n{plan['tokens_before']:,} tokens it had{renewed}."
+        )
+        return said + shown
+    return (
+        f"{code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its {plan['tokens_before']:,} tokens "
+        f"{plan.get('dropped', 0):,} went, {plan['added']:,} came in, and {plan['tokens_after']:,} are there now{renewed}.{shown}"
+    )
+
+
+def _limits(record: Mapping[str, Any]) -> list[str]:
+    """What to bear in mind, as far as it holds of this plan."""
+    plan, limits = record["plan"], list[str]()
+    if plan["added"]:
+        limits += [
+            "A new word knows what its row was made of, and nothing of how the network uses it in a sentence.",
+            _departures(record["tokenizer_mode"], record.get("departures")),
+        ]
+    if plan.get("dropped", 0):
+        limits.append(f"Words that held one of the {plan.get('dropped', 0):,} tokens that went are cut otherwise than before.")
+    return limits
 
 
 def code(text: str) -> str:

@@ -18,6 +18,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
 from vocadapt.vocabulary.overlap import unreachable
+from vocadapt.vocabulary.plan import KINDS
 
 if TYPE_CHECKING:
     import torch
@@ -90,6 +91,12 @@ class Edit:
         return self._record.get("rows")
 
     @property
+    def rearranged(self) -> bool:
+        """Whether the record's plan is of a kind under which tokens change place."""
+        kind = KINDS.get(str(self._plan.get("kind")))
+        return kind is not None and kind.rearranges
+
+    @property
     def _plan(self) -> dict[str, Any]:
         return dict(self._record.get("plan", {}))
 
@@ -151,10 +158,10 @@ def kept_rows(edit: Edit) -> tuple[bool, str]:
 
 
 def token_ids(edit: Edit) -> tuple[bool, str]:
-    """Kept tokens keep their ids unless the vocabulary shrank; special ids and names mean the same tokens."""
+    """Kept tokens keep their ids unless the plan lets them move or some went; special ids and names mean the same tokens."""
     before, after = edit.before.vocabulary, edit.after.vocabulary
-    shrank = any(token not in after for token in before.tokens)
-    moved = 0 if shrank else sum(before.ids[token] != after.ids[token] for token in before.tokens)
+    moves = edit.rearranged or any(token not in after for token in before.tokens)
+    moved = 0 if moves else sum(before.ids[token] != after.ids[token] for token in before.tokens)
     wrong = [key for key in edit.before.config if key.endswith("_token_id") and not _same_special(edit, key)]
     wrong += [name for name, token in _special_tokens(edit.before).items() if _special_tokens(edit.after).get(name) != token]
     detail = f"{moved} of {len(before)} ids moved, special tokens that differ: {', '.join(wrong) or 'none'}"

@@ -10,7 +10,7 @@ from vocadapt.lab import strict_json
 from vocadapt.lab.packing import packed, packed_size
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.adapt import BASE, RECORD
-from vocadapt.models.card import snippet
+from vocadapt.models.card import SENTENCE, new_words, snippet
 from vocadapt.ui import cache, choose, export, markup
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction, megabytes
@@ -25,7 +25,7 @@ def adapted(workspace: Workspace, made: list[Artefact]) -> None:
     with columns[3]:
         artefact = choose.pick("Adapted model", made, "adapted")
     numbers = artefact.manifest.numbers
-    columns[0].metric("Words added", count(numbers["added"]))
+    columns[0].metric("Tokens added", count(numbers["added"]))
     columns[1].metric("Tokens now", count(numbers["tokens_after"]))
     columns[2].metric("Made in", duration(artefact.manifest.seconds), numbers["preset"], delta_color="off", delta_arrow="off")
     choose.stale_note(artefact, workspace)
@@ -34,7 +34,7 @@ def adapted(workspace: Workspace, made: list[Artefact]) -> None:
             "**At chance.** The map behind these rows knows no more than luck: train on more text.", icon=":material/casino:"
         )
     record = record_of(str(artefact.folder), artefact.stamp)
-    words = [str(word[0]) for word in record["plan"]["added_tokens"][:FEW]]
+    words = new_words(record["plan"], FEW) or [SENTENCE]
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         before_and_after(artefact, " ".join(words))
@@ -91,8 +91,7 @@ def before_and_after(artefact: Artefact, example: str) -> None:
     markup.cut(before.fast_tokenizer.encode(text, add_special_tokens=False).tokens)
     st.markdown(":small[after · a new word is framed in green]")
     encoded = after.fast_tokenizer.encode(text, add_special_tokens=False)
-    known = len(before.vocabulary)
-    markup.cut(encoded.tokens, {token for token, i in zip(encoded.tokens, encoded.ids, strict=True) if i >= known})
+    markup.cut(encoded.tokens, {token for token in encoded.tokens if token not in before.vocabulary})
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

@@ -8,6 +8,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.ui import cache, choose, maps, mistakes
+from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
@@ -121,6 +122,8 @@ def plan_figures(plan: VocabularyPlan, dim: int) -> None:
     columns[3].metric(said, count(abs(parameters)), megabytes(abs(size)), delta_color="off", delta_arrow="off")
     for why, words in plan.left_out.items():
         st.markdown(f":small[:gray[{count(len(words))} left out: {why}]]")
+    if plan.note:
+        st.warning(plain(plan.note), icon=":material/info:")
     if plan.silent:
         st.markdown(f":small[:gray[{count(len(plan.silent))} of the new tokens can never fire: they come with the target]]")
 

@@ -45,9 +45,10 @@ KINDS = {
 class PlanSettings:
     """How a plan is made: its kind, and what that needs to know.
 
-    `max_added`: the most tokens that `append`, `replace` and `extend` add (0: all there are). `cut` and `removed`: the reduction
-    heuristic of `reduce` and `combined`, and the share of the vocabulary that goes. `refill`: the augmentation heuristic of
-    `combined` and `extend`. `renew`: every token gets a new row, not only the added ones. `seed`: of a random heuristic.
+    `max_added`: the most tokens that `append`, `replace` and `extend` add (0: all there are; 20,000 for `extend`). `cut` and
+    `removed`: the reduction heuristic of `reduce` and `combined`, and the share of the vocabulary that goes. `refill`: the
+    augmentation heuristic of `combined` and `extend`. `renew`: every token gets a new row, not only the added ones. `seed`: of
+    a random heuristic.
     `count_marks`: the ## of a continuation counts in its length, as in the thesis' figures.
     """
 
@@ -89,6 +90,8 @@ class VocabularyPlan:
 
     `order` is the new vocabulary by id; without it every old token keeps its id and the added ones follow. `left_out` gives for
     each reason the candidates that were not added, `silent` what came with a vocabulary taken over whole and can never fire.
+    `whole`: the tokens of a vocabulary taken over that only match whole words; without it those of the old one that stay.
+    `note` says where the plan holds fewer tokens than could be expected.
     """
 
     base: Vocabulary
@@ -98,6 +101,8 @@ class VocabularyPlan:
     settings: PlanSettings = field(default_factory=PlanSettings)
     order: tuple[str, ...] | None = None
     silent: tuple[str, ...] = ()
+    whole: frozenset[str] | None = None
+    note: str = ""
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -112,7 +117,8 @@ class VocabularyPlan:
     @cached_property
     def after(self) -> Vocabulary:
         """The vocabulary that the plan ends in, where its new tokens are wordpieces."""
-        return replace(self.base, tokens=self.tokens, whole=self.base.whole & frozenset(self.tokens))
+        whole = self.base.whole.intersection(self.tokens) if self.whole is None else self.whole
+        return replace(self.base, tokens=self.tokens, whole=whole)
 
     @cached_property
     def added_tokens(self) -> tuple[str, ...]:
@@ -152,6 +158,7 @@ class VocabularyPlan:
             "dropped": len(self.dropped),
             "tokens_after": len(self.tokens),
             "left_out": {reason: len(words) for reason, words in self.left_out.items()},
+            **({"note": self.note} if self.note else {}),
         }
 
     def to_dict(self) -> dict[str, object]:
@@ -163,4 +170,5 @@ class VocabularyPlan:
             "replaced_tokens": list(self.replaced),
             "dropped_tokens": list(self.dropped),
             "silent_tokens": list(self.silent),
+            "continuation": self.base.continuation,
         }

@@ -126,6 +126,7 @@ def _reduce(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, se
 def _combined(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
     """What stays, in its old order, then as many tokens of the augmentation as went: the size is what it was.
 
+    Exact-word tokens that stay come last: the tokenizers library numbers them behind the WordPiece vocabulary.
     Where everything goes, what never goes by a reduction goes too, and the first tokens of the target take the place of all:
     with a target of the same size that is a transfer.
     """
@@ -133,12 +134,23 @@ def _combined(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, 
         if settings.refill != "target" or sources.target is None:
             raise InputError("Where all tokens go, special ones and letters too, only a target's vocabulary can refill it.")
         first = sources.target.tokens[: len(vocabulary)]
-        return _ordered(vocabulary, splitter, first, sources, settings)
+        plan = _ordered(vocabulary, splitter, first, sources, settings)
+        return replace(plan, note=_size_note(len(vocabulary), len(sources.target)))
     gone = _going(vocabulary, sources, settings)
     kept = tuple(token for token in vocabulary.tokens if token not in gone)
     proposal = _proposed(vocabulary, splitter, sources, settings, len(vocabulary) - len(kept), frozenset(kept))
     added = tuple(_added(vocabulary, token, sources) for token in proposal.tokens if token not in vocabulary)
-    return VocabularyPlan(vocabulary, added, left_out=proposal.left_out, settings=settings, order=(*kept, *proposal.tokens))
+    order = (*(t for t in kept if t not in vocabulary.whole), *proposal.tokens, *(t for t in kept if t in vocabulary.whole))
+    return VocabularyPlan(
+        vocabulary, added, left_out=proposal.left_out, settings=settings, order=order, note=proposal.note
+    )
+
+
+def _size_note(size: int, target: int) -> str:
+    """What to tell where a target of another size takes the place of all tokens."""
+    if target < size:
+        return f"The target has {target:,} tokens, fewer than the {size:,} there were: the vocabulary gets smaller."
+    return f"The first {size:,} of the target's {target:,} tokens: the size stays." if target > size else ""
 
 
 def _going(vocabulary: Vocabulary, sources: PlanSources, settings: PlanSettings) -> frozenset[str]:
@@ -154,7 +166,10 @@ def _extend(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, se
     if not proposal.tokens:
         raise InputError(f"No new token: the augmentation {settings.refill} found none that the model lacks.", proposal.note)
     added = tuple(_added(vocabulary, token, sources) for token in proposal.tokens)
-    return VocabularyPlan(vocabulary, added, left_out=proposal.left_out, settings=settings)
+    note = proposal.note if settings.max_added else ""
+    if not settings.max_added and len(added) == MOST_ADDED:
+        note = f"The first {MOST_ADDED:,} tokens were added; there may be more. Say how many: --max-added N."
+    return VocabularyPlan(vocabulary, added, left_out=proposal.left_out, settings=settings, note=note)
 
 
 def _proposed(
@@ -173,7 +188,10 @@ def _added(vocabulary: Vocabulary, token: str, sources: PlanSources) -> AddedWor
 def _ordered(
     vocabulary: Vocabulary, splitter: Splitter, order: tuple[str, ...], sources: PlanSources, settings: PlanSettings
 ) -> VocabularyPlan:
-    """The plan that ends in these tokens; raises InputError where a special token of the model is not among them."""
+    """The plan that ends in these tokens of the target, those that match whole words only among them.
+
+    Raises InputError where a special token of the model is not there.
+    """
     there = frozenset(order)
     lacking = [token for token in vocabulary.tokens if token in vocabulary.special and token not in there]
     if lacking:
@@ -182,7 +200,8 @@ def _ordered(
             "Take a target whose special tokens are spelled as the model's.",
         )
     added = tuple(_added(vocabulary, token, sources) for token in order if token not in vocabulary)
-    plan = VocabularyPlan(vocabulary, added, settings=settings, order=order)
+    whole = sources.target.whole.intersection(order) if sources.target else None
+    plan = VocabularyPlan(vocabulary, added, settings=settings, order=order, whole=whole)
     return replace(plan, silent=unreachable(plan.after, splitter, plan.added_tokens))
 
 

@@ -17,6 +17,8 @@ from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of
 
+EXACT_WORD = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+
 
 def exact_word(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     """A copy of `tokenizer` in which each of `words`, met as a whole word, is one token with the next free id."""
@@ -26,9 +28,17 @@ def exact_word(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
 
 
 def insertion(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """A copy of `tokenizer` whose WordPiece vocabulary also holds `words`, with the next free ids."""
-    spec = _spec_without_holes(tokenizer)
-    first = len(vocabulary_of(tokenizer))
+    """A copy of `tokenizer` whose WordPiece vocabulary also holds `words`, with the next free ids.
+
+    Raises InputError where there are exact-word tokens: their ids must lie behind all wordpieces.
+    """
+    spec, vocabulary = _spec_without_holes(tokenizer), vocabulary_of(tokenizer)
+    if vocabulary.whole:
+        raise InputError(
+            f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot be inserted behind them.",
+            'Add words with tokenizer = "exact-word" in the recipe, or take the model as it was before those came.',
+        )
+    first = len(vocabulary)
     spec["model"]["vocab"].update({word: first + i for i, word in enumerate(words)})
     return Tokenizer.from_str(json.dumps(spec))
 
@@ -44,13 +54,15 @@ def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
 def replacement(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
     """A copy of `tokenizer` whose vocabulary is the plan's, every token under its new id; normaliser and template stay.
 
-    Tokens that only match whole words stay such, under their new ids.
+    Tokens that only match whole words stay such, under their new ids; those of a vocabulary taken over come as such.
     """
     spec: dict[str, Any] = json.loads(tokenizer.to_str())
-    spec["model"]["vocab"] = {token: i for token, i in plan.ids.items() if token not in plan.base.whole}
+    whole, before = plan.after.whole, plan.base.whole
+    spec["model"]["vocab"] = {token: i for token, i in plan.ids.items() if token not in whole}
+    known = [token for token in spec["added_tokens"] if token["content"] in plan.ids and token["content"] not in before - whole]
+    known += [{"content": token, **EXACT_WORD} for token in whole - before]
     spec["added_tokens"] = sorted(
-        ({**token, "id": plan.ids[token["content"]]} for token in spec["added_tokens"] if token["content"] in plan.ids),
-        key=lambda token: int(token["id"]),
+        ({**token, "id": plan.ids[token["content"]]} for token in known), key=lambda token: int(token["id"])
     )
     _renumber(spec["post_processor"], plan.ids)
     return Tokenizer.from_str(json.dumps(spec))

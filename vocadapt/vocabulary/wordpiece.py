@@ -138,11 +138,11 @@ def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
     tokens = [f"[no token {i}]" for i in range(max(ids.values(), default=-1) + 1)]
     for token, i in ids.items():
         tokens[i] = token
-    added = tokenizer.get_added_tokens_decoder().values()
+    added, pieces = tokenizer.get_added_tokens_decoder().values(), tokenizer.get_vocab(with_added_tokens=False)
     return Vocabulary(
         tuple(tokens),
         special=frozenset(token.content for token in added if token.special),
-        whole=frozenset(token.content for token in added if not token.special),
+        whole=frozenset(token.content for token in added if not token.special and token.content not in pieces),
         continuation=model.continuing_subword_prefix,
         unknown=model.unk_token,
         longest_word=model.max_input_chars_per_word,
