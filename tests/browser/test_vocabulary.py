@@ -42,6 +42,7 @@ def figure(page, label):
 def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     from playwright.sync_api import expect
 
+    expect.set_options(timeout=20_000)
     page.goto(f"{serve(root)}/vocabulary?keep=100")
     expect(figure(page, "Tokens dropped")).to_have_text("0")
     expect(figure(page, "The text grows by")).to_have_text("0.00 %")

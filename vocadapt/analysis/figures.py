@@ -161,7 +161,8 @@ def against_id(panels: Sequence[Dots], value: str, logarithmic: bool = False) ->
     figure.update_xaxes(title="id of the token", showline=False, zeroline=False)
     figure.update_yaxes(showline=False, zeroline=False, title="", type="log" if logarithmic else "linear")
     figure.update_yaxes(title=value, col=1)
-    figure.update_layout(legend={"y": 1.14, "itemsizing": "constant"}, margin={"t": 66 if told else 44})
+    above = 34 if any(titles) else 4  # pixels that titles take; the legend stands over them
+    figure.update_layout(legend={"y": 1 + above / 220, "itemsizing": "constant"}, margin={"t": above + (26 if told else 10)})
     return figure
 
 

@@ -72,7 +72,7 @@ def details(corpus: Artefact, models: Sequence[Seen], reducer: Reducer) -> None:
 
 def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     """The heuristic and the share to keep, from what must stay upwards; both stand in the address."""
-    left, right = st.columns([1, 3], gap="large")
+    left, right = st.columns([1, 1.6], gap="large")
     least = min(100, int(np.ceil(100 * least_share(vocabulary))))
     heuristic = left.selectbox("Heuristic", list(REDUCTIONS), key="heuristic", bind="query-params", help=HELP["heuristic"])
     left.markdown(f":small[{REDUCTIONS[heuristic].about}]")
@@ -115,12 +115,12 @@ def _pictures(reducer: Reducer, grown: Growth, gone: Mask) -> None:
     dots, curves = st.columns(2, gap="large")
     with curves:
         if _may_draw(reducer):
-            st.markdown("**Every heuristic at every size.** The ring is where the slider stands; lower is better.")
+            st.markdown("**Every heuristic at every size.** The ring: where the slider stands.")
             picture = figures.growth_against_size(_curves(reducer), (grown.keep, grown.growth))
             st.plotly_chart(picture, key="curves", config={"displayModeBar": False})
     with dots:
         never = int((reducer.token_counts == 0).sum())
-        st.markdown(f"**A dot is a token of the model**, by how often your text has it ({count(never)} it never has: not drawn).")
+        st.markdown(f"**A dot is a token.** The text never has {count(never)}: not drawn.")
         panel = figures.Dots("", reducer.token_counts, gone)
         picture = figures.against_id([panel], "occurrences of the token", logarithmic=True)
         st.plotly_chart(picture, key="frequency_by_id", config={"displayModeBar": False})
