@@ -9,8 +9,8 @@ from vocadapt.ui import choose, frame, job_panel, model_view, plan_view
 workspace = frame.workspace()
 st.title("Adapt")
 st.markdown(
-    "Give the model your :green[**new words**], or another vocabulary: each new token gets a row of its own. All else stays as "
-    "it is."
+    "Change what a model's vocabulary holds: :green[**new tokens**] come in, each with a row of its own, others go. A "
+    "certificate proves that all else is as it was."
 )
 job_panel.job_panel(workspace, ["model"])
 

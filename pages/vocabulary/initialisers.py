@@ -2,30 +2,35 @@
 
 import streamlit as st
 
-from vocadapt.ui import cache, choose, frame, initialisers_view
+from vocadapt.ui import choose, frame, initialisers_view
 
 workspace = frame.workspace()
 st.title("Initialisers")
-st.markdown("Choose the rows that :green[**new tokens**] start from: each initialiser judged on rows you know, before training.")
+st.markdown(
+    "Which row should a :green[**new token**] start from? See what each initialiser makes of it, and judge all of them before "
+    "any training, on tokens whose true rows are known."
+)
 
 targets = initialisers_view.targets(workspace)
-if not targets:
+with st.container(horizontal=True):
+    shown = st.selectbox(
+        "Target: where new tokens come from", list(targets), index=0 if targets else None, key="target", bind="query-params",
+        accept_new_options=True, placeholder="Type a model folder, or a vocab.txt", help=initialisers_view.HELP["target"],
+    )  # fmt: skip
+    target = targets.get(str(shown))
+    name = choose.pick_model(workspace, default=choose.model_behind(target, workspace) if target else None)
+if not shown:
     choose.nothing_yet(
         "There is nothing to transfer rows from yet.",
-        "Initialisers need a language model and a target: word vectors of your domain, or a model of this workspace.",
+        "Type a target above: the folder of another model, or a `vocab.txt`. Or make word vectors from a text of your domain.",
         "pages/words/vectors.py", "Make word vectors",
     )  # fmt: skip
     st.stop()
-
-with st.container(horizontal=True):
-    shown = st.selectbox("Target", list(targets), key="target", bind="query-params")
-    target = targets.get(str(shown)) or next(iter(targets.values()))
-    name = choose.pick_model(workspace, default=choose.model_behind(target, workspace))
-model = cache.model_of(name)
-choose.stale_note(target, workspace)
-key, materials = initialisers_view.materials_of(name, target)
-initialisers_view.headline(materials)
-initialisers_view.token_inspector(key, materials)
-role = "--target" if materials.target is not None else "--vectors"
-command = ["python", "-m", "vocadapt", "initialisers", "--model", str(model.path), role, str(target.folder)]
-initialisers_view.leaderboard(key, materials, command)
+if target:
+    choose.stale_note(target, workspace)
+transfer = initialisers_view.transfer(workspace, name, target or str(shown))
+if transfer is None:
+    st.stop()
+initialisers_view.headline(transfer.materials)
+initialisers_view.token_inspector(transfer)
+initialisers_view.leaderboard(transfer)

@@ -7,8 +7,8 @@ from vocadapt.ui import cache, choose, frame, job_panel, lens_corpus, lens_view,
 workspace = frame.workspace()
 st.title("Vocabulary")
 st.markdown(
-    "Which :blue[**wordpieces**] does a model need? Make its vocabulary smaller, see what your text pays for it, and what others "
-    "have in common with it."
+    "Which :blue[**wordpieces**] does a model need? Take some away, see at once how much longer your text becomes, and compare "
+    "with other vocabularies."
 )
 job_panel.job_panel(workspace, ["corpus"])
 

@@ -6,7 +6,7 @@ pytestmark = pytest.mark.browser
 
 DEEP_LINKS = {
     "": "Home", "advise": "Advise", "jobs": "Jobs", "vectors": "Word vectors", "alignment": "Alignment",
-    "lens": "Tokenizer lens", "vocabulary": "Vocabulary", "adapt": "Adapt",
+    "lens": "Tokenizer lens", "vocabulary": "Vocabulary", "initialisers": "Initialisers", "adapt": "Adapt",
 }  # fmt: skip
 
 

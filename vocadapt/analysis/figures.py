@@ -8,6 +8,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -130,7 +131,7 @@ def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """One panel of dots, a token each: a title, a value for every id (V,), and which tokens are dropped (V,)."""
+    """One panel of dots, a token each: a title of one line or more, a value for every id (V,), which tokens are dropped (V,)."""
 
     title: str
     values: ArrayLike
@@ -142,23 +143,26 @@ def against_id(panels: Sequence[Dots], value: str, logarithmic: bool = False) ->
 
     On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts.
     """
-    titles = [html.escape(panel.title) for panel in panels]
+    titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
+    told = any(np.any(panel.dropped) for panel in panels)  # of one kind only there is nothing to tell apart
     figure = make_subplots(1, max(len(panels), 1), subplot_titles=titles, shared_yaxes=True)
-    figure.update_layout(_figure("", "", height=320).layout)
+    figure.update_layout(**_layout(320))  # not a figure's whole layout: to check that takes plotly .2 s
+    figure.update_annotations(font_size=12)
     for column, panel in enumerate(panels, start=1):
         values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
         for mask, name, colour, symbol in ((~gone, "stays", SOURCE, "circle"), (gone, "goes", NULL, "x-thin-open")):
             ids = np.flatnonzero(mask & (values > 0)) if logarithmic else np.flatnonzero(mask)
             figure.add_scattergl(
                 x=ids.astype(np.int32), y=values[ids].astype(np.float32), mode="markers", name=name, legendgroup=name,
-                showlegend=column == 1, row=1, col=column,
+                showlegend=told and column == 1, row=1, col=column,
                 marker={"color": colour, "size": 3, "symbol": symbol, "opacity": 0.55},
                 hovertemplate=f"id %{{x}}: %{{y}}<extra>{name}</extra>",
             )  # fmt: skip
     figure.update_xaxes(title="id of the token", showline=False, zeroline=False)
     figure.update_yaxes(showline=False, zeroline=False, title="", type="log" if logarithmic else "linear")
     figure.update_yaxes(title=value, col=1)
-    figure.update_layout(legend={"y": 1.12}, margin={"t": 60})
+    above = 34 if any(titles) else 4  # pixels that titles take; the legend stands over them
+    figure.update_layout(legend={"y": 1 + above / 220, "itemsizing": "constant"}, margin={"t": above + (26 if told else 10)})
     return figure
 
 
@@ -186,10 +190,15 @@ def growth_against_size(curves: Mapping[str, Mapping[float, float]], here: tuple
 
 def _figure(x: str, y: str, height: int) -> go.Figure:
     figure = go.Figure()
-    figure.update_layout(
-        height=height, uirevision="fixed", margin={"l": 8, "r": 8, "t": 34, "b": 8},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    )  # fmt: skip
+    figure.update_layout(**_layout(height))
     figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
     figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
     return figure
+
+
+def _layout(height: int) -> dict[str, Any]:
+    """What every figure has: its height, no frame, its legend above."""
+    return {
+        "height": height, "uirevision": "fixed", "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    }  # fmt: skip

@@ -44,7 +44,7 @@ def space_of(artefact: Artefact) -> EmbeddingSpace:
 
 def model_of(name: str) -> LanguageModel:
     """A model that is on this machine; raises InputError for one that is not, and never downloads."""
-    return _model(name, _model_stamp(name))
+    return _model(name, model_stamp(name))
 
 
 def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
@@ -59,14 +59,14 @@ def judged_of(artefact: Artefact) -> Judged:
 
 def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
     """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept, else fitted here."""
-    key = (str(vectors.folder), vectors.stamp, model, _model_stamp(model))
+    key = (str(vectors.folder), vectors.stamp, model, model_stamp(model))
     saved = (str(kept.folder), kept.stamp) if kept else None
     return _crossing(key, settings, saved, space_of(vectors), model_of(model))
 
 
 def anchors_of(vectors: Artefact, model: str) -> int:
     """How many words the vectors share with the model, its special tokens aside; raises InputError where there is none."""
-    return _anchors((str(vectors.folder), vectors.stamp, model, _model_stamp(model)), space_of(vectors), model_of(model))
+    return _anchors((str(vectors.folder), vectors.stamp, model, model_stamp(model)), space_of(vectors), model_of(model))
 
 
 def plan_of(
@@ -79,7 +79,7 @@ def plan_of(
             f"The words of {corpus.name} are not counted for {model} yet.", "Count them: on Word vectors, or by words count."
         )
     named = [f"{one.folder} {one.stamp}" for one in (vectors, corpus) if one]
-    key = (*named, *(f"{name} {_model_stamp(name)}" for name in (model, target) if name))
+    key = (*named, *(f"{name} {model_stamp(name)}" for name in (model, target) if name))
     sources = Sources(None, None, model_of(target) if target else None, counts.counts if counts else None)
     return _plan(key, recipe, model_of(model), sources, space_of(vectors) if vectors else None)
 
@@ -107,26 +107,26 @@ def words_of(corpus: Artefact, splitter: Splitter, root: Path) -> Counts | None:
 def figures_of(corpus: Artefact, cutter: Cutter, model: str, root: Path) -> CutFigures | None:
     """How a model cuts a corpus; None where the corpus was not counted in such words."""
     counts = words_of(corpus, cutter.splitter, root)
-    return _figures(str(corpus.folder), corpus.stamp, model, _model_stamp(model), cutter.name, cutter, counts) if counts else None
+    return _figures(str(corpus.folder), corpus.stamp, model, model_stamp(model), cutter.name, cutter, counts) if counts else None
 
 
 def reducer_of(corpus: Artefact, model: str, root: Path) -> Reducer | None:
     """A model's vocabulary with the words of a corpus, ready to be reduced; None where they were not counted in such words."""
     found = model_of(model)
     counts = words_of(corpus, found.splitter, root)
-    return _reducer(str(corpus.folder), corpus.stamp, model, _model_stamp(model), found.vocabulary, counts) if counts else None
+    return _reducer(str(corpus.folder), corpus.stamp, model, model_stamp(model), found.vocabulary, counts) if counts else None
 
 
 def profile_of(model: str) -> Profile:
     """A model's vocabulary in figures."""
     found = model_of(model)
-    return _profile(model, _model_stamp(model), found.vocabulary, found.splitter)
+    return _profile(model, model_stamp(model), found.vocabulary, found.splitter)
 
 
 def changes_of(corpus: Artefact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path) -> list[Change] | None:
     """The words of a corpus that two models cut otherwise; None where the corpus was not counted in such words."""
     splitter = finest([before.splitter, after.splitter])
-    counts, stamps = words_of(corpus, splitter, root), " ".join(map(_model_stamp, models))
+    counts, stamps = words_of(corpus, splitter, root), " ".join(map(model_stamp, models))
     return _changes(str(corpus.folder), corpus.stamp, models, stamps, splitter, before, after, counts) if counts else None
 
 
@@ -138,7 +138,7 @@ def text_of(vectors: Artefact, workspace: Workspace) -> Corpus | None:
 
 def context_of(corpus: Corpus, asked: str, model: str, settings: ContextSettings, root: Path) -> Context:
     """The lines of a word or wordpiece in a text; raises InputError for what is neither."""
-    key = (seen_stamp(corpus.files), str(corpus.settings), model, _model_stamp(model), asked)
+    key = (seen_stamp(corpus.files), str(corpus.settings), model, model_stamp(model), asked)
     return _context(key, settings, corpus, model_of(model), str(root))
 
 
@@ -154,10 +154,10 @@ def _context(key: tuple[str, ...], settings: ContextSettings, _corpus: Corpus, _
 
 def advice_of(corpus: Artefact, model: str, root: Path, task: Path | None) -> Asked | None:
     """The advice on a corpus of the workspace; None where it was not counted in the model's words. Never counts."""
-    key = (str(corpus.folder), corpus.stamp, model, _model_stamp(model))
+    key = (str(corpus.folder), corpus.stamp, model, model_stamp(model))
     if not any(path.is_file() for path in _places(key, str(root), model_of(model))):
         return None
-    return _advice(key, str(root), str(task) if task else "", _model_stamp(str(task)) if task else "", model_of(model))
+    return _advice(key, str(root), str(task) if task else "", model_stamp(str(task)) if task else "", model_of(model))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the word vectors …")
@@ -262,7 +262,7 @@ def _advice(key: tuple[str, ...], root: str, task: str, task_stamp: str, _model:
     return advise_on(read_corpus([key[0]]), _model, Path(root), Path(task) if task else None)
 
 
-def _model_stamp(name: str) -> str:
+def model_stamp(name: str) -> str:
     """Changes when the files of a model folder do; a hub name stays what it is."""
     folder = Path(name).expanduser()
     files = [folder / file for file in FILES] if folder.is_dir() else [folder]

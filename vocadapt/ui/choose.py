@@ -5,11 +5,13 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.jobs import promised
-from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
 from vocadapt.models.language_model import SNAPSHOT
 from vocadapt.ui.markup import plain
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
+MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
+TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a bare vocab.txt."
 
 
 def pick(label: str, found: list[Artefact], key: str, help: str | None = None) -> Artefact:
@@ -21,16 +23,26 @@ def pick(label: str, found: list[Artefact], key: str, help: str | None = None) -
 
 def pick_model(
     workspace: Workspace, default: str | None = None, key: str = "model", label: str = "Language model",
-    common: tuple[str, ...] = COMMON_MODELS,
+    common: tuple[str, ...] = COMMON_MODELS, help: str = MODEL_HELP,
 ) -> str:  # fmt: skip
     """Choose a model that was used before, or type a folder or hub name; `default` or the last one used is offered first."""
     names = [*filter(None, [default]), *models_in_use(workspace), *common]
     chosen = st.selectbox(
         label, list(dict.fromkeys(names)), key=key, format_func=shown_model, accept_new_options=True,
-        persist_state="session",
-        help="A folder on this machine, or the name of a model on the hub: pick one, or type it.",
+        persist_state="session", help=help,
     )  # fmt: skip
     return str(chosen or next(iter(common), ""))
+
+
+def pick_target(workspace: Workspace, model: str, label: str = "Target", help: str = TARGET_HELP) -> str:
+    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as none is: never `model` itself."""
+    names = [*(str(artefact.folder) for artefact in adapted_models(workspace)), *models_in_use(workspace)]
+    offered = [name for name in dict.fromkeys(names) if name != model]
+    chosen = st.selectbox(
+        label, offered, index=None, key="target", format_func=shown_model, accept_new_options=True, bind="query-params",
+        placeholder="Pick a model, or type a folder or vocab.txt", help=help,
+    )  # fmt: skip
+    return str(chosen or "")
 
 
 def models_in_use(workspace: Workspace) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -12,19 +13,48 @@ from vocadapt.analysis.leaderboard import FLOORS, Leaderboard, LeaderboardSettin
 from vocadapt.analysis.leaderboard import estimate_seconds as estimate
 from vocadapt.analysis.transfer import materials_from_target, materials_from_vectors
 from vocadapt.errors import InputError
+from vocadapt.lab.commands import PROGRAM
+from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
-from vocadapt.ui import cache, mistakes, probe
+from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.words import WordCounts
+from vocadapt.ui import cache, choose, mistakes, probe
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card, neighbour_cards, visible
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings, provenance_line
+from vocadapt.vocabulary.wordpiece import Vocabulary
 
-SHOWN = ("syntactic", "semantic", "focus", "aligned")  # under which a token is looked at first
+SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at first
 MEANS = ("centred cosine", "P@1", "MRR", "length ratio")
 Key = tuple[str, ...]
+HELP = {
+    "target": "Word vectors or a model of this workspace, or type the folder of another model, or a bare vocab.txt: vectors of "
+    "its tokens are then trained on a text.",
+    "new": "Tokens that the model lacks: each needs a row.",
+    "common": "Tokens that both have. They keep their rows, and new rows are made of them: they are the donors.",
+    "width": "Numbers in a vector of the target, and in a row of the model.",
+    "centred cosine": "How alike the made row and the true one are, both less the mean row. 1: equal; 0: nothing in common.",
+    "P@1": "Share of hidden tokens whose true row is the nearest of all to the made one.",
+    "MRR": "Mean of 1 / rank of the true row: 1 is always first.",
+    "median rank": "Half of the true rows come nearer than this place.",
+    "length ratio": "Length of the made rows by that of the model's own. 1 is as long.",
+    "kept": "How many of a token's nearest neighbours in the target are near its new row in the model, too.",
+    "filled otherwise": "Rows that the initialiser could not make: another one did.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """What initialisers draw on, its key between reruns, and the command line that draws on the same."""
+
+    key: Key
+    materials: Materials
+    command: tuple[str, ...]
 
 
 def targets(workspace: Workspace) -> dict[str, Artefact]:
@@ -33,25 +63,47 @@ def targets(workspace: Workspace) -> dict[str, Artefact]:
     return found | {f"model · {artefact.name}": artefact for artefact in workspace.artefacts("models")}
 
 
-def materials_of(model: str, target: Artefact) -> tuple[Key, Materials]:
-    """What initialisers draw on, kept between reruns, and its key; raises InputError where nothing is new to the model."""
-    base = cache.model_of(model)
-    key = (str(base.path), str(target.folder), target.stamp)
-    return key, _materials(key, base, cache.space_of(target) if _is_vectors(target) else cache.model_of(str(target.folder)))
+def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfer | None:
+    """What initialisers draw on, kept between reruns; None while a bare vocabulary waits for the text it is to be trained on.
+
+    Raises InputError where nothing is new to the model.
+    """
+    base = cache.model_of(name)
+    command = [*PROGRAM, "initialisers", "--model", str(base.path)]
+    key: Key = (str(base.path), cache.model_stamp(name))
+    if isinstance(target, Artefact) and _is_vectors(target):
+        key = (*key, str(target.folder), target.stamp)
+        return Transfer(key, _materials(key, base, cache.space_of(target), None), (*command, "--vectors", str(target.folder)))
+    given = str(target.folder) if isinstance(target, Artefact) else target
+    other = cache.model_of(given)
+    command, key = [*command, "--target", str(other.path)], (*key, given, cache.model_stamp(given))
+    if other.path.is_dir():
+        return Transfer(key, _materials(key, base, other.space, other.vocabulary), tuple(command))
+    corpus = _text_for(workspace, base, given, key)
+    if corpus is None:
+        return None
+    key = (*key, str(corpus.folder), corpus.stamp)
+    space = _token_space(key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim))
+    materials = _materials(key, base, space, other.vocabulary)
+    return Transfer(key, materials, (*command, "--corpus", str(corpus.folder)))
 
 
 def headline(materials: Materials) -> None:
     """The transfer in figures."""
     columns = st.columns(3)
-    columns[0].metric("New tokens", count(len(materials.plan.new_rows)), help="What needs a row in the model.")
-    columns[1].metric("Common tokens", count(len(materials.donors)), help="They keep their row, and the others are made of them.")
-    columns[2].metric("Width", f"{materials.similar.dim} → {materials.model.dim}", help="Of the target space, and of the model.")
+    columns[0].metric("New tokens", count(len(materials.plan.new_rows)), help=HELP["new"])
+    columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
+    columns[2].metric("Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"])
 
 
-def leaderboard(key: Key, materials: Materials, command: Sequence[str]) -> None:
+def leaderboard(transfer: Transfer) -> None:
     """The comparison behind its button, since it takes a while; then picture, verdict and table."""
+    key, materials = transfer.key, transfer.materials
     st.subheader("Before any training: which rows are right?")
-    st.markdown("Common tokens are hidden from the model and every fit, initialised as if new, compared with their true rows.")
+    st.markdown(
+        "*Held out*: some common tokens are hidden, made anew as if the model lacked them, and compared with the rows they truly "
+        "have. *Floors* know nothing of a token (the mean row, a random one): what is not above them has learned nothing."
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = "0: 500, or a quarter of the common tokens."
         hidden = int(st.number_input("Tokens to hide", 0, 5000, 0, step=100, key="hidden", bind="query-params", help=about))
@@ -67,13 +119,14 @@ def leaderboard(key: Key, materials: Materials, command: Sequence[str]) -> None:
         board = _board(asked, settings, materials)
         st.session_state["compared"] = asked
         _standings(board)
-        _export(board, settings, command)
+        _export(board, settings, transfer.command)
 
 
 @st.fragment
-def token_inspector(key: Key, materials: Materials) -> None:
+def token_inspector(transfer: Transfer) -> None:
     """Table 6.11 of the thesis for any token: its neighbours in the target space, in the model, and under each initialiser."""
     st.subheader("One token under each initialiser")
+    key, materials = transfer.key, transfer.materials
     space = materials.similar
     examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][: probe.EXAMPLES]
     token = probe.ask_for_word("token", "Type a token of the target", examples)
@@ -84,18 +137,48 @@ def token_inspector(key: Key, materials: Materials) -> None:
         if token not in space and token not in materials.model:
             raise InputError(f"{token[:60]!r} is neither in the target space nor in the model.", "Try another, or an example.")
         neighbour_cards(_cards(key, materials, token, tuple(methods)))
-        st.markdown(":small[:gray[cosine, 5 nearest; the pieces or donors of each row stand under its name]]")
+        st.markdown(
+            ":small[:gray[The 5 nearest tokens, by cosine. Under each initialiser's name: what its row is made of (its donors "
+            "and their weights). A good row has neighbours of the same meaning.]]"
+        )
 
 
 def _is_vectors(target: Artefact) -> bool:
     return target.folder.parent.name == "vectors"
 
 
+def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) -> Artefact | None:
+    """The text that vectors of a bare vocabulary's tokens are trained on; None until there is one and the button was pressed."""
+    corpora = workspace.artefacts("corpora")
+    if not corpora:
+        choose.nothing_yet(
+            "A bare vocabulary has no vectors of its tokens.", "They are trained on a text of your domain: take one in first.",
+            "pages/words/vectors.py", "Take in a text",
+        )  # fmt: skip
+        return None
+    corpus = choose.pick("Text that vectors of its tokens are trained on", corpora, "corpus")
+    asked = (*key, str(corpus.folder), corpus.stamp)
+    if st.session_state.get("trained") != asked:
+        counts = cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
+        settings = Word2VecSettings(dim=base.dim)
+        about = f"about {duration(estimate_seconds(WordCounts(counts, 0, 0), settings))}" if counts else "some minutes"
+        st.markdown(f"A vocabulary alone says nothing of what its tokens mean: that is learned from the text, in {about}.")
+        if not st.button("Train vectors of its tokens", type="primary", icon=":material/scatter_plot:", key="train_tokens"):
+            return None
+        st.session_state["trained"] = asked
+    return corpus
+
+
+@st.cache_resource(max_entries=2, show_spinner="Training vectors of the target's tokens …")
+def _token_space(key: Key, _corpus: Corpus, _target: LanguageModel, _settings: Word2VecSettings) -> EmbeddingSpace:
+    from vocadapt.training.token_space import token_space
+
+    return token_space(_corpus, _target.splitter, _target.vocabulary, _settings)[0]
+
+
 @st.cache_resource(max_entries=4, show_spinner="Planning the transfer …")
-def _materials(key: Key, _model: LanguageModel, _target: EmbeddingSpace | LanguageModel) -> Materials:
-    if isinstance(_target, EmbeddingSpace):
-        return materials_from_vectors(_model, _target)
-    return materials_from_target(_model, _target.vocabulary, _target.space)
+def _materials(key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None) -> Materials:
+    return materials_from_target(_model, _vocabulary, _space) if _vocabulary else materials_from_vectors(_model, _space)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the initialisers …")
@@ -118,7 +201,11 @@ def _standings(board: Leaderboard) -> None:
             kept: [row.neighbour_overlap for row in board.rows],
             "filled otherwise": [row.fallbacks for row in board.rows],
         },
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in (*MEANS, kept)},
+        column_config={
+            **{name: st.column_config.NumberColumn(format="%.3f", help=HELP[name]) for name in MEANS},
+            kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
+            **{name: st.column_config.NumberColumn(help=HELP[name]) for name in ("median rank", "filled otherwise")},
+        },
         hide_index=True, key="standings",
     )  # fmt: skip
     st.markdown(
@@ -149,9 +236,9 @@ def _export(board: Leaderboard, settings: LeaderboardSettings, command: Sequence
 def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:
     """The lists of a token: target space, model, each initialiser with what its row is made of."""
     space, model = materials.similar, materials.model
-    cards = []
+    cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
-        cards.append(Card("In the target space", visible(space.name), "domain", _near(space, space[token], token)))
+        cards.append(Card("In the target space", visible(space.name), kind, _near(space, space[token], token)))
     if token in model:
         cards.append(Card("In the model", "its own row", "source", _near(model, model[token], token)))
     for method in methods:
@@ -160,7 +247,7 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
         except InputError as error:
             cards.append(Card(method, "cannot run", "null", [], empty=visible(str(error))))
             continue
-        cards.append(Card(method, visible(line), "good", _near(model, row, token)))
+        cards.append(Card(method, visible(line), "good", _near(model, row, token), told=True))
     return cards
 
 

@@ -15,6 +15,7 @@ from vocadapt.ui.numbers import fraction
 INK = {
     "source": "light-dark(#0B6FB3, #7CC0EC)",
     "domain": "light-dark(#AD4B00, #F5A566)",
+    "target": "light-dark(#8A5F00, #F5C96A)",
     "good": "light-dark(#00714F, #5BD6B0)",
     "changed": "light-dark(#96446F, #E8B5D1)",
     "null": "light-dark(#5C6873, #A9B4BE)",
@@ -22,6 +23,7 @@ INK = {
 FILL = {
     "source": "light-dark(#0B6FB3, #58AEE6)",
     "domain": "light-dark(#D55E00, #F08A3C)",
+    "target": "light-dark(#E69F00, #F2B93B)",
     "good": "light-dark(#009E73, #2FC79A)",
     "null": "light-dark(#7A8793, #9AA6B1)",
 }
@@ -31,6 +33,7 @@ STYLE = """<style>
 .va-title{font-weight:600}
 .va-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin:.1rem 0 .5rem;
  white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.va-told{white-space:normal;overflow-wrap:anywhere;min-height:3.6em}
 .va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55}
 .va-token{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.87rem;white-space:pre;overflow:hidden;
  text-overflow:ellipsis;min-width:0}
@@ -78,7 +81,7 @@ NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode categories: what woul
 
 @dataclass(frozen=True)
 class Card:
-    """One list of neighbours: title, what the list is, its kind of token ("domain" or "source"), (token, score) pairs.
+    """One list of neighbours: title, what the list is, its kind of token (a key of INK and FILL), (token, score) pairs.
 
     The longest bar is the best one's: the largest score, or the smallest where scores are `distances`.
     """
@@ -90,6 +93,7 @@ class Card:
     shared: Collection[str] = field(default_factory=frozenset)
     empty: str = ""
     distances: bool = False
+    told: bool = False  # its note is a sentence of its own: shown whole, on several lines
 
 
 def neighbour_cards(cards: Sequence[Card]) -> None:
@@ -207,7 +211,8 @@ def _chip(chip: Chip) -> str:
 def _card(card: Card) -> str:
     rows = "".join(_row(text, score, share, card) for (text, score), share in zip(card.rows, _shares(card), strict=True))
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
-    note = f'<div class="va-note" title="{html.escape(card.note)}">{html.escape(card.note)}</div>'
+    style, said = "va-note va-told" if card.told else "va-note", html.escape(card.note)
+    note = f'<div class="{style}" title="{said}">{said}</div>'
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
 
 

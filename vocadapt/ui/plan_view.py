@@ -53,9 +53,9 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     model = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace) if vectors else None)
     target = None
     if "target" in recipe.needs:
-        asked = "Target: the model, or `vocab.txt`, whose vocabulary is taken over"
-        target = choose.pick_model(workspace, key="target", label=asked, common=())
+        target = choose.pick_target(workspace, model)
         if not target:
+            choose.nothing_yet("No target is chosen yet.", "This preset takes over another model's vocabulary: name it above.")
             return None
     return Chosen(_with_options(recipe, vectors, model), model, vectors, target, corpus)
 
@@ -99,7 +99,7 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
     plan_figures(found, cache.model_of(chosen.model).dim)
     added_words(found)
     if found.dropped:
-        with st.expander(f"{count(len(found.dropped))} tokens that go"):
+        with st.expander(f"{count(len(found.dropped))} tokens that go", expanded=not found.added):
             st.dataframe({"token": list(found.dropped), "id until now": [found.base.ids[token] for token in found.dropped]},
                          height=240, hide_index=True, key="dropped",
                          column_config={"token": st.column_config.TextColumn()})  # fmt: skip

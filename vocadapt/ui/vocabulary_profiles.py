@@ -14,6 +14,7 @@ from vocadapt.ui.numbers import count, fraction
 from vocadapt.vocabulary.overlap import common_tokens, length_of, lengths, overlap
 
 PANELS = 4  # of one row
+WIDEST = 28  # characters of a title over a panel
 LISTED = 12  # unreachable tokens that are named
 
 
@@ -22,14 +23,16 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None
     st.subheader("Vocabularies beside each other")
     _overlap(models)
     _figures(models)
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns(2, gap="large") if len(models) < 3 else (st.container(), st.container())
     with left:
+        st.markdown("**How long the tokens are**, in characters")
         vocabularies = [seen.model.vocabulary for seen in models]
         drawn = {seen.label: cache.profile_of(seen.name).lengths for seen in models}
         if len(models) > 1:
             drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
         st.plotly_chart(figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False})
     with right:
+        st.markdown("**Do longer tokens come later?** A dot is a token: its length by its id")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
         picture = figures.against_id(panels, "characters, without ##")
         st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
@@ -76,26 +79,34 @@ def _figures(models: Sequence[Seen]) -> None:
         if named:
             listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
             st.markdown(
-                f":small[:gray[{plain(seen.label)}: no text gives {count(one.unreachable_unused)} placeholders and "
-                f"{count(len(named))} others, {min(LISTED, len(named))} of them: {listed}]]"
+                f":small[:gray[{plain(seen.label)}: no text is ever cut into {count(one.unreachable_unused)} placeholders and "
+                f"{count(len(named))} other tokens, {min(LISTED, len(named))} of them: {listed}]]"
             )
 
 
 def _lengths_by_id(seen: Seen) -> figures.Dots:
     vocabulary = seen.model.vocabulary
     values = np.array([length_of(token, vocabulary) for token in vocabulary.tokens])
-    return figures.Dots(seen.label, values, np.zeros(len(values), dtype=bool))
+    return figures.Dots(_short(seen.label), values, np.zeros(len(values), dtype=bool))
+
+
+def _short(label: str) -> str:
+    """A label that fits over a panel: its end tells models apart."""
+    return label if len(label) <= WIDEST else f"…{label[1 - WIDEST:]}"
 
 
 def _frequencies(workspace: Workspace, models: Sequence[Seen], corpus: Artefact) -> None:
     """How often each token stands in the text, a panel a model; one whose words were not counted is said."""
     found = {seen: cache.reducer_of(corpus, seen.name, workspace.root) for seen in models}
     panels = [
-        figures.Dots(f"{seen.label}: {count(reducer.tokens)} wordpieces", reducer.token_counts, np.zeros(len(reducer.vocabulary)))
+        figures.Dots(
+            f"{_short(seen.label)}\n{count(reducer.tokens)} wordpieces", reducer.token_counts, np.zeros(len(reducer.vocabulary))
+        )
         for seen, reducer in found.items()
         if reducer
     ]
     if panels:
+        st.markdown("**How often the text has each token**, by its id: tokens were numbered as they were learned")
         picture = figures.against_id(panels, "occurrences of the token", logarithmic=True)
         st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
     if missing := [plain(seen.label) for seen, reducer in found.items() if not reducer]:

@@ -18,7 +18,7 @@ from vocadapt.ui.lens_view import Seen
 from vocadapt.ui.markup import Card, Chip, CutLine
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.gains import ModelSize
-from vocadapt.vocabulary.growth import SEEDS, Reducer, growth_over_seeds
+from vocadapt.vocabulary.growth import SEEDS, Growth, Reducer, growth_over_seeds
 from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.recut import Mask
 from vocadapt.vocabulary.reduction import REDUCTIONS, ReductionSettings, least_share
@@ -26,11 +26,13 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 
 FLOAT32 = 4  # bytes
 STEPS = 8  # sizes on a curve
+Curves = dict[str, dict[float, float]]  # heuristic → share kept → growth
 AT_ONCE = 300_000  # characters of distinct words: the curves of such a text take about a second
 NEAREST = 8
 HELP = {
     "heuristic": "Which tokens leave first. cost is vocadapt's own; the others are published.",
-    "growth": "How many wordpieces more the text is cut into. Exact: every distinct word is cut again.",
+    "growth": "A word whose token is gone is cut into more, shorter ones: so much longer the text becomes. Exact: every "
+    "distinct word is cut again.",
 }
 
 
@@ -42,8 +44,9 @@ def reduction(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reduc
     with mistakes.shown():
         with st.spinner("Ordering the tokens …"):
             gone = reducer.gone(settings)
-        _figures(seen, reducer, settings, gone)
-        _pictures(reducer, settings, gone)
+        grown = growth_over_seeds(reducer, settings, SEEDS)
+        _figures(seen, reducer, grown, gone)
+        _pictures(reducer, grown, gone)
         st.subheader("What goes, what stays")
         _tokens(workspace, corpus, seen, reducer, gone)
 
@@ -69,7 +72,7 @@ def details(corpus: Artefact, models: Sequence[Seen], reducer: Reducer) -> None:
 
 def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     """The heuristic and the share to keep, from what must stay upwards; both stand in the address."""
-    left, right = st.columns([1, 3], gap="large")
+    left, right = st.columns([1, 1.6], gap="large")
     least = min(100, int(np.ceil(100 * least_share(vocabulary))))
     heuristic = left.selectbox("Heuristic", list(REDUCTIONS), key="heuristic", bind="query-params", help=HELP["heuristic"])
     left.markdown(f":small[{REDUCTIONS[heuristic].about}]")
@@ -83,17 +86,16 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     return ReductionSettings(heuristic, keep / 100)
 
 
-def _figures(seen: Seen, reducer: Reducer, settings: ReductionSettings, gone: Mask) -> None:
+def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
     """Kept, dropped, growth, and what the model gets smaller by."""
-    grown = growth_over_seeds(reducer, settings, SEEDS)
     dropped, size = int(gone.sum()), size_of(seen.model) if _has_rows(seen) else ModelSize()
     columns = st.columns(4)
     columns[0].metric("Tokens kept", count(grown.vocabulary), f"of {count(len(gone))}", delta_color="off", delta_arrow="off")
     columns[1].metric("Tokens dropped", count(dropped))
     sd = f" ± {100 * grown.sd:.2f}" if grown.sd is not None else ""
     columns[2].metric(
-        "The text grows by", f"{100 * grown.growth:.2f}{sd} %", f"{count(grown.tokens)} wordpieces", delta_color="off",
-        delta_arrow="off", help=HELP["growth"] + (f" Mean ± sd over {len(SEEDS)} seeds." if sd else ""),
+        "The text grows by", f"{100 * grown.growth:.2f}{sd} %", f"{count(reducer.tokens)} → {count(grown.tokens)} wordpieces",
+        delta_color="off", delta_arrow="off", help=HELP["growth"] + (f" Mean ± sd over {len(SEEDS)} seeds." if sd else ""),
     )  # fmt: skip
     if size.width is None:
         columns[3].metric("Parameters saved", "–", help="A vocabulary without its model has no rows.")
@@ -108,17 +110,18 @@ def _figures(seen: Seen, reducer: Reducer, settings: ReductionSettings, gone: Ma
         st.markdown(f":violet[{count(grown.unknown)} words of the text become [UNK] that none were before.]")
 
 
-def _pictures(reducer: Reducer, settings: ReductionSettings, gone: Mask) -> None:
+def _pictures(reducer: Reducer, grown: Growth, gone: Mask) -> None:
     """Growth against size for all heuristics, and how often each token stands in the text against its id."""
-    curves, dots = st.columns(2, gap="large")
+    dots, curves = st.columns(2, gap="large")
     with curves:
         if _may_draw(reducer):
-            with st.spinner("Reducing the vocabulary to many sizes …"):
-                lines = _curves(reducer)
-            here = (settings.keep, growth_over_seeds(reducer, settings, SEEDS).growth)
-            st.plotly_chart(figures.growth_against_size(lines, here), key="curves", config={"displayModeBar": False})
+            st.markdown("**Every heuristic at every size.** The ring: where the slider stands.")
+            picture = figures.growth_against_size(_curves(reducer), (grown.keep, grown.growth))
+            st.plotly_chart(picture, key="curves", config={"displayModeBar": False})
     with dots:
-        panel = figures.Dots(f"{count(reducer.tokens)} wordpieces in all", reducer.token_counts, gone)
+        never = int((reducer.token_counts == 0).sum())
+        st.markdown(f"**A dot is a token.** The text never has {count(never)}: not drawn.")
+        panel = figures.Dots("", reducer.token_counts, gone)
         picture = figures.against_id([panel], "occurrences of the token", logarithmic=True)
         st.plotly_chart(picture, key="frequency_by_id", config={"displayModeBar": False})
 
@@ -128,13 +131,24 @@ def _may_draw(reducer: Reducer) -> bool:
     asked = st.session_state.setdefault("curves_asked", set())
     if len(reducer.table.longest) <= AT_ONCE or id(reducer) in asked:
         return True
-    if st.button("Draw the curves of all heuristics: some seconds", key="curves_ask", icon=":material/show_chart:"):
-        asked.add(id(reducer))
-        st.rerun(scope="fragment")
+    with st.container(border=True):
+        st.markdown("**Every heuristic at every size**: how much longer the text becomes, one line each.")
+        if st.button("Draw the curves: some seconds", key="curves_ask", icon=":material/show_chart:"):
+            asked.add(id(reducer))
+            st.rerun(scope="fragment")
     return False
 
 
-def _curves(reducer: Reducer) -> dict[str, dict[float, float]]:
+def _curves(reducer: Reducer) -> Curves:
+    """The growth curves of a reducer, drawn up once: the slider moves along them."""
+    drawn_up: tuple[Reducer, Curves] | None = st.session_state.get("curves_of")
+    if drawn_up is None or drawn_up[0] is not reducer:
+        with st.spinner("Reducing the vocabulary to many sizes …"):
+            drawn_up = st.session_state["curves_of"] = (reducer, _draw_up(reducer))
+    return drawn_up[1]
+
+
+def _draw_up(reducer: Reducer) -> Curves:
     """Growth of every heuristic from the whole vocabulary down to what must stay."""
     shares = np.linspace(1.0, min(1.0, np.ceil(1000 * least_share(reducer.vocabulary)) / 1000), STEPS + 1)
     return {
@@ -153,8 +167,8 @@ def _tokens(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer
             {
                 "token": list(vocabulary.tokens),
                 "": np.where(gone, "goes", "stays"),
-                "length": reducer.lengths,
-                "id": np.arange(len(vocabulary)),
+                "length": reducer.lengths.astype(np.int16),  # all of it travels to the browser at each move of the slider
+                "id": np.arange(len(vocabulary), dtype=np.int32),
                 "occurrences": reducer.token_counts,
             },
             height=420, hide_index=True, key="tokens", on_select="rerun", selection_mode="single-row",
@@ -164,6 +178,8 @@ def _tokens(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer
     with closer:
         if rows:
             _token(workspace, corpus, seen, reducer, gone, rows[0])
+        else:
+            st.markdown(":gray[No token is selected yet: tick one on the left. A click on a column's name sorts by it.]")
 
 
 def _token(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer, gone: Mask, i: int) -> None:

@@ -1,0 +1,92 @@
+"""Which tokens, with which rows: the pages Vocabulary, Initialisers and Adapt in a real Chromium, on a tiny model and text."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browser.test_walk import JOB, drawn, go
+from tests.conftest import TINY_TOKENS
+from tests.lab_material import NEW, write_text
+from tests.walk_material import inputs
+from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.word2vec import Word2VecSettings
+
+pytestmark = pytest.mark.browser
+
+WORDS = [f"word{i}" for i in range(120)]  # may go: longer than three characters
+KEPT = round(0.95 * len(TINY_TOKENS + WORDS))
+
+
+@pytest.fixture
+def root(tmp_path: Path, make_bert) -> Path:
+    """A workspace with a text and word vectors, for a model some of whose tokens may go."""
+    model = make_bert("reducible", tokens=[*TINY_TOKENS, *WORDS])
+    workspace = Workspace(tmp_path / "trials")
+    text = write_text(tmp_path / "trials.txt", lines=400)
+    with text.open("a", encoding="utf-8") as lines:
+        lines.writelines(f"{word} follows the patient\n" for word in WORDS)
+    run_step(Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(model),)}), workspace.folder("corpora", "trials"))
+    training = VectorsStep(word2vec=Word2VecSettings(epochs=2, min_count=2, workers=1))
+    spec = Spec("vectors", training, inputs(workspace, model, text="corpora/trials"))
+    run_step(spec, workspace.folder("vectors", "trials-vectors"))
+    return workspace.root
+
+
+def figure(page, label):
+    return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+
+
+def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=20_000)
+    page.goto(f"{serve(root)}/vocabulary?keep=100")
+    expect(figure(page, "Tokens dropped")).to_have_text("0")
+    expect(figure(page, "The text grows by")).to_have_text("0.00 %")
+    drawn(page)
+    for _ in range(5):
+        page.get_by_role("slider").press("ArrowLeft")
+    expect(figure(page, "Tokens kept")).to_have_text(str(KEPT))
+    expect(figure(page, "The text grows by")).not_to_have_text("0.00 %")
+    page.wait_for_url(re.compile("keep=95"))
+    page.reload()
+    expect(figure(page, "Tokens kept")).to_have_text(str(KEPT))
+    drawn(page)
+
+    select_row(page, len(TINY_TOKENS) + len(WORDS) - 1)
+    page.get_by_test_id("cuts").get_by_text("cut without it").wait_for()
+    page.get_by_test_id("concordance").get_by_text(WORDS[-1]).first.wait_for()
+
+    go(page, "Initialisers")
+    page.get_by_test_id("neighbours").wait_for()
+    drawn(page)
+    token = page.get_by_role("textbox", name="Type a token of the target")
+    token.fill(NEW[1])
+    token.press("Enter")
+    page.get_by_text(re.compile(f"{NEW[1]} = 1/")).first.wait_for()
+    page.wait_for_url(re.compile(f"token={NEW[1]}"))
+    page.get_by_role("button", name="Compare the initialisers").click()
+    page.get_by_text(re.compile("common tokens hidden")).wait_for(timeout=JOB)
+    page.reload()
+    expect(page.get_by_role("textbox", name="Type a token of the target")).to_have_value(NEW[1])
+
+    page.goto(re.sub(r"/initialisers.*", "/adapt?preset=reduced-last-25", page.url))
+    page.get_by_role("button", name="Adapt the model").click()
+    page.get_by_text("Certificate passed").wait_for(timeout=JOB)
+    assert page.get_by_test_id("stException").count() == 0
+    (folder,) = (root / "models").glob("[!.]*")
+    assert WORDS[-1] not in (folder / "tokenizer.json").read_text(encoding="utf-8")
+
+
+def select_row(page, row):
+    """Tick a row of the table of tokens: its cells are drawn on a canvas, so it is reached by the keyboard."""
+    canvas = page.get_by_test_id("stDataFrame").first.locator("canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + 120, box["y"] + 55)
+    page.keyboard.press("Control+End")
+    page.wait_for_timeout(500)
+    page.mouse.click(box["x"] + 20, box["y"] + box["height"] - 20)
