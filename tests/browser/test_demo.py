@@ -14,7 +14,7 @@ AT_ONCE = 10  # seconds from the click to the neighbours, without network
 
 def test_from_an_empty_workspace_to_real_neighbours(serve, page, tmp_path):
     page.goto(serve(tmp_path / "workspace"))
-    page.set_default_timeout(JOB)
+    page.set_default_timeout(45_000)
     button = page.get_by_role("button", name="Open the demo")
     button.wait_for()
     start = time.monotonic()
@@ -32,7 +32,8 @@ def test_from_an_empty_workspace_to_real_neighbours(serve, page, tmp_path):
     word.press("Enter")
     page.wait_for_url(re.compile("word=placebo"))
 
-    page.get_by_role("button", name="Judge every map").click()
+    go(page, "Adapt")
+    page.get_by_role("button", name="Adapt the model").click()
     page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
     go(page, "Jobs")
     in_state(page, "cancelled").first.wait_for()
@@ -40,5 +41,5 @@ def test_from_an_empty_workspace_to_real_neighbours(serve, page, tmp_path):
     in_state(page, "cancelled").first.wait_for()
 
     go(page, "Tokenizer lens")
-    page.get_by_test_id("stMain").locator(".va-cut").first.wait_for()
+    page.get_by_test_id("cuts").wait_for()
     assert page.get_by_test_id("stException").count() == 0

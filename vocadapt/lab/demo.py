@@ -30,7 +30,7 @@ MODEL, VECTORS, MAP = ("models", "demo-bert"), ("vectors", "demo-biomedical"), (
 SHIPPED = (MODEL, VECTORS, MAP)
 NEWS, NEWS_VECTORS, NEWS_MAP = ("corpora", "demo-news"), ("vectors", "demo-news"), ("alignments", "demo-news-map")
 REFITTED, ADAPTED = ("alignments", "demo-map-again"), ("models", "demo-adapted")
-WORDS = ("tachycardia", "placebo", "ibuprofen")
+WORDS = ("asthma", "infants", "tachycardia")  # words that general text can place, and one that it cannot
 
 
 @dataclass(frozen=True)
