@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.browser.test_jobs import in_state
-from tests.browser.test_walk import JOB, drawn, go
+from tests.browser.test_walk import drawn, go
 
 pytestmark = pytest.mark.browser
 AT_ONCE = 10  # seconds from the click to the neighbours, without network
