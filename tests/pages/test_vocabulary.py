@@ -1,6 +1,12 @@
 """The vocabulary page: slider, tokens, comparison, and what it says of models that cannot be looked into."""
 
+import json
+import shutil
+
+import numpy as np
+
 from tests.conftest import TINY_TOKENS
+from vocadapt.analysis import figures
 from vocadapt.ui.numbers import count
 
 VOCABULARY = "pages/vocabulary/vocabulary.py"
@@ -63,3 +69,25 @@ def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
     assert not app.exception
     assert any("was not counted in the words" in text for text in texts(app))
     assert any(button.key == "lens_count" for button in app.button)
+
+
+def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert, tmp_path):
+    """A row a text, a column a model; a text that was not counted in a model's words is said."""
+    root = tmp_path / "grid"
+    shutil.copytree(seeded.root, root)
+    shutil.copytree(root / "corpora" / "trials", root / "corpora" / "again")
+    app = open_page(VOCABULARY, root, models=str(tiny_bert), corpus="trials", texts="again")
+    assert not app.exception and not app.error
+    assert app.multiselect(key="texts").value == ["again"]
+    layouts = [json.loads(chart.proto.spec)["layout"] for chart in app.get("plotly_chart")]
+    titles = [note["text"] for layout in layouts for note in layout.get("annotations", [])]
+    assert any("· trials<br>" in title for title in titles) and any("· again<br>" in title for title in titles)
+
+
+def test_a_grid_of_panels_has_its_rows_and_lines():
+    panels = [figures.Dots(f"panel {i}", np.arange(1, 9), np.zeros(8, dtype=bool)) for i in range(4)]
+    row, grid = figures.against_id(panels, "n"), figures.against_id(panels, "n", True, across=2, lines=[[2, 4]] * 4)
+    assert len(grid.layout.shapes) == 8 and not row.layout.shapes
+    assert grid.layout.height > row.layout.height
+    assert {trace.yaxis for trace in grid.data} == {trace.yaxis for trace in row.data}  # four axes, two by two
+    assert grid.layout.yaxis.domain != grid.layout.yaxis3.domain and row.layout.yaxis.domain == row.layout.yaxis3.domain

@@ -138,27 +138,37 @@ class Dots:
     dropped: ArrayLike
 
 
-def against_id(panels: Sequence[Dots], value: str, logarithmic: bool = False) -> go.Figure:
+def against_id(
+    panels: Sequence[Dots], value: str, logarithmic: bool = False, across: int = 0, lines: Sequence[Sequence[int]] = ()
+) -> go.Figure:
     """A value of each token against its id, one panel beside the other; dropped tokens grey crosses, kept ones blue dots.
 
-    On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts.
+    On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts. `across`: panels in a row of a
+    grid (0: all in one). `lines`: for each panel the ids at which a dotted line stands.
     """
+    across = across or max(len(panels), 1)
+    down = max(-(-len(panels) // across), 1)
     titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
     told = any(np.any(panel.dropped) for panel in panels)  # of one kind only there is nothing to tell apart
-    figure = make_subplots(1, max(len(panels), 1), subplot_titles=titles, shared_yaxes=True)
-    figure.update_layout(**_layout(320))  # not a figure's whole layout: to check that takes plotly .2 s
+    spaced = {"vertical_spacing": 0.5 / down} if down > 1 else {}
+    figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spaced)
+    figure.update_layout(**_layout(max(320, 260 * down)))  # not a figure's whole layout: to check that takes plotly .2 s
     figure.update_annotations(font_size=12)
-    for column, panel in enumerate(panels, start=1):
+    for place, panel in enumerate(panels):
+        row, column = place // across + 1, place % across + 1
         values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
         for mask, name, colour, symbol in ((~gone, "stays", SOURCE, "circle"), (gone, "goes", NULL, "x-thin-open")):
             ids = np.flatnonzero(mask & (values > 0)) if logarithmic else np.flatnonzero(mask)
             figure.add_scattergl(
                 x=ids.astype(np.int32), y=values[ids].astype(np.float32), mode="markers", name=name, legendgroup=name,
-                showlegend=told and column == 1, row=1, col=column,
+                showlegend=told and place == 0, row=row, col=column,
                 marker={"color": colour, "size": 3, "symbol": symbol, "opacity": 0.55},
                 hovertemplate=f"id %{{x}}: %{{y}}<extra>{name}</extra>",
             )  # fmt: skip
-    figure.update_xaxes(title="id of the token", showline=False, zeroline=False)
+        for line in lines[place] if lines else ():
+            figure.add_vline(line, line={"color": NULL, "dash": "dot", "width": 1}, row=row, col=column)
+    figure.update_xaxes(showline=False, zeroline=False)
+    figure.update_xaxes(title="id of the token", row=down)
     figure.update_yaxes(showline=False, zeroline=False, title="", type="log" if logarithmic else "linear")
     figure.update_yaxes(title=value, col=1)
     above = 34 if any(titles) else 4  # pixels that titles take; the legend stands over them

@@ -5,7 +5,9 @@ Streamlit hashes only a sample of a large array: a matrix as a key could give an
 
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.lab.advice import Asked, advise_on, places_of_counts
@@ -32,6 +34,7 @@ from vocadapt.vocabulary.growth import Reducer
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
 from vocadapt.vocabulary.overlap import Profile, profile
 from vocadapt.vocabulary.plan import VocabularyPlan
+from vocadapt.vocabulary.reduction import ReductionSettings, dropped
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
@@ -121,6 +124,11 @@ def profile_of(model: str) -> Profile:
     """A model's vocabulary in figures."""
     found = model_of(model)
     return _profile(model, model_stamp(model), found.vocabulary, found.splitter)
+
+
+def longest_half(model: str) -> NDArray[np.bool_]:
+    """Which tokens of a model, by id, leave by `longest` when half of them stay; none where so many cannot go."""
+    return _longest_half(model, model_stamp(model), model_of(model).vocabulary)
 
 
 def changes_of(corpus: Artefact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path) -> list[Change] | None:
@@ -242,6 +250,15 @@ def _reducer(folder: str, stamp: str, model: str, model_stamp: str, _vocabulary:
 @st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …")
 def _profile(model: str, model_stamp: str, _vocabulary: Vocabulary, _splitter: Splitter) -> Profile:
     return profile(_vocabulary, _splitter)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _longest_half(model: str, model_stamp: str, _vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    try:
+        gone = frozenset(dropped(_vocabulary, ReductionSettings("longest", 0.5)))
+    except InputError:
+        gone = frozenset()
+    return np.array([token in gone for token in _vocabulary.tokens])
 
 
 @st.cache_resource(max_entries=8, show_spinner="Looking for words that are cut otherwise …")

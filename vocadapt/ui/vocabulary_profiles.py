@@ -15,6 +15,8 @@ from vocadapt.vocabulary.overlap import common_tokens, length_of, lengths, overl
 
 PANELS = 4  # of one row
 WIDEST = 28  # characters of a title over a panel
+TEXTS = 3  # rows of the grid, at most
+KEPT = (0.25, 0.5, 0.75)  # shares of the vocabulary at which a reduction by `last` is drawn
 LISTED = 12  # unreachable tokens that are named
 
 
@@ -36,8 +38,8 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
         picture = figures.against_id(panels, "characters, without ##")
         st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
-    if corpus is not None and len(models) > 1:
-        _frequencies(workspace, models[:PANELS], corpus)
+    if corpus is not None:
+        _frequencies(workspace, models[:PANELS], _texts(workspace, corpus))
     if len(models) > PANELS:
         st.markdown(f":small[:gray[By id: the first {PANELS} of {len(models)} models.]]")
 
@@ -95,19 +97,34 @@ def _short(label: str) -> str:
     return label if len(label) <= WIDEST else f"…{label[1 - WIDEST:]}"
 
 
-def _frequencies(workspace: Workspace, models: Sequence[Seen], corpus: Artefact) -> None:
-    """How often each token stands in the text, a panel a model; one whose words were not counted is said."""
-    found = {seen: cache.reducer_of(corpus, seen.name, workspace.root) for seen in models}
-    panels = [
-        figures.Dots(
-            f"{_short(seen.label)}\n{count(reducer.tokens)} wordpieces", reducer.token_counts, np.zeros(len(reducer.vocabulary))
-        )
-        for seen, reducer in found.items()
-        if reducer
-    ]
-    if panels:
-        st.markdown("**How often the text has each token**, by its id: tokens were numbered as they were learned")
-        picture = figures.against_id(panels, "occurrences of the token", logarithmic=True)
+def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
+    """The texts whose tokens are counted, a row each: the page's own, and those that are chosen beside it."""
+    others = {one.name: one for one in workspace.artefacts("corpora") if one.name != corpus.name}
+    st.markdown("**How often a text has each token**, by its id: tokens were numbered as they were learned")
+    if not others:
+        return [corpus]
+    chosen = st.multiselect("Texts beside it", list(others), key="texts", bind="query-params", max_selections=TEXTS - 1)
+    return [corpus, *(others[name] for name in chosen if name in others)]
+
+
+def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artefact]) -> None:
+    """How often each token stands in each text, a row a text and a column a model; what was not counted is said."""
+    root = workspace.root
+    found = {(corpus.name, seen.label): cache.reducer_of(corpus, seen.name, root) for corpus in corpora for seen in models}
+    if all(found.values()):
+        marks = {seen.label: cache.longest_half(seen.name) for seen in models}
+        panels, lines = [], []
+        for (name, label), reducer in found.items():
+            assert reducer is not None
+            title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
+            panels.append(figures.Dots(title, reducer.token_counts, marks[label]))
+            lines.append([round(share * len(reducer.vocabulary)) for share in KEPT])
+        picture = figures.against_id(panels, "occurrences", logarithmic=True, across=len(models), lines=lines)
         st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
-    if missing := [plain(seen.label) for seen, reducer in found.items() if not reducer]:
-        st.markdown(f"This text was not counted in the words of **{', '.join(missing)}** yet: other casing.")
+        st.markdown(
+            ":small[:gray[Tokens that never occur are not drawn. Dotted: where *last* cuts at 25, 50 and 75 % kept. Crosses: "
+            "what *longest* takes out at 50 %.]]"
+        )
+    for (name, label), reducer in found.items():
+        if not reducer:
+            st.markdown(f"**{plain(name)}** was not counted in the words of **{plain(label)}** yet: other casing.")
