@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from vocadapt.lab.demo import shipped
 from vocadapt.ui import frame, job_panel, start_view, walk
 
 workspace = frame.workspace()
@@ -16,6 +17,8 @@ recent = walk.recent(workspace)
 if recent:
     st.subheader("Made here lately")
     st.dataframe(recent, hide_index=True, width="stretch")
+    if shipped() and not workspace.artefacts("corpora"):
+        start_view.bring_a_text(workspace)
 else:
     start_view.ways_to_begin(workspace)
 st.markdown(f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this machine.]]")

@@ -300,3 +300,13 @@ def few_anchors(root, model, words):
     spec = Spec("import", ImportStep(), {"file": (str(file),), "model": (str(model),)})
     run_step(spec, Workspace(root).folder("vectors", "few"))
     return Workspace(root)
+
+
+def test_after_the_demo_home_offers_a_text_to_train_on(open_page, seeded, tmp_path):
+    from vocadapt.lab.demo import open_demo
+
+    workspace = Workspace(tmp_path / "demo")
+    open_demo(workspace)
+    app = open_page(HOME, workspace)
+    assert not app.exception and any(button.key == "take_news" for button in app.button)
+    assert not any(button.key == "take_news" for button in open_page(HOME, seeded).button)

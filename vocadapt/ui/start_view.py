@@ -20,6 +20,14 @@ def ways_to_begin(workspace: Workspace) -> None:
             way(workspace)
 
 
+def bring_a_text(workspace: Workspace) -> None:
+    """What to do after a look at the demo: a text to train on."""
+    st.subheader("Now a text")
+    for column, way in zip(st.columns(3, gap="medium"), (_news, _own), strict=False):
+        with column, st.container(border=True, height="stretch"):
+            way(workspace)
+
+
 def _demo(workspace: Workspace) -> None:
     st.markdown("**Look first**  \nA small language model and 20 000 biomedical words with vectors, ready to look at.")
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
