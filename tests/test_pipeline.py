@@ -1,12 +1,13 @@
 """The walk, end to end, on a text made here."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import WORDS
+from tests.conftest import TINY_TOKENS, WORDS
 from vocadapt.errors import InputError
 from vocadapt.models.certificate import CHECKS, Edit
 from vocadapt.models.language_model import open_model
@@ -33,7 +34,21 @@ def small(recipe: Recipe) -> Recipe:
     return replace(recipe, vectors=Word2VecSettings(epochs=2, workers=1))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", [name for name, recipe in PRESETS.items() if "vectors" not in recipe.needs])
+def test_every_preset_without_word_vectors_walks(
+    name: str, make_bert: Callable[..., Path], corpus: Corpus, tmp_path: Path
+) -> None:
+    words = [f"word{i}" for i in range(500)]  # enough that may go
+    model = open_model(make_bert("a", tokens=[*TINY_TOKENS, *words]))
+    target = open_model(make_bert("b", tokens=[*TINY_TOKENS, *(f"x{word}" for word in words)]))
+    adapted = adapt(preset(name), model, Sources(corpus=corpus, target=target))
+    share = int(name.rsplit("-", 1)[1]) / 100 if name.startswith("reduced") else 0.0
+    assert len(adapted.plan.tokens) == round((1 - share) * len(model.vocabulary))
+    edit = Edit(model, open_model(adapted.save(tmp_path / "out")))
+    assert [check for check in CHECKS if check != "reload" and not CHECKS[check](edit)[0]] == []
+
+
+@pytest.mark.parametrize("name", [name for name, recipe in PRESETS.items() if "vectors" in recipe.needs])
 def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path: Path) -> None:
     model = open_model(tiny_bert)
     adapted = adapt(small(preset(name)), model, Sources(corpus=corpus))

@@ -11,7 +11,6 @@ from tests.lab_material import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab import steps
 from vocadapt.lab.alignments import load_judged
 from vocadapt.lab.corpora import counts_path, kept_counts, read_corpus
 from vocadapt.lab.spec import FORMS, AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, Spec, VectorsStep
@@ -108,7 +107,7 @@ def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
     def unreadable(*arguments):
         raise InputError("not UTF-8")
 
-    monkeypatch.setattr(steps, "departures_on", unreadable)
+    monkeypatch.setattr("vocadapt.lab.adapting.departures_on", unreadable)
     step = ModelStep(PRESETS["green-bert-random"], certify=False)
     made = run_step(Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m")
     assert made.manifest.numbers["added"] == 5 and "departures" not in made.manifest.numbers
