@@ -41,7 +41,9 @@ def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
     if row and row.at_chance:
         st.warning(
             f"**At chance.** This map finds the right wordpiece no more often than luck would, on {count(row.anchors)} anchors. "
-            "What a word lands next to means nothing yet: train on more text.", icon=":material/casino:",
+            "What a word lands next to means nothing yet. Most often that is too little text: each anchor is seen too seldom for "
+            "a map that carries over to other words, and a few million words of one domain are enough. Else the text is not of "
+            "the model's language.", icon=":material/casino:",
         )  # fmt: skip
 
 
