@@ -113,8 +113,6 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
     return text_behind(Path(task.spec.inputs["vectors"][0])) if "vectors" in task.spec.inputs else None
 
 
-
-
 def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
     """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
     try:

@@ -3,32 +3,26 @@
 Each check is one function over the two models; all of them always run, and the certificate passes when every one does.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.models import layers
-from vocadapt.models.adapt import RECORD, digest_of
+from vocadapt.models.adapt import digest_of
+from vocadapt.models.edit import LINES, Edit
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
 from vocadapt.vocabulary.overlap import unreachable
-from vocadapt.vocabulary.plan import KINDS
 
 if TYPE_CHECKING:
     import torch
 
-LINES = (
-    "The patient was treated with a new drug for two weeks.",
-    "We found no difference between the groups (p = 0.42).",
-    "Blood pressure, heart rate and pain were recorded at each visit.",
-    "It was a long trial; nobody knew what the outcome would be.",
-)
+__all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
+
 PROBES, PROBE_LENGTH, SEED = 8, 24, 1
 
 
@@ -55,72 +49,6 @@ class Certificate:
     def to_dict(self) -> dict[str, object]:
         """The certificate as JSON values."""
         return {"passed": self.passed, "checks": [asdict(check) for check in self.checks]}
-
-
-@dataclass(frozen=True, eq=False)
-class Edit:
-    """The two models and what both tokenizers know: the material of every check."""
-
-    before: LanguageModel
-    after: LanguageModel
-    lines: tuple[str, ...] = LINES
-
-    @cached_property
-    def replaced(self) -> frozenset[str]:
-        """Old tokens that were given a new row on purpose, as the folder's record says."""
-        return frozenset(self.replaced_in_order)
-
-    @property
-    def replaced_in_order(self) -> tuple[str, ...]:
-        """The same, in the order of the record."""
-        return tuple(self._plan.get("replaced_tokens", ()))
-
-    @property
-    def plan_added(self) -> tuple[str, ...]:
-        """The added tokens that the record names, in its order."""
-        return tuple(str(word[0]) for word in self._plan.get("added_tokens", ()))
-
-    @property
-    def silent(self) -> frozenset[str]:
-        """Added tokens of which the record says that they never could fire."""
-        return frozenset(self._plan.get("silent_tokens", ()))
-
-    @property
-    def rows_digest(self) -> str | None:
-        """The digest of the new rows, where the record has one."""
-        return self._record.get("rows")
-
-    @property
-    def rearranged(self) -> bool:
-        """Whether the record's plan is of a kind under which tokens change place."""
-        kind = KINDS.get(str(self._plan.get("kind")))
-        return kind is not None and kind.rearranges
-
-    @property
-    def _plan(self) -> dict[str, Any]:
-        return dict(self._record.get("plan", {}))
-
-    @cached_property
-    def _record(self) -> dict[str, Any]:
-        path = self.after.path / RECORD
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-
-    @cached_property
-    def added(self) -> tuple[str, ...]:
-        """Tokens that only the model after the edit has."""
-        return tuple(token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary)
-
-    @cached_property
-    def kept(self) -> tuple[str, ...]:
-        """Tokens that both have and that should have kept their row."""
-        after = self.after.vocabulary
-        return tuple(token for token in self.before.vocabulary.tokens if token in after and token not in self.replaced)
-
-    def ids(self, model: LanguageModel, tokens: Sequence[str]) -> "torch.Tensor":
-        """Ids of `tokens` in one of the two models."""
-        import torch
-
-        return torch.tensor([model.vocabulary.ids[token] for token in tokens], dtype=torch.long)
 
 
 def certify(before: LanguageModel, after: LanguageModel, lines: Sequence[str] | None = None) -> Certificate:
