@@ -14,7 +14,8 @@ from vocadapt.lab.advice import Asked, advise_on, places_of_counts
 from vocadapt.lab.alignments import Judged, load_judged
 from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
 from vocadapt.lab.lookup import look_up
-from vocadapt.lab.manifest import seen_stamp
+from vocadapt.lab.manifest import MANIFEST, seen_stamp, stamp_of
+from vocadapt.lab.opening import Opened, open_space
 from vocadapt.lab.workspace import Artefact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_for
@@ -48,6 +49,17 @@ def space_of(artefact: Artefact) -> EmbeddingSpace:
 def model_of(name: str) -> LanguageModel:
     """A model that is on this machine; raises InputError for one that is not, and never downloads."""
     return _model(name, model_stamp(name))
+
+
+def opened(name: str) -> Opened:
+    """A space by its name: a folder of word vectors, or a model on this machine; raises InputError for what is neither."""
+    return _opened(name, space_stamp(name))
+
+
+def space_stamp(name: str) -> str:
+    """Changes when the files behind a space do: the first part of any key for what is computed from it."""
+    folder = Path(name).expanduser()
+    return f"{name} {stamp_of(folder) if (folder / MANIFEST).is_file() else model_stamp(name)}"
 
 
 def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
@@ -176,6 +188,11 @@ def _space(folder: str, stamp: str) -> EmbeddingSpace:
 @st.cache_resource(max_entries=8, show_spinner="Reading the model's wordpieces …")
 def _model(name: str, stamp: str) -> LanguageModel:
     return open_model(name, offline=True)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading the space …")
+def _opened(name: str, stamp: str) -> Opened:
+    return open_space(name, offline=True)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

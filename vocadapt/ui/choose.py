@@ -11,6 +11,7 @@ from vocadapt.ui.markup import plain
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
+SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
 TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a bare vocab.txt."
 
 
@@ -43,6 +44,29 @@ def pick_target(workspace: Workspace, model: str, label: str = "Target", help: s
         placeholder="Pick a model, or type a folder or vocab.txt", help=help,
     )  # fmt: skip
     return str(chosen or "")
+
+
+def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, help: str = SPACE_HELP) -> str:
+    """Choose word vectors or a model of the workspace, or type a folder or hub name: what `cache.opened` opens; "" for none.
+
+    What stands in the address is the name that is shown, which means the same in a copy of the workspace.
+    """
+    known = spaces_of(workspace)
+    names = list(known)
+    first = min(default, len(names) - 1) if names else None
+    chosen = st.selectbox(
+        label, names, index=first, key=key, bind="query-params", accept_new_options=True,
+        placeholder="Type a model, or a folder of word vectors", help=help,
+    )  # fmt: skip
+    return known.get(str(chosen), str(chosen or ""))
+
+
+def spaces_of(workspace: Workspace) -> dict[str, str]:
+    """Every space of a workspace by the name it is shown under: word vectors, models, and models that these were made for."""
+    found = {f"word vectors · {one.name}": str(one.folder) for one in workspace.artefacts("vectors")}
+    found |= {f"model · {one.name}": str(one.folder) for one in workspace.artefacts("models")}
+    there = {Path(folder).resolve() for folder in found.values()}
+    return found | {shown_model(name): name for name in models_in_use(workspace) if Path(name).resolve() not in there}
 
 
 def models_in_use(workspace: Workspace) -> list[str]:

@@ -1,0 +1,47 @@
+"""Any space by its name: the wordpiece rows of a model, or word vectors, whoever asks for them (command line or page)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.files import VECTORS, load_space
+from vocadapt.spaces.space import EmbeddingSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A space, the folder it came from, and the model whose rows it holds (None for word vectors)."""
+
+    folder: Path
+    space: EmbeddingSpace
+    model: LanguageModel | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is, for people."""
+        return "wordpieces" if self.model else "word vectors"
+
+    @cached_property
+    def special(self) -> frozenset[str]:
+        """The model's special tokens; none for word vectors."""
+        return self.model.vocabulary.special if self.model else frozenset()
+
+
+def open_space(name: str | Path, offline: bool | None = None) -> Opened:
+    """Open a folder of word vectors, a model folder, or a model by its hub name.
+
+    Raises InputError for what is neither, and for a bare vocabulary, which has no rows.
+    """
+    folder = Path(name).expanduser()
+    if (folder / VECTORS).is_file():
+        return Opened(folder, load_space(folder))
+    try:
+        model = open_model(name, offline)
+    except InputError as error:
+        raise InputError(
+            f"{str(name)[:200]}: expected word vectors or a model, found neither.",
+            "Give a folder that `vectors train` or `vectors import` wrote, a model folder, or a hub name.",
+        ) from error
+    return Opened(model.path, model.space, model)
