@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment import AlignmentSettings
@@ -210,6 +210,10 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return settings_from(kind, value, where)  # type: ignore[arg-type]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{where}: expected a list, came {value!r}.")
+        return tuple(_value(get_args(kind)[0], item, where) for item in value)
     if kind in (int, float, str, bool) and type(value) is not kind:
         raise InputError(f"{where}: expected {kind.__name__}, came {value!r}.")
     return value

@@ -18,11 +18,16 @@ WORDS = {
     "import": ("vectors", "import"),
     "alignment": ("align",),
     "model": ("adapt",),
+    "leaderboard": ("initialisers",),
     "pretrain": ("pretrain", "--from-scratch"),
     "convert": ("convert",),
 }
-INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target"}  # others are given as they are
-TEXT = {"import": "--only-words-of", "model": "--corpus", "pretrain": "--corpus"}  # where text is not the command's own argument
+INPUTS = {  # others are given as they are
+    "model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "held_out": "--text",
+}  # fmt: skip
+TEXT = {  # where text is not the command's own argument
+    "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
+}  # fmt: skip
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
     "corpus.field": "--field",
@@ -32,6 +37,7 @@ CORPUS_FLAGS = {
     "corpus.language": "--language",
 }
 TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed")
+JUDGING = ("methods", "held_out", "judged", "norm_matched", "seed")
 FLAGS: dict[str, dict[str, str]] = {
     "corpus": CORPUS_FLAGS,
     "vectors": CORPUS_FLAGS
@@ -51,6 +57,8 @@ FLAGS: dict[str, dict[str, str]] = {
         "compare": "--all",
     },
     "model": CORPUS_FLAGS,
+    "leaderboard": {**CORPUS_FLAGS, "leaderboard.rows.neighbours": "--neighbours"}
+    | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING},
     "pretrain": CORPUS_FLAGS
     | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
@@ -116,7 +124,8 @@ def _settings(spec: Spec) -> Iterator[str]:
         value = values[path]
         if value == defaults[path]:
             continue
-        yield from [flag] if value is True else [flag, str(value)]
+        given = value if isinstance(value, tuple) else () if value is True else (value,)
+        yield from [flag, *map(str, given)]
 
 
 def _recipe(spec: Spec, folder: Path) -> list[str]:

@@ -15,7 +15,13 @@ from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 
 MANIFEST = "manifest.json"
-ARTEFACTS = {"corpora": "corpus", "vectors": "vectors", "alignments": "alignment", "models": "model"}  # kind: one of them
+ARTEFACTS = {  # kind: one of them
+    "corpora": "corpus",
+    "vectors": "vectors",
+    "alignments": "alignment",
+    "leaderboards": "leaderboard",
+    "models": "model",
+}
 
 
 @dataclass(frozen=True)
