@@ -13,7 +13,7 @@ from vocadapt.lab.comparing import load_compared
 from vocadapt.lab.workspace import open_artefact
 from vocadapt.vocabulary.initialise import INITIALISERS
 
-FLOORS = {"global-mean", "common-mean", "random-normal"}
+FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
 
 
 @pytest.fixture
