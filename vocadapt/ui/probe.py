@@ -14,7 +14,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card
 
-EXAMPLES, SHORTEST = 6, 6
+EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     known = model.vocabulary if model else ()
     fitting = (word for word in space.words if len(word) >= SHORTEST and word.isalpha() and word not in known)
     return [word for word, _ in zip(fitting, range(n), strict=False)]
+
+
+def telling(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
+    """Of the most frequent longer words that the model would cut, those that land most firmly: they show what a map can do."""
+    return spaces.firmest(examples_of(spaces.words, model, FREQUENT), n)
 
 
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
