@@ -80,8 +80,8 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     both = shared(answer.lists)
     asked = f"mean of {' '.join(answer.pieces)}" if answer.pieces != (answer.word,) else "its own wordpiece"
     plans = (
-        ("Words → words", "within the domain space", "domain", "within_words", "no vector: the text has it too rarely"),
-        ("Words → wordpieces", "its vector, through the map", "source", "to_pieces", "no vector: the text has it too rarely"),
+        ("Words → words", "within the domain space", "domain", "within_words", "no vector: not in the text, or too rarely"),
+        ("Words → wordpieces", "its vector, through the map", "source", "to_pieces", "no vector: not in the text, or too rarely"),
         ("Wordpieces → words", f"{asked}, back through the map", "domain", "to_words", "no wordpiece"),
         ("Wordpieces → wordpieces", f"{asked}, within the model", "source", "within_pieces", "no wordpiece"),
     )
