@@ -6,8 +6,10 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.evaluation import casing
 from vocadapt.spaces.files import VECTORS, load_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.splitter import Splitter
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,11 @@ class Opened:
     def special(self) -> frozenset[str]:
         """The model's special tokens; none for word vectors."""
         return self.model.vocabulary.special if self.model else frozenset()
+
+    @cached_property
+    def splitter(self) -> Splitter | None:
+        """How a typed word or the words of a list are to be spelled here; None: as they are."""
+        return self.model.splitter if self.model else casing(self.space)
 
 
 def open_space(name: str | Path, offline: bool | None = None) -> Opened:
