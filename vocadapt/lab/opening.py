@@ -1,5 +1,6 @@
 """Any space by its name: the wordpiece rows of a model, or word vectors, whoever asks for them (command line or page)."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +43,7 @@ def open_space(name: str | Path, offline: bool | None = None) -> Opened:
     Raises InputError for what is neither, and for a bare vocabulary, which has no rows.
     """
     folder = Path(name).expanduser()
-    if (folder / VECTORS).is_file():
+    if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long
         return Opened(folder, load_space(folder))
     try:
         model = open_model(name, offline)

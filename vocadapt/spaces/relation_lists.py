@@ -55,7 +55,7 @@ def bundled_relations() -> tuple[RelationList, ...]:
 def read_relations(path: Path) -> RelationList:
     """Read a list of word pairs of any of the shapes above; raises InputError with the number of a line that does not fit."""
     name = path.stem
-    if any(line.lstrip("\ufeff ").startswith(":") for line in read_lines(path)):
+    if any(line.lstrip("\ufeff").startswith(": ") for line in read_lines(path)):
         return RelationList(name, _sections(name, read_analogies(path)))
     rows = read_rows(path, columns=2)
     if not rows:

@@ -1,5 +1,6 @@
 """What the diagnostics page keeps between reruns: figures of spaces, keyed by the stamps of what they were computed from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,12 @@ class Seen:
     def space(self) -> EmbeddingSpace:
         """The rows that count; raises InputError where none is left."""
         return _counted(self.key, self.opened)
+
+
+def short(names: Sequence[str]) -> list[str]:
+    """Labels without the kind of each ("model · "), where they stay apart without."""
+    cut = [name.split(" · ", 1)[-1] for name in names]
+    return cut if len(set(cut)) == len(cut) else list(names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.diagnostics import CosineTables
 from vocadapt.spaces.geometry import HUB_K, Hubness, hubness_seconds
 from vocadapt.ui import choose, diagnosed, export, markup, mistakes
-from vocadapt.ui.diagnosed import NormView, Seen
+from vocadapt.ui.diagnosed import NormView, Seen, short
 from vocadapt.ui.markup import Card, Heat, plain
 from vocadapt.ui.numbers import count, duration, fraction
 
@@ -42,7 +42,7 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     """Ask which spaces to look at, and which tokens count; those that cannot be opened are a message."""
     known = choose.spaces_of(workspace)
     if SPACES not in st.session_state and SPACES not in st.query_params:
-        st.session_state[SPACES] = at_first(known)
+        st.session_state[SPACES] = at_first(workspace, known)
     left, right = st.columns([2.2, 1], gap="large")
     chosen = left.multiselect(
         "Spaces", list(known), key=SPACES, accept_new_options=True, bind="query-params", max_selections=MOST, help=HELP["spaces"],
@@ -62,15 +62,20 @@ def choose_spaces(workspace: Workspace) -> list[Seen]:
     return found
 
 
-def at_first(known: dict[str, str]) -> list[str]:
-    """What is shown at first: models before word vectors, in the order they are offered."""
+def at_first(workspace: Workspace, known: dict[str, str]) -> list[str]:
+    """What is shown at first: the newest model and the one it was made from; else models, then word vectors."""
+    for artefact in workspace.artefacts("models")[:1]:
+        pair = (str(artefact.folder), choose.model_behind(artefact, workspace) or "")
+        found = [label for path in pair for label, name in known.items() if Path(name) == Path(path)]
+        if len(found) == len(pair):
+            return found
     models = [label for label in known if not label.startswith("word vectors")]
     return [*models, *(label for label in known if label not in models)][:AT_FIRST]
 
 
 def cosine_tables(spaces: Sequence[Seen], tables: CosineTables) -> None:
     """Tables 3.2 and 3.3 as heat-maps, and what the first says."""
-    names = _short([seen.label for seen in spaces])
+    names = short([seen.label for seen in spaces])
     pairs, common = st.columns(2, gap="large")
     with pairs:
         st.markdown("**All pairs of tokens**: mean cosine, no token with itself :small[:gray[(thesis, table 3.2)]]")
@@ -97,7 +102,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
     for place, (column, seen) in enumerate(zip(st.columns(len(spaces)), spaces, strict=True)):
         with column, st.container(border=True, height="stretch"):
             found = diagnosed.diagnosis(seen)
-            st.markdown(f"**{plain(_short([seen.label])[0])}** :small[:gray[{count(len(seen.space))} × {seen.space.dim}]]")
+            st.markdown(f"**{plain(short([seen.label])[0])}** :small[:gray[{count(len(seen.space))} × {seen.space.dim}]]")
             _figures(seen, found)
             st.markdown(f":small[{meaning(tables.mean_cosine[place][place], found)}]")
             if seen.key in asked:
@@ -199,15 +204,9 @@ def _panel(seen: Seen, view: NormView) -> figures.NormPanel:
     axis = "occurrences" if counted else "id of the token"
     bands = view.bands
     return figures.NormPanel(
-        _short([seen.label])[0], seen.colour, axis, counted, place[some].astype(np.float32), view.lengths[some],
+        short([seen.label])[0], seen.colour, axis, counted, place[some].astype(np.float32), view.lengths[some],
         bands.place, bands.low, bands.median, bands.high,
     )  # fmt: skip
-
-
-def _short(names: Sequence[str]) -> list[str]:
-    """Labels without the kind that all of them share a column for."""
-    cut = [name.split(" · ", 1)[-1] for name in names]
-    return cut if len(set(cut)) == len(cut) else list(names)
 
 
 def _zero_note(tables: CosineTables) -> str:

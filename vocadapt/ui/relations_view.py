@@ -10,7 +10,7 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.relation_lists import RelationList
 from vocadapt.spaces.relations import Relation, RelationScore, pair_cosines
 from vocadapt.ui import diagnosed, export, intake, mistakes
-from vocadapt.ui.diagnosed import Seen
+from vocadapt.ui.diagnosed import Seen, short
 from vocadapt.ui.numbers import count
 
 AT_HAND, OWN = "Lists at hand", "A file of my own"
@@ -61,7 +61,8 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
     lists = diagnosed.lists_of(file)
     found = list(_scores(spaces, lists, file))
     named = [(one, relation) for one in lists for relation in one.relations]
-    marks = [_marks(seen, [score for *_, other, score in found if other is seen]) for seen in spaces]
+    names = dict(zip(spaces, short([seen.label for seen in spaces]), strict=True))
+    marks = [_marks(seen, names[seen], [score for *_, other, score in found if other is seen]) for seen in spaces]
     left, right = st.columns([1.25, 1], gap="large")
     with left:
         drawn = figures.relations([relation.name for _, relation in named], marks)
@@ -70,7 +71,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
         st.dataframe(
             {
                 "relation": [relation.name for _, relation, _, _ in found],
-                "space": [seen.label for _, _, seen, _ in found],
+                "space": [names[seen] for _, _, seen, _ in found],
                 "corrected": [score.corrected for *_, score in found],
                 "z": [score.z for *_, score in found],
                 "p": [score.p for *_, score in found],
@@ -80,7 +81,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "re-paired": [score.null_mean for *_, score in found],
                 "list": [one.name for one, *_ in found],
             },
-            height=420, hide_index=True, key="relation_table", column_config=COLUMNS,
+            height=420, hide_index=True, key="relation_table", column_config=COLUMNS, placeholder="–",
         )  # fmt: skip
         st.markdown(
             ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired: mean over 200 random pairings "
@@ -97,11 +98,11 @@ def _scores(spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | 
                 yield one, relation, seen, score[i].relations[j]
 
 
-def _marks(seen: Seen, scores: Sequence[RelationScore]) -> figures.RelationMarks:
+def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.RelationMarks:
     own = diagnosed.own_mean(seen) or 0.0
     null = [None if score.null_mean is None else score.null_mean - own for score in scores]
     corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
-    return figures.RelationMarks(seen.label, seen.colour, corrected, sd, null)
+    return figures.RelationMarks(name, seen.colour, corrected, sd, null)
 
 
 def _similarity(spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None) -> None:
@@ -116,7 +117,7 @@ def _similarity(spaces: Sequence[Seen], lists: Sequence[RelationList], file: Pat
         return
     st.markdown("**Agreement with people**: Spearman's correlation of cosine and human score")
     columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
-    st.dataframe(dict(columns), hide_index=True, key="similarity_table", column_config=COLUMNS)
+    st.dataframe(dict(columns), hide_index=True, key="similarity_table", column_config=COLUMNS, placeholder="–")
 
 
 def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
