@@ -24,6 +24,7 @@ SPACES, MOST = "spaces", 4
 AT_FIRST = 3  # spaces shown when none is chosen
 ROWS, WORDS = (SOURCE, GOOD, TARGET, CHANGED), (DOMAIN, CHANGED, TARGET, GOOD)  # colours of models, and of word vectors
 CONE, LEANING = 0.3, 0.1  # mean cosines from which the sentence changes
+UNEVEN = 3.0  # times that the median is longer than the 5th percentile, from which it is said
 HUBBY = 5.0  # skewness of N_k from which it does
 HELP = {
     "spaces": f"Up to {MOST}. Word vectors or models of this workspace, or type the folder or hub name of a model "
@@ -134,6 +135,12 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
         strength = "hardly depends on" if abs(bias.norm) < 0.1 else f"tends to be {way} for"
         what = "frequency" if abs(bias.norm) < 0.1 else "frequent tokens"
         told.append(f"A row's length {strength} {what} (ρ = {fraction(bias.norm)}, {known}).")
+    lengths = found.norms
+    if lengths.low < lengths.median / UNEVEN:
+        told.append(
+            f"Lengths are uneven: one row in twenty is shorter than {fraction(lengths.low)}, half are longer than "
+            f"{fraction(lengths.median)}."
+        )
     return " ".join(told)
 
 

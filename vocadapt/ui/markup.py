@@ -74,6 +74,7 @@ STYLE = """<style>
 .va-heat{border-collapse:separate;border-spacing:3px;width:100%;table-layout:fixed;font-variant-numeric:tabular-nums}
 .va-heat th{font-weight:400;font-size:.82rem;color:light-dark(#5C6873,#A9B4BE);padding:.2rem .5rem;overflow-wrap:anywhere;
  unicode-bidi:isolate}
+.va-heat thead th:first-child{width:30%}
 .va-heat tbody th{text-align:right}
 .va-heat td{text-align:center;padding:.7rem .3rem;border-radius:.35rem;background:light-dark(#F4F6F8,#1B232C)}
 .va-heat small{display:block;font-size:.78rem;color:light-dark(#4A5560,#C3CCD4)}

@@ -1,6 +1,6 @@
 """Parts of the diagnostics page: lexical relations in each space, from the lists at hand or a file of one's own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -87,7 +87,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
             ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired: mean over 200 random pairings "
             "of the same words · z and p: against these · a pair counts where the space has both words as one token each]]"
         )
-        _similarity(spaces, lists, file)
+        _similarity(names, lists, file)
 
 
 def _scores(spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None) -> Iterator[Score]:
@@ -105,12 +105,12 @@ def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.Re
     return figures.RelationMarks(name, seen.colour, corrected, sd, null)
 
 
-def _similarity(spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None) -> None:
+def _similarity(names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None) -> None:
     """Spearman with people, where they judged the pairs."""
     rows = [
-        (lists[i].name, seen.label, got.spearman, f"{count(got.covered)} of {count(got.of)}")
+        (lists[i].name, name, got.spearman, f"{count(got.covered)} of {count(got.of)}")
         for i in range(len(lists))
-        for seen in spaces
+        for seen, name in names.items()
         if (got := diagnosed.scores(seen, file)[i].similarity)
     ]
     if not rows:
