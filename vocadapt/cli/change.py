@@ -14,7 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.nulls import BOOTSTRAP, SEED, made_here, null_pair, spec_of
 from vocadapt.lab.opening import Opened, open_space
 from vocadapt.progress import Progress, part
-from vocadapt.spaces.change import AMONG, WITHOUT, Change, ChangeSettings, WordChange
+from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange
 from vocadapt.spaces.change_null import LOW, NONE, Null, Pair, change_with_null
 
 SHOWN = 30
@@ -81,7 +81,7 @@ def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress)
     return null_pair(found[0], how, progress)
 
 
-def _json(change: Change, null: Null | None, shown: int) -> dict[str, Any]:
+def _json(change: NeighbourhoodChange, null: Null | None, shown: int) -> dict[str, Any]:
     rows = change.order[:shown].tolist()
     return {
         "k": change.settings.k, "among": change.settings.among, "without": list(change.settings.without),
@@ -92,7 +92,7 @@ def _json(change: Change, null: Null | None, shown: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row_json(change: Change, null: Null | None, row: int) -> dict[str, Any]:
+def _row_json(change: NeighbourhoodChange, null: Null | None, row: int) -> dict[str, Any]:
     counted = {} if change.counts is None else {"count": int(change.counts[row])}
     found = {"word": change.words[row], "overlap": float(change.overlap[row]), **counted}
     if null is None:
@@ -102,7 +102,7 @@ def _row_json(change: Change, null: Null | None, row: int) -> dict[str, Any]:
     return {**found, "null": held, "changed": bool(null.below[row])}
 
 
-def _null_json(null: Null, change: Change) -> dict[str, Any]:
+def _null_json(null: Null, change: NeighbourhoodChange) -> dict[str, Any]:
     histogram = np.bincount(np.rint(null.overlap * change.settings.k).astype(int), minlength=change.settings.k + 1)
     return {
         "about": null.about, "spaces": list(null.names), "mean_overlap": null.mean, "histogram": histogram.tolist(),
@@ -129,7 +129,7 @@ def _note(null: Null | None) -> str:
     )
 
 
-def _text(change: Change, null: Null | None, shown: int, found: WordChange | None) -> str:
+def _text(change: NeighbourhoodChange, null: Null | None, shown: int, found: WordChange | None) -> str:
     """The figures, the words that changed most, and the lists of the word that was asked for."""
     rows = change.order[:shown].tolist()
     header = ("word", "overlap", *(("count",) if change.counts is not None else ()))

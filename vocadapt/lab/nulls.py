@@ -71,6 +71,29 @@ def pair_of(artefact: Artefact, again: EmbeddingSpace) -> Pair:
     return Pair(f"two seeds of {artefact.name}", load_space(artefact.folder), again)
 
 
+def offered(artefact: Artefact, workspace: Workspace) -> dict[str, tuple[Artefact, Artefact]]:
+    """The nulls that a workspace holds for these vectors, by the name they are shown under: with other seeds, other lines."""
+    found = {f"two seeds · {artefact.name}, {twin.name}": (artefact, twin) for twin in twins(artefact, workspace)}
+    drawn = draws(artefact, workspace)
+    return found | {f"lines drawn anew · {drawn[0].name}, {other.name}": (drawn[0], other) for other in drawn[1:]}
+
+
+def draws(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
+    """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew, newest first."""
+    mine = _step_of(artefact) if _but_the_seed(artefact) else None
+    if mine is None or not isinstance(mine[1], VectorsStep):
+        return []
+    stamps = {role: given.stamp for role, given in artefact.manifest.inputs.items()}
+    found = []
+    for other in workspace.artefacts("vectors"):
+        theirs = _but_the_seed(other)
+        if theirs is None or not isinstance(theirs[0], VectorsStep) or not theirs[0].resample or theirs[1] != stamps:
+            continue
+        if replace(theirs[0], resample=mine[1].resample) == _with_seed(mine[1], 0) and other.manifest.seed == _seed(mine[1]):
+            found.append(other)
+    return found
+
+
 def twins(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
     """The vectors of a workspace that were made exactly as these but for the seed, newest first."""
     mine = _but_the_seed(artefact)

@@ -77,7 +77,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class NeighbourhoodChange:
     """What became of the neighbours of every shared word.
 
     `overlap` (words,) lies between 0 and 1, `counts` (words,) are corpus counts where one of the spaces knows them, `of` the
@@ -142,7 +142,7 @@ class Change:
 def neighbourhood_change(
     before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings = ChangeSettings(),
     special: Collection[str] = frozenset(), only: Collection[str] | None = None, progress: Progress = silent,
-) -> Change:  # fmt: skip
+) -> NeighbourhoodChange:  # fmt: skip
     """Compare the neighbours of every word that two spaces have; their widths may differ.
 
     `special`: what `without` "special" leaves out. `only`: compare none but these (the words that a null has, too). A word
@@ -154,7 +154,7 @@ def neighbourhood_change(
     first = _side(before, words, settings, special, part(progress, 0.0, 0.5, before.name))
     second = _side(after, words, settings, special, part(progress, 0.5, 1.0, after.name))
     overlap = _agreement(first, second)
-    return Change(
+    return NeighbourhoodChange(
         tuple(words), overlap, first, second, settings, (len(before), len(after)), len(shared), left_out,
         _counts(before, after, words),
     )  # fmt: skip

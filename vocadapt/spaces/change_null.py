@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.change import Change, ChangeSettings, Shares, neighbourhood_change, zero_words
+from vocadapt.spaces.change import ChangeSettings, NeighbourhoodChange, Shares, neighbourhood_change, zero_words
 from vocadapt.spaces.space import EmbeddingSpace
 
 NONE = "no null: overlap cannot be called change"
@@ -81,7 +81,7 @@ class Pair:
 def change_with_null(
     before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings, pair: Pair | None = None,
     special: Collection[str] = frozenset(), progress: Progress = silent,
-) -> tuple[Change, Null | None]:  # fmt: skip
+) -> tuple[NeighbourhoodChange, Null | None]:  # fmt: skip
     """The change between two spaces, held against the null that `pair` gives, where there is one.
 
     With a null the words that it lacks are not compared: all four spaces have the same candidates. Raises InputError where that
@@ -99,6 +99,13 @@ def change_with_null(
     return change, _held_against(change, neighbourhood_change(first, second, settings, progress=part(progress, 0.5, 1.0)), pair)
 
 
+def by_frequency(counts: NDArray[np.int64], values: Shares) -> tuple[NDArray[np.float64], Shares]:
+    """The median count and the mean value of each band of frequency, the rarest first: both (bands,)."""
+    band = bands_of(counts, len(counts))
+    numbers = range(int(band.max()) + 1)
+    return np.array([np.median(counts[band == n]) for n in numbers]), np.array([values[band == n].mean() for n in numbers])
+
+
 def bands_of(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
     """The band of each word: equal parts of the words by their count; words of one count share a band."""
     bands = min(BANDS, words // FEWEST)
@@ -109,7 +116,7 @@ def bands_of(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
     return np.asarray(band, dtype=np.int64)
 
 
-def _held_against(change: Change, null: Change, pair: Pair) -> Null:
+def _held_against(change: NeighbourhoodChange, null: NeighbourhoodChange, pair: Pair) -> Null:
     """Each word's overlap among the null's overlaps in its band."""
     band = bands_of(change.counts, len(change.words))
     quantile, z, threshold = (np.empty(len(band)) for _ in range(3))
