@@ -18,6 +18,7 @@ from vocadapt.lab.workspace import Workspace, open_artefact
 from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.spaces.change_null import NONE
 from vocadapt.spaces.files import load_space
+from vocadapt.text.corpus import CorpusSettings
 
 
 @pytest.fixture
@@ -109,7 +110,8 @@ def test_twins_differ_in_the_seed_alone(tmp_path, tiny_bert):
     workspace, text = Workspace(tmp_path / "w"), write_text(tmp_path / "t.txt", lines=100)
     settings = {"a": QUICK, "b": replace(QUICK, seed=2), "c": replace(QUICK, seed=3, window=2)}
     for name, word2vec in settings.items():
-        spec = Spec("vectors", VectorsStep(word2vec=word2vec), {"text": text, "model": tiny_bert})
+        lines = CorpusSettings(seed=word2vec.seed)  # all of them: --seed says that too, and it does nothing
+        spec = Spec("vectors", VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
         run_step(spec, workspace.folder("vectors", name))
     a, b, c = (workspace.artefact("vectors", name) for name in "abc")
     assert [twin.name for twin in twins(a, workspace)] == ["b"] and [twin.name for twin in twins(b, workspace)] == ["a"]

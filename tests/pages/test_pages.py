@@ -48,7 +48,7 @@ FULL = {
     LENS: ["On a whole text", "Words that changed most"],
     VOCABULARY: ["Make it smaller", "What goes, what stays", "Vocabularies beside each other"],
     ADAPT: ["Adapt another"],
-    CHANGE: ["Words, most changed first"],
+    CHANGE: ["Words, most changed first", "Against how often a word occurs"],
 }  # fmt: skip
 
 

@@ -210,7 +210,7 @@ def overlap_histogram(
     words, null: numbers of words (k + 1,).
     """
     counts = np.asarray(words, dtype=float)
-    figure = _figure("neighbours kept", "share of the words", height=300)
+    figure = _figure("neighbours kept", "share of the words", height=200)
     first, last = kept or (0, len(counts) - 1)
     figure.add_bar(
         x=np.arange(len(counts)), y=counts / counts.sum(), name="these two spaces", customdata=counts.astype(int),
@@ -225,7 +225,7 @@ def overlap_histogram(
             hovertemplate="%{x} kept: %{y:.3f} of the words<extra>null</extra>",
         )  # fmt: skip
     figure.update_xaxes(dtick=1 if len(counts) <= 21 else None)
-    figure.update_layout(showlegend=null is not None, bargap=0.12)
+    figure.update_layout(showlegend=null is not None, bargap=0.12, margin={"t": 24 if null is not None else 4})
     return figure
 
 
@@ -250,7 +250,7 @@ def overlap_by_frequency(
             )  # fmt: skip
     for name, (x, y) in lines.items():
         dash = "dot" if name == "null" else "solid"
-        figure.add_scatter(
+        figure.add_scattergl(
             x=np.asarray(x), y=np.asarray(y), mode="lines+markers", name=f"mean, {name}",
             line={"color": NULL if name == "null" else DOMAIN, "width": 3, "dash": dash}, marker={"size": 7},
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",

@@ -17,6 +17,7 @@ from vocadapt.recipe import settings_from
 from vocadapt.spaces.change_null import Pair
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import CorpusSettings
 
 SEED, BOOTSTRAP = "seed", "bootstrap"
 
@@ -80,18 +81,9 @@ def offered(artefact: Artefact, workspace: Workspace) -> dict[str, tuple[Artefac
 
 def draws(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
     """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew, newest first."""
-    mine = _step_of(artefact) if _but_the_seed(artefact) else None
-    if mine is None or not isinstance(mine[1], VectorsStep):
-        return []
-    stamps = {role: given.stamp for role, given in artefact.manifest.inputs.items()}
-    found = []
-    for other in workspace.artefacts("vectors"):
-        theirs = _but_the_seed(other)
-        if theirs is None or not isinstance(theirs[0], VectorsStep) or not theirs[0].resample or theirs[1] != stamps:
-            continue
-        if replace(theirs[0], resample=mine[1].resample) == _with_seed(mine[1], 0) and other.manifest.seed == _seed(mine[1]):
-            found.append(other)
-    return found
+    mine = _but_the_draw(artefact)
+    drawn = [other for other in workspace.artefacts("vectors") if other.manifest.settings.get("resample")]
+    return [other for other in drawn if _but_the_draw(other) == mine] if mine else []
 
 
 def twins(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
@@ -140,5 +132,17 @@ def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dic
         found = _step_of(artefact)
     except InputError:  # of a version with other settings
         return None
-    stamps = {role: given.stamp for role, given in artefact.manifest.inputs.items()}
-    return (_with_seed(found[1], 0), stamps) if found else None
+    if found is None:
+        return None
+    settings = _with_seed(found[1], 0)
+    if settings.corpus.sample == 1:  # no line is drawn: that seed does nothing
+        settings = replace(settings, corpus=replace(settings.corpus, seed=CorpusSettings().seed))
+    return settings, {role: given.stamp for role, given in artefact.manifest.inputs.items()}
+
+
+def _but_the_draw(artefact: Artefact) -> tuple[VectorsStep, dict[str, str], int | None] | None:
+    """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn; None for others."""
+    found = _but_the_seed(artefact)
+    if found is None or not isinstance(found[0], VectorsStep):
+        return None
+    return replace(found[0], resample=0), found[1], artefact.manifest.seed

@@ -53,11 +53,11 @@ def compared(
     if seconds > AT_ONCE and key not in done:
         with st.container(border=True):
             st.markdown(f"Every word against every other, in both spaces: about **{duration(seconds)}**.")
-            if not st.button("Compare the neighbours", type="primary", icon=":material/compare_arrows:", key="compare"):
-                return None
-    found = cache.change_of(before, after, settings, null, about)
-    done.add(key)
-    return found
+            if st.button("Compare the neighbours", type="primary", icon=":material/compare_arrows:", key="compare"):
+                done.add(key)
+                st.rerun()
+        return None
+    return cache.change_of(before, after, settings, null, about)
 
 
 def headline(change: NeighbourhoodChange, null: Null | None) -> None:
@@ -88,25 +88,20 @@ def headline(change: NeighbourhoodChange, null: Null | None) -> None:
 
 @st.fragment
 def pictures_and_list(change: NeighbourhoodChange, null: Null | None) -> None:
-    """The histogram with its range, the frequencies, the ranked list, and the cards of one word."""
-    left, right = st.columns(2, gap="large")
+    """The histogram with its range and the ranked list, beside them the cards of one word; the frequencies below."""
+    left, right = st.columns([1, 1.4], gap="large")
     with left:
-        st.markdown("**How many neighbours words keep**")
-        kept = _range(change.settings.k)
-        bins = None
-        if null is not None:
-            bins = np.bincount(np.rint(null.overlap * change.settings.k).astype(int), minlength=change.settings.k + 1)
-        picture = figures.overlap_histogram(change.histogram, bins, kept)
-        st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
-    with right:
-        _frequencies(change, null)
-    rows = within(change, kept)
-    st.subheader("Words, most changed first")
-    table, cards = st.columns([1, 1.5], gap="large")
-    with table:
+        st.subheader("Words, most changed first")
+        held, brush = st.container(), st.container()
+        with brush:
+            kept = _range(change.settings.k)
+        with held:
+            _histogram(change, null, kept)
+        rows = within(change, kept)
         _ranked(change, null, rows, kept)
-    with cards:
+    with right:
         _word(change, null, examples_of(change, rows))
+    _frequencies(change, null)
 
 
 def within(change: NeighbourhoodChange, kept: tuple[int, int]) -> list[int]:
@@ -185,11 +180,19 @@ def _range(k: int) -> tuple[int, int]:
     return int(chosen[0]), int(chosen[1])
 
 
+def _histogram(change: NeighbourhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
+    bins = None
+    if null is not None:
+        bins = np.bincount(np.rint(null.overlap * change.settings.k).astype(int), minlength=change.settings.k + 1)
+    picture = figures.overlap_histogram(change.histogram, bins, kept)
+    st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
+
+
 def _frequencies(change: NeighbourhoodChange, null: Null | None) -> None:
+    st.subheader("Against how often a word occurs")
     if change.counts is None:
-        st.markdown("**Against frequency**: neither space knows how often its words occur.")
+        st.markdown("Neither space knows how often its words occur.")
         return
-    st.markdown("**Against how often a word occurs**, one dot a word")
     lines = {"these two": by_frequency(change.counts, change.overlap)}
     if null is not None:
         lines["null"] = by_frequency(change.counts, null.overlap)
@@ -212,7 +215,7 @@ def _ranked(change: NeighbourhoodChange, null: Null | None, rows: list[int], kep
     words = [change.words[row] for row in rows]
     key = f"ranked_{kept[0]}_{kept[1]}"
     st.dataframe(
-        columns, height=400, hide_index=True, key=key, on_select=lambda: _take_selected(key, words), selection_mode="single-row",
+        columns, height=300, hide_index=True, key=key, on_select=lambda: _take_selected(key, words), selection_mode="single-row",
         column_config={
             "word": st.column_config.TextColumn(),
             "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
