@@ -40,7 +40,7 @@ def spec_of(artefact: Artefact) -> Spec:
 
 def next_seed(spec: Spec) -> Spec:
     """The same step with the seed after its own."""
-    return replace(spec, settings=_with_seed(spec.settings, _seed(spec.settings) + 1))
+    return replace(spec, settings=_with_seed(spec.settings, spec.settings.seed + 1))
 
 
 def resampled(spec: Spec, seed: int) -> Spec:
@@ -110,10 +110,6 @@ def _step_of(artefact: Artefact) -> tuple[str, VectorsStep | ContextualStep] | N
     return ("contextual", settings_from(ContextualStep, settings, artefact.name)) if "contextual" in settings else None
 
 
-def _seed(settings: VectorsStep | ContextualStep) -> int:
-    return settings.word2vec.seed if isinstance(settings, VectorsStep) else settings.contextual.seed
-
-
 def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep | ContextualStep:
     if isinstance(settings, VectorsStep):
         return replace(settings, word2vec=replace(settings.word2vec, seed=seed))
@@ -123,7 +119,7 @@ def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep
 def _said(settings: VectorsStep | ContextualStep) -> str:
     if isinstance(settings, VectorsStep) and settings.resample:
         return f"lines drawn with seed {settings.resample}"
-    return f"seed {_seed(settings)}"
+    return f"seed {settings.seed}"
 
 
 def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:

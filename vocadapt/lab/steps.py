@@ -22,7 +22,6 @@ from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, versions_of
 from vocadapt.lab.spec import (
     AlignmentStep,
-    ContextualStep,
     ConvertStep,
     CorpusStep,
     ImportStep,
