@@ -53,9 +53,10 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
     """
     known = spaces_of(workspace)
     names = list(known)
-    first = min(default, len(names) - 1) if names else None
+    if names and key not in st.session_state and key not in st.query_params:
+        st.session_state[key] = names[min(default, len(names) - 1)]  # no default of the widget: it stands in the address, too
     chosen = st.selectbox(
-        label, names, index=first, key=key, bind="query-params", accept_new_options=True,
+        label, names, index=None, key=key, bind="query-params", accept_new_options=True,
         placeholder="Type a model, or a folder of word vectors", help=help,
     )  # fmt: skip
     return known.get(str(chosen), str(chosen or ""))
