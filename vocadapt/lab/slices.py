@@ -41,7 +41,8 @@ def save_slice(workspace: Workspace, name: str, tokens: Iterable[str], source: M
         raise InputError(f"A slice needs a name of 1 to {LONGEST} characters, got {len(name)}.", "Give it another.")
     if not chosen:
         raise InputError("A slice needs at least one token, and none is selected.", "Select some on the map first.")
-    made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), datetime.now(UTC).isoformat(timespec="microseconds"))
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
     path.parent.mkdir(parents=True, exist_ok=True)
     strict_json.write(path, asdict(made))
