@@ -15,7 +15,8 @@ def test_lengths_leave_the_mark_of_a_continuation_out():
 
 
 def test_origin_by_the_plan():
-    plan = {"kind": "append", "added_tokens": [["sepsis", ["se", "##psis"], 3]], "replaced_tokens": ["cell"], "dropped_tokens": ["old"]}
+    added = [["sepsis", ["se", "##psis"], 3]]
+    plan = {"kind": "append", "added_tokens": added, "replaced_tokens": ["cell"], "dropped_tokens": ["old"]}
     assert columns.origin(["sepsis", "cell", "old", "the"], plan).words == ("added", "new row", "dropped", "source")
     assert columns.origin(["sepsis"], plan | {"kind": "transfer"}).words == ("target",)
     combined = plan | {"kind": "combined", "settings": {"refill": "corpus-words"}}

@@ -62,7 +62,8 @@ def test_what_is_not_there_cannot_be_loaded_or_deleted(workspace, id):
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'{"id":"a","name":"a","tokens":[1],"source":{},"created":""}',
-     b'{"id":"a","name":"a","tokens":[],"source":{},"created":""}', b'{"id":"a","name":NaN,"tokens":["a"],"source":{},"created":""}'],
+     b'{"id":"a","name":"a","tokens":[],"source":{},"created":""}',
+     b'{"id":"a","name":NaN,"tokens":["a"],"source":{},"created":""}'],
 )  # fmt: skip
 def test_a_file_that_is_none_is_passed_over(workspace, content):
     good = save_slice(workspace, "good", ["a"])

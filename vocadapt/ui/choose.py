@@ -46,14 +46,16 @@ def pick_target(workspace: Workspace, model: str, label: str = "Target", help: s
     return str(chosen or "")
 
 
-def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, help: str = SPACE_HELP) -> str:
+def pick_space(
+    workspace: Workspace, label: str, key: str, default: int | None = 0, help: str = SPACE_HELP
+) -> str:  # fmt: skip
     """Choose word vectors or a model of the workspace, or type a folder or hub name: what `cache.opened` opens; "" for none.
 
     What stands in the address is the name that is shown, which means the same in a copy of the workspace.
     """
     known = spaces_of(workspace)
     names = list(known)
-    first = min(default, len(names) - 1) if names else None
+    first = min(default, len(names) - 1) if names and default is not None else None
     chosen = st.selectbox(
         label, names, index=first, key=key, bind="query-params", accept_new_options=True,
         placeholder="Type a model, or a folder of word vectors", help=help,

@@ -1,0 +1,167 @@
+"""A map of tokens as a figure: points in colours and marks, rings round what was asked for, names of regions."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vocadapt.analysis.columns import Column
+from vocadapt.analysis.figures import CHANGED, DOMAIN, GOOD, NULL, SOURCE, TARGET
+
+Matrix = NDArray[np.float32]
+Window = tuple[float, float, float, float]  # left, right, bottom, top
+
+MARKS = (
+    (SOURCE, "circle"), (DOMAIN, "diamond"), (GOOD, "square"), (TARGET, "triangle-up"), (CHANGED, "cross"),
+    ("#004D7A", "triangle-down"), ("#8A5F00", "x"), (NULL, "circle-open"),
+)  # fmt: skip
+FIXED = {  # the colour language of the lab, where a category has a place in it
+    "source": (SOURCE, "circle"), "added": (GOOD, "diamond"), "target": (TARGET, "square"), "new row": (CHANGED, "cross"),
+    "dropped": (NULL, "x"), "other": (NULL, "circle-open"), "the others": (NULL, "circle"),
+}  # fmt: skip
+LONGEST = 40  # characters of a name on the map and under the pointer
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Tokens in the plane: coordinates (n, 2), ids (n,), names as text (n,); all in the same order."""
+
+    xy: Matrix
+    ids: NDArray[np.int64]
+    names: Sequence[str]
+
+    def of(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """The places of ids that are on the map, in the order asked."""
+        place = {int(id): i for i, id in enumerate(self.ids)} if len(ids) else {}
+        return np.array([place[id] for id in ids if id in place], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Rings:
+    """What stands out, by id: the word asked for, what is near it (with names), and what is selected."""
+
+    word: int | None = None
+    near: Sequence[int] = ()
+    selected: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a map is drawn: its colours, its rings, (x, y, text) of labels, the part that is seen, height, ink and paper."""
+
+    column: Column | None = None
+    rings: Rings = field(default_factory=Rings)
+    labels: Sequence[tuple[float, float, str]] = ()
+    window: Window | None = None
+    height: int = 560
+    ink: str = "#1B2733"
+    paper: str = "rgba(255,255,255,.75)"
+
+
+def map_figure(points: Points, drawing: Drawing) -> go.Figure:
+    """The map. Every point carries its id as customdata, and its name, escaped, as text; a trace for each category."""
+    figure = go.Figure()
+    figure.update_layout(**_layout(drawing))
+    names = np.array([name_of(name) for name in points.names], dtype=object)
+    size = dot_size(len(points.xy))
+    for trace in _coloured(points, drawing.column, size):
+        mask = trace.pop("mask")
+        figure.add_scattergl(
+            **_at(points, mask, names), mode="markers", hovertemplate="%{text}<extra></extra>",
+            selected={"marker": {"opacity": 0.75}}, unselected={"marker": {"opacity": 0.75}}, **trace,
+        )  # fmt: skip
+    _ringed(figure, points, names, drawing, size)
+    for x, y, text in drawing.labels:
+        figure.add_annotation(
+            x=x, y=y, text=name_of(text, 60), showarrow=False, bgcolor=drawing.paper, borderpad=2,
+            font={"color": drawing.ink, "size": 12},
+        )  # fmt: skip
+    return figure
+
+
+def name_of(token: str, longest: int = LONGEST) -> str:
+    """A token as plotly shows it literally: shortened, and its marks escaped, since plotly reads a few tags."""
+    short = token if len(token) <= longest else token[: longest - 1] + "…"
+    return html.escape("".join(character if character.isprintable() else "�" for character in short))
+
+
+def dot_size(n: int) -> float:
+    """How large a point is among n."""
+    return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
+
+
+def _at(points: Points, rows: Any, names: NDArray[np.object_]) -> dict[str, Any]:
+    """Where points lie, whose they are and how they are called, as small as they travel."""
+    ids = points.ids[rows]
+    small = np.uint16 if len(points.ids) and points.ids.max() < 2**16 else np.int32
+    return {"x": points.xy[rows, 0], "y": points.xy[rows, 1], "customdata": ids.astype(small), "text": names[rows]}
+
+
+def _coloured(points: Points, column: Column | None, size: float) -> list[dict[str, Any]]:
+    """The traces of a column: one for numbers, one for each category, and a grey one for what has no value."""
+    everything = np.ones(len(points.xy), dtype=bool)
+    marker = {"size": size, "opacity": 0.75, "line": {"width": 0}}
+    if column is None:
+        return [{"mask": everything, "marker": marker | {"color": SOURCE}, "showlegend": False, "name": "tokens"}]
+    if column.numbers is not None:
+        return _numbered(column, column.numbers, marker)
+    traces = []
+    for code in range(-1, len(column.categories)):
+        mask = column.codes == code
+        name = column.categories[code] if code >= 0 else "no value"
+        if mask.any():
+            colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "circle-open")
+            shown = f"{name_of(name)} · {mask.sum():,}".replace(",", " ")
+            traces.append({"mask": mask, "marker": marker | {"color": colour, "symbol": symbol}, "name": shown})
+    return traces
+
+
+def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[dict[str, Any]]:
+    known = np.isfinite(numbers)
+    values = np.log10(np.maximum(numbers, 0) + 1) if column.logarithmic else numbers
+    bar: dict[str, Any] = {"title": {"text": name_of(column.name), "side": "right"}, "thickness": 10, "len": 0.6, "outlinewidth": 0}
+    if column.logarithmic and known.any():
+        powers = np.arange(int(values[known].max()) + 1)
+        bar |= {"tickvals": np.log10(10.0**powers + 1).tolist(), "ticktext": [f"{10**power:,}" for power in powers.tolist()]}
+    ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
+    coloured = {"color": values[known].astype(np.float32), "colorscale": "Viridis", "colorbar": bar, "cmin": ends[0], "cmax": ends[1]}
+    traces = [{"mask": ~known, "marker": marker | {"color": NULL, "symbol": "circle-open"}, "name": "no value"}]
+    traces.append({"mask": known, "marker": marker | coloured, "showlegend": False, "name": name_of(column.name)})
+    return [trace for trace in traces if trace["mask"].any()]
+
+
+def _ringed(figure: go.Figure, points: Points, names: NDArray[np.object_], drawing: Drawing, size: float) -> None:
+    """Rings in the colour of the text, so that they stand out from every other; names beside those of the word and its neighbours."""
+    rings = drawing.rings
+    if len(selected := points.of(rings.selected)):
+        figure.add_scattergl(
+            **_at(points, selected, names), mode="markers", name=f"selected · {len(selected)}",
+            marker={"symbol": "square-open", "size": size + 5, "color": drawing.ink, "line": {"width": 1.5}},
+            hovertemplate="%{text}<extra>selected</extra>",
+        )  # fmt: skip
+    word = () if rings.word is None else (rings.word,)
+    for ids, name, symbol, bold in ((rings.near, "near in the space", "circle-open", False), (word, "the word", "star", True)):
+        rows = points.of(ids)
+        if len(rows):
+            figure.add_scatter(
+                **_at(points, rows, names) | {"text": [f"<b>{each}</b>" if bold else each for each in names[rows]]},
+                mode="markers+text", textposition="top center", cliponaxis=False, name=name,
+                marker={"symbol": symbol, "size": size + (9 if bold else 5), "color": drawing.ink, "line": {"width": 1.5}},
+                textfont={"color": drawing.ink, "size": 13 if bold else 12}, hovertemplate="%{text}<extra></extra>",
+            )  # fmt: skip
+
+
+def _layout(drawing: Drawing) -> dict[str, Any]:
+    bare = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": "", "showline": False}
+    x, y = dict(bare), bare | {"scaleanchor": "x"}
+    if drawing.window:
+        x["range"], y["range"] = drawing.window[:2], drawing.window[2:]
+    return {
+        "height": drawing.height, "uirevision": "fixed", "margin": {"l": 0, "r": 0, "t": 26, "b": 0}, "dragmode": "lasso",
+        "xaxis": x, "yaxis": y, "hovermode": "closest", "clickmode": "event+select",
+        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
+    }  # fmt: skip
