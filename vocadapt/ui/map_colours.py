@@ -10,7 +10,7 @@ from vocadapt.analysis.columns import Column
 from vocadapt.lab.slices import load_slice, slices_of
 from vocadapt.lab.workspace import UPLOADS, Artefact, Workspace, adapted_models
 from vocadapt.ui import cache, intake, model_view
-from vocadapt.ui.map_sources import Shown, regions_of
+from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
 
@@ -52,7 +52,7 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
     offered: dict[str, Callable[[], Column | None]] = {
         PLAIN: lambda: None,
         "length": lambda: columns.length(shown.words, shown.continuation),
-        "id": lambda: columns.ids(shown.ids),
+        "id": lambda: columns.ids(shown.map.rows),
         "region": lambda: _region(shown),
     }
     offered |= _frequencies(workspace, shown)
@@ -72,7 +72,7 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
     found: dict[str, Callable[[], Column | None]] = {}
     if opened.space.counts is not None:
         counts = opened.space.counts
-        found["frequency"] = lambda: columns.frequency(counts[shown.ids])
+        found["frequency"] = lambda: columns.frequency(counts[shown.map.rows])
     if opened.model:
         for text in workspace.artefacts("corpora"):
             if cache.counts_of(text, shown.spaces[0].name, workspace.root):
@@ -82,11 +82,11 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
 
 def _in_text(workspace: Workspace, shown: Shown, text: Artefact) -> Column | None:
     reducer = cache.reducer_of(text, shown.spaces[0].name, workspace.root)
-    return columns.frequency(reducer.token_counts[shown.ids]) if reducer else None
+    return columns.frequency(reducer.token_counts[shown.map.rows]) if reducer else None
 
 
 def _region(shown: Shown) -> Column:
-    found = regions_of(shown)
+    found = shown.map.regions
     names = [f"{number}: {region.words[0]}" for number, region in enumerate(found.regions, start=1)]
     return Column("region", words=tuple(names[number] for number in found.of.tolist()), order=tuple(names))
 

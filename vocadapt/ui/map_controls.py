@@ -23,7 +23,8 @@ HELP = {
 def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     """Choose a space, and another to compare it with; empty while there is none."""
     known = choose.spaces_of(workspace)
-    _keep_in_address("space", known)
+    if known and not st.session_state.get("space", st.query_params.get("space")):
+        st.session_state["space"] = next(iter(known))  # nothing is the default, so what is chosen always stands in the address
     first = choose.pick_space(workspace, "Space", "space", default=None)
     if not first:
         return ()
@@ -41,7 +42,9 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 def pick_view(made: list[Artefact]) -> Artefact | None:
     """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at once (None)."""
     names = {AT_ONCE: None, **{artefact.name: artefact for artefact in made}}
-    _keep_in_address("view", [made[0].name, *names] if made else names)
+    first = made[0].name if made else AT_ONCE
+    if st.session_state.get("view", st.query_params.get("view")) not in names:
+        st.session_state["view"] = first
     chosen = st.selectbox("Map", list(names), index=None, key="view", bind="query-params", help=HELP["view"])
     return names.get(str(chosen))
 
@@ -94,9 +97,3 @@ def _filters() -> dict[str, object]:
             "specials": st.toggle("Special tokens", key="specials", bind="query-params"),
         }
 
-
-def _keep_in_address(key: str, options: object) -> None:
-    """Set what a widget without a default shows: as nothing is its default, what it shows always stands in the address."""
-    names = list(options)  # type: ignore[call-overload]
-    if st.session_state.get(key) is None and key not in st.query_params and names:
-        st.session_state[key] = names[0]

@@ -1,21 +1,20 @@
-"""What the map page shows: one space or two, the tokens chosen of them, their coordinates, and how far these may be trusted."""
+"""What the map page shows: one space or two, and a map of them, drawn at once or kept by an earlier job."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
+from vocadapt.lab.mapping import Drawn, DrawnMap, draw_map, load_map
 from vocadapt.lab.opening import Opened
-from vocadapt.spaces.choosing import TokenChoice, choose
-from vocadapt.spaces.picture_quality import PictureQuality, picture_quality
-from vocadapt.spaces.projection import Projection, ProjectionSettings, project, project_pair
-from vocadapt.spaces.regions import Regions, find_regions
+from vocadapt.lab.spec import MapStep
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.projection import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui import cache
 
-PCA = ProjectionSettings("pca")
 JUDGED = 1000  # tokens on which a picture that is drawn at once is judged
 
 
@@ -39,21 +38,17 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A map: its spaces, a layout for each over the same words, the sentence on which tokens these are, the quality of each.
-
-    `key` tells it from every other map: the first part of any key for what is drawn from it.
-    """
+    """A map and the spaces it is of. `key` tells it from every other: the first part of any key for what is drawn from it."""
 
     key: str
     spaces: tuple[Named, ...]
-    layouts: tuple[Projection, ...]
-    how: str
-    qualities: tuple[PictureQuality, ...]
+    map: DrawnMap
+    kept: Artefact | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
         """The tokens on the map."""
-        return self.layouts[0].words
+        return self.map.words
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -61,9 +56,9 @@ class Shown:
         return self.spaces[0].opened.space
 
     @cached_property
-    def ids(self) -> NDArray[np.int64]:
-        """The id of each token in the first space (n,)."""
-        return self.space.rows(self.words)
+    def pictures(self) -> tuple[Drawn, ...]:
+        """The layout of each space."""
+        return (self.map.first, self.map.second) if self.map.second else (self.map.first,)
 
     @property
     def continuation(self) -> str:
@@ -74,32 +69,33 @@ class Shown:
 
 def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
     """The principal components of the chosen tokens, with no wait; raises InputError where there is nothing to lay out."""
-    return _at_once(" ".join(one.stamp for one in spaces), spaces, choice)
+    stamps = " ".join(one.stamp for one in spaces)
+    return Shown(f"{stamps} {choice}", spaces, _at_once(stamps, spaces, choice))
 
 
-def regions_of(shown: Shown, layout: int = 0) -> Regions:
-    """The regions of a map, each with a name of its words."""
-    return _regions(shown.key, layout, shown)
+def kept(spaces: tuple[Named, ...], artefact: Artefact) -> Shown:
+    """A map that a job made; raises InputError where it is damaged."""
+    return Shown(f"{artefact.folder} {artefact.stamp}", spaces, _kept(str(artefact.folder), artefact.stamp), artefact)
+
+
+def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artefact]:
+    """The finished maps of these spaces, newest first."""
+    asked = [one.opened.folder.resolve() for one in spaces]
+    return [made for made in workspace.artefacts("maps") if _folders(workspace, made) == asked]
+
+
+def _folders(workspace: Workspace, made: Artefact) -> list[Path]:
+    given = (made.manifest.inputs.get(role) for role in ("space", "other"))
+    return [(workspace.root / one.paths[0]).resolve() for one in given if one]
 
 
 @st.cache_resource(max_entries=8, show_spinner="Laying out the tokens …")
-def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
+def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> DrawnMap:
     opened = [one.opened for one in spaces]
-    continuation = opened[0].model.vocabulary.continuation if opened[0].model else ""
-    among = opened[0].space
-    if len(opened) > 1:
-        among = among.take([row for row, word in enumerate(among.words) if word in opened[1].space])
-    chosen = choose(among, choice, frozenset().union(*(one.special for one in opened)), continuation)
-    parts = [among.take(chosen.rows)]
-    if len(opened) > 1:
-        other = opened[1].space
-        parts.append(other.take(other.rows(parts[0].words)))
-    layouts = project_pair(parts[0], parts[1], PCA) if len(parts) > 1 else (project(parts[0], PCA),)
-    qualities = tuple(picture_quality(part, layout.xy, most=JUDGED) for part, layout in zip(parts, layouts, strict=True))
-    return Shown(f"{stamps} {choice}", spaces, layouts, chosen.how, qualities)
+    step = MapStep(choice, ProjectionSettings("pca"))
+    return draw_map(opened[0], opened[1] if len(opened) > 1 else None, step, judge=JUDGED)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking for regions …")
-def _regions(key: str, layout: int, _shown: Shown) -> Regions:
-    counts = _shown.space.counts
-    return find_regions(_shown.words, _shown.layouts[layout].xy, counts=None if counts is None else counts[_shown.ids])
+@st.cache_resource(max_entries=8, show_spinner="Reading the map …")
+def _kept(folder: str, stamp: str) -> DrawnMap:
+    return load_map(Path(folder))

@@ -1,0 +1,103 @@
+"""The map itself: one picture, two side by side, or two laid over each other with a slider between them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from vocadapt.analysis.columns import Column
+from vocadapt.analysis.map_figure import Drawing, Points, Rings, Window, map_figure
+from vocadapt.spaces.space import Matrix
+from vocadapt.ui.map_sources import Shown
+from vocadapt.ui.markup import visible
+
+ZOOMS = ("1×", "2×", "4×", "8×", "16×")
+HEIGHT = 600
+LAYOUTS = ("side by side", "overlaid")
+NAMED = 60  # neighbours that get their name on the map
+INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
+CONFIG = {
+    "displaylogo": False, "scrollZoom": True, "displayModeBar": True,
+    "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "toImage"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a map is looked at: colours, rings, whether regions are named, how near; for two spaces how, and how far between."""
+
+    column: Column | None
+    rings: Rings
+    labels: bool = False
+    zoom: int = 1
+    overlaid: bool = False
+    moved: float = 0.0
+
+
+def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
+    """Widgets of how a map is looked at: region names, zoom, and for two spaces the layout and the movement."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        labels = st.toggle("Region names", key="labels", bind="query-params")
+        zoom = st.segmented_control(
+            "Zoom", ZOOMS, default=ZOOMS[0], required=True, key="zoom", bind="query-params", label_visibility="collapsed",
+            help="Nearer round the word that was found, else round the middle. The wheel zooms too, until the next click.",
+        )  # fmt: skip
+        if len(shown.spaces) < 2:
+            return labels, int(zoom[:-1]), False, 0.0
+        overlaid = LAYOUTS[1] == st.segmented_control(
+            "Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="pair", bind="query-params", label_visibility="collapsed"
+        )
+        moved = 0.0
+        if overlaid:
+            moved = st.slider("Movement: 0 the first space, 1 the second", 0.0, 1.0, 0.0, 0.05, key="move", bind="query-params")
+    return labels, int(zoom[:-1]), overlaid, moved
+
+
+def draw(shown: Shown, look: Look, on_select: Callable[[str], None]) -> None:
+    """Draw the map; `on_select` is called with the key of the chart that was pointed at."""
+    places = [picture.projection.xy for picture in shown.pictures]
+    if look.overlaid:
+        places = [(1 - look.moved) * places[0] + look.moved * places[1]]
+    turn = st.session_state.setdefault("map_turn", 0)
+    for number, (column, xy) in enumerate(zip(st.columns(len(places), gap="small"), places, strict=True)):
+        with column:
+            if len(places) > 1:
+                st.text(shown.spaces[number].label)
+            key = f"map_{number}_{turn}"
+            st.plotly_chart(
+                figure(shown, xy, look, number if len(places) > 1 else 0), key=key, config=CONFIG, alt=_said(shown, number),
+                on_select=lambda key=key: on_select(key),
+            )  # fmt: skip
+
+
+def figure(shown: Shown, xy: Matrix, look: Look, picture: int = 0) -> go.Figure:
+    """The figure of one layout (n, 2), in the colours of the theme."""
+    ink, paper = INKS[st.context.theme.type or "light"]
+    points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
+    labels = [(region.x, region.y, visible(region.label)) for region in shown.map.regions.regions] if look.labels else []
+    labels = labels if picture == 0 and not look.moved else []
+    window = window_of(xy, look.zoom, points.of([look.rings.word]) if look.rings.word is not None else ())
+    return map_figure(points, Drawing(look.column, look.rings, labels, window, HEIGHT, ink, paper))
+
+
+def window_of(xy: Matrix, zoom: int, centre: Sequence[int] | np.ndarray = ()) -> Window | None:
+    """The part of a layout that is seen at a zoom: round the point of this number, else the middle; None: all of it."""
+    if zoom <= 1:
+        return None
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    x, y = xy[centre[0]] if len(centre) else (low + high) / 2
+    width, height = (high - low) * 1.05 / zoom / 2
+    return float(x - width), float(x + width), float(y - height), float(y + height)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _names(key: str, _words: tuple[str, ...]) -> list[str]:
+    return [visible(word) for word in _words]
+
+
+def _said(shown: Shown, number: int) -> str:
+    """The chart in words, for those who cannot see it."""
+    settings = shown.map.settings.projection
+    return f"{settings.method} map of {len(shown.words)} tokens of {shown.spaces[min(number, len(shown.spaces) - 1)].label}"
