@@ -26,7 +26,7 @@ FLOORS = [
     {"app"},
 ]
 APART = {"cli", "ui"}
-HEAVY = {"torch", "transformers", "gensim", "sklearn", "scipy", "pandas", "pyarrow", "umap", "accelerate", "huggingface_hub"}
+HEAVY = {"torch", "transformers", "gensim", "sklearn", "scipy", "pandas", "pyarrow", "umap", "openTSNE", "accelerate", "huggingface_hub"}
 STREAMLIT = {"ui", "pages", "app"}
 RENDERERS = {"vocadapt/ui/markup.py"}  # the one place that writes HTML, escaped
 

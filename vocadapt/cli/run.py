@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "align": ("align", "ALIGN", "fit a map from word vectors to a model's wordpieces, and judge it on held-out words"),
     "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training"),
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
+    "map": ("map", "MAP", "the words of a space, or of two, in the plane: PCA, t-SNE, UMAP"),
     "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures"),
     "vocabulary study": ("vocabulary", "STUDY", "how much longer a text becomes when a vocabulary is made smaller"),
     "vocabulary reduce": ("vocabulary", "REDUCE", "take a share of the tokens out of a model"),

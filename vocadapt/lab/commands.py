@@ -2,13 +2,16 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from vocadapt.lab.spec import FORMS, CorpusStep, ModelStep, Spec
 from vocadapt.lab.workspace import UPLOADS
 from vocadapt.recipe import is_preset
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.files import VECTORS
+from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
@@ -20,8 +23,10 @@ WORDS = {
     "model": ("adapt",),
     "pretrain": ("pretrain", "--from-scratch"),
     "convert": ("convert",),
+    "map": ("map",),
 }
-INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target"}  # others are given as they are
+# others are given as they are
+INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "other": "--other"}
 TEXT = {"import": "--only-words-of", "model": "--corpus", "pretrain": "--corpus"}  # where text is not the command's own argument
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
@@ -56,6 +61,10 @@ FLAGS: dict[str, dict[str, str]] = {
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
     "convert": {},
+    "map": {
+        **{f"choice.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(TokenChoice)},
+        **{f"projection.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(ProjectionSettings)},
+    },
 }
 
 
@@ -107,7 +116,13 @@ def _inputs(spec: Spec) -> Iterator[str]:
     for role, paths in spec.inputs.items():
         flag = TEXT.get(spec.step) if role == "text" else INPUTS.get(role)
         flag = None if spec.step == "convert" else flag
+        flag = _flag_of(paths[0]) if role == "space" else flag
         yield from ([flag, *paths] if flag else paths)
+
+
+def _flag_of(space: str) -> str:
+    """Word vectors and models are named by different flags."""
+    return "--vectors" if (Path(space).expanduser() / VECTORS).is_file() else "--model"
 
 
 def _settings(spec: Spec) -> Iterator[str]:

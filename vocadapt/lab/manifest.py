@@ -15,7 +15,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 
 MANIFEST = "manifest.json"
-ARTEFACTS = {"corpora": "corpus", "vectors": "vectors", "alignments": "alignment", "models": "model"}  # kind: one of them
+# kind: one of them
+ARTEFACTS = {"corpora": "corpus", "vectors": "vectors", "alignments": "alignment", "models": "model", "maps": "map"}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.recipe import PRESETS, Recipe, settings_from
 from vocadapt.spaces.alignment import AlignmentSettings
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.pretrain import ScratchSettings
@@ -79,7 +81,15 @@ class ConvertStep:
     """Turning a model's .bin weights into safetensors has no settings."""
 
 
-Settings = CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | PretrainStep | ConvertStep
+@dataclass(frozen=True)
+class MapStep:
+    """Which tokens of a space are shown, and how they are laid out in the plane."""
+
+    choice: TokenChoice = field(default_factory=TokenChoice)
+    projection: ProjectionSettings = field(default_factory=ProjectionSettings)
+
+
+Settings = CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | PretrainStep | ConvertStep | MapStep
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,7 @@ FORMS: dict[str, Form] = {
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
     "pretrain": Form(PretrainStep, "models", ("text",)),
     "convert": Form(ConvertStep, "models", ("model",)),
+    "map": Form(MapStep, "maps", ("space",), ("other",)),
 }
 CASINGS = ("", "cased", "uncased")
 SEVERAL = ("text",)  # the roles that take more than one path

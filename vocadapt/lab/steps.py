@@ -17,7 +17,18 @@ from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, versions_of
-from vocadapt.lab.spec import AlignmentStep, ConvertStep, CorpusStep, ImportStep, ModelStep, PretrainStep, Spec, VectorsStep
+from vocadapt.lab.mapping import mapped
+from vocadapt.lab.spec import (
+    AlignmentStep,
+    ConvertStep,
+    CorpusStep,
+    ImportStep,
+    MapStep,
+    ModelStep,
+    PretrainStep,
+    Spec,
+    VectorsStep,
+)
 from vocadapt.lab.task import Numbers, Task, size_of
 from vocadapt.lab.workspace import KINDS, Artefact, open_artefact, writing
 from vocadapt.models.convert import convert
@@ -34,7 +45,7 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
+    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "MapStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
     "command_of", "judge", "run_step",
 ]  # fmt: skip
 
@@ -136,6 +147,7 @@ STEPS: dict[str, Step] = {
         pretrained, "Train a model from scratch", ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers")
     ),
     "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
+    "map": Step(mapped, "Draw a map", ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors")),
 }
 
 
@@ -218,4 +230,6 @@ def _seed(spec: Spec) -> int | None:
         return spec.settings.alignment.seed
     if isinstance(spec.settings, PretrainStep):
         return spec.settings.scratch.training.seed
+    if isinstance(spec.settings, MapStep):
+        return spec.settings.projection.seed
     return spec.settings.recipe.vectors.seed if isinstance(spec.settings, ModelStep) else None
