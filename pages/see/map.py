@@ -20,7 +20,10 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.popover("Tokens", icon=":material/filter_alt:"):
             choice = map_controls.pick_tokens()
         making = st.popover("Make a map", icon=":material/add:")
-        st.button("cancer", icon=":material/travel_explore:", on_click=map_controls.show_example, help=map_controls.HELP["example"])
+        st.button(
+            map_controls.EXAMPLE, icon=":material/travel_explore:", on_click=map_controls.show_example,
+            help=map_controls.HELP["example"],
+        )  # fmt: skip
 if not spaces:
     choose.nothing_yet(
         "There is no space to map yet.",

@@ -123,19 +123,21 @@ def _coloured(points: Points, column: Column | None, size: float) -> list[dict[s
 def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[dict[str, Any]]:
     known = np.isfinite(numbers)
     values = np.log10(np.maximum(numbers, 0) + 1) if column.logarithmic else numbers
-    bar: dict[str, Any] = {"title": {"text": name_of(column.name), "side": "right"}, "thickness": 10, "len": 0.6, "outlinewidth": 0}
+    bar: dict[str, Any] = {"title": {"text": name_of(column.name), "side": "right"}, "thickness": 10, "outlinewidth": 0}
     if column.logarithmic and known.any():
         powers = np.arange(int(values[known].max()) + 1)
-        bar |= {"tickvals": np.log10(10.0**powers + 1).tolist(), "ticktext": [f"{10**power:,}" for power in powers.tolist()]}
+        bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
+        bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
     ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
-    coloured = {"color": values[known].astype(np.float32), "colorscale": "Viridis", "colorbar": bar, "cmin": ends[0], "cmax": ends[1]}
-    traces = [{"mask": ~known, "marker": marker | {"color": NULL, "symbol": "circle-open"}, "name": "no value"}]
+    coloured = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
+    coloured |= {"colorscale": "Viridis", "colorbar": bar | {"len": 0.6}}
+    traces: list[dict[str, Any]] = [{"mask": ~known, "marker": marker | {"color": NULL, "symbol": "circle-open"}, "name": "no value"}]
     traces.append({"mask": known, "marker": marker | coloured, "showlegend": False, "name": name_of(column.name)})
     return [trace for trace in traces if trace["mask"].any()]
 
 
 def _ringed(figure: go.Figure, points: Points, names: NDArray[np.object_], drawing: Drawing, size: float) -> None:
-    """Rings in the colour of the text, so that they stand out from every other; names beside those of the word and its neighbours."""
+    """Rings in the colour of the text, which no point has; the word and its neighbours with their names."""
     rings = drawing.rings
     if len(selected := points.of(rings.selected)):
         figure.add_scattergl(

@@ -89,8 +89,8 @@ def _told(drawn: Drawn) -> Numbers:
     return numbers | ({} if drawn.projection.explained is None else {"explained": drawn.projection.explained})
 
 
-def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: Progress = silent) -> DrawnMap:
-    """Choose the tokens, lay them out, judge the picture, name its regions.
+def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: Progress = silent, judged: int = 0) -> DrawnMap:
+    """Choose the tokens, lay them out, judge the picture (on so many of them; 0: all it allows), name its regions.
 
     With a second space only words of both are chosen from. Raises InputError as `choose` and `project` do.
     """
@@ -113,7 +113,7 @@ def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: 
         other = second.space.take(second.space.rows(shown.words))
         a, b = project_pair(shown, other, settings.projection, drawing)
         pair, how = [(a, shown), (b, other)], f"{how} (the words that {space.name} and {second.space.name} share)"
-    drawn = [_judged(projection, rows, settings, judging) for projection, rows in pair]
+    drawn = [_judged(projection, rows, settings, judging, judged) for projection, rows in pair]
     regions = find_regions(shown.words, drawn[0].projection.xy, counts=shown.counts, seed=settings.projection.seed)
     progress(1.0, "drawn")
     return DrawnMap(
@@ -126,9 +126,9 @@ def _second(drawn: list[Drawn]) -> tuple[Drawn | None, Matrix | None]:
     return (drawn[1], movement(drawn[0].projection, drawn[1].projection)) if len(drawn) > 1 else (None, None)
 
 
-def _judged(projection: Projection, space: EmbeddingSpace, settings: MapStep, progress: Progress) -> Drawn:
+def _judged(projection: Projection, space: EmbeddingSpace, settings: MapStep, progress: Progress, most: int) -> Drawn:
     metric, seed = settings.projection.metric, settings.projection.seed
-    return Drawn(projection, picture_quality(space, projection.xy, metric=metric, seed=seed, progress=progress))
+    return Drawn(projection, picture_quality(space, projection.xy, metric=metric, most=most, seed=seed, progress=progress))
 
 
 def save_map(drawn: DrawnMap, folder: Path) -> None:

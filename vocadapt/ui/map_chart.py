@@ -46,9 +46,11 @@ def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
         )  # fmt: skip
         if len(shown.spaces) < 2:
             return labels, int(zoom[:-1]), False, 0.0
-        overlaid = LAYOUTS[1] == st.segmented_control(
-            "Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="pair", bind="query-params", label_visibility="collapsed"
-        )
+        layout = st.segmented_control(
+            "Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="pair", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        overlaid = layout == LAYOUTS[1]
         moved = 0.0
         if overlaid:
             moved = st.slider("Movement: 0 the first space, 1 the second", 0.0, 1.0, 0.0, 0.05, key="move", bind="query-params")

@@ -67,9 +67,8 @@ def pick_tokens() -> TokenChoice:
             values["band"] = left.selectbox("Band of", BANDS, key="band", bind="query-params")
             values["low"] = int(middle.number_input("from", 0, 10**9, 0, key="from", bind="query-params"))
             values["high"] = int(right.number_input("to (0: open)", 0, 10**9, 0, key="to", bind="query-params"))
-        values["first"] = int(
-            st.number_input("At most, the first", 0, 1_000_000, THESIS.first, 1000, key="first", bind="query-params", help="0: all.")
-        )
+        most = st.number_input("The first", 0, 1_000_000, THESIS.first, 1000, key="first", bind="query-params", help="0: all.")
+        values["first"] = int(most)
     return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
 
 

@@ -1,9 +1,11 @@
 """The form that makes a t-SNE or UMAP map: its parameters, how long it will take, one job."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.lab.commands import command_of
 from vocadapt.lab.spec import MapStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.choosing import TokenChoice
@@ -37,19 +39,18 @@ def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoic
 
 def command(shown: Shown) -> str:
     """The command line that draws the same map."""
-    from vocadapt.lab.commands import command_of
-
     if shown.kept and shown.kept.manifest.command:
         return shown.kept.manifest.command
     inputs = dict(zip(("space", "other"), ((one.name,) for one in shown.spaces), strict=False))
-    return command_of(Spec("map", shown.map.settings, inputs), "map.html")
+    return command_of(Spec("map", shown.map.settings, inputs), Path("map.html"))
 
 
 def _parameters(method: str, tokens: int) -> ProjectionSettings:
     """Widgets of a method's parameters; the first one matters, the others stand folded."""
     if method == "tsne":
         most = max(2.0, float((tokens - 1) // 3))
-        perplexity = st.number_input("Perplexity", 2.0, most, min(STANDARD.perplexity, most), help="Neighbours that count, about.")
+        about = "Neighbours that count, about."
+        perplexity = st.number_input("Perplexity", 2.0, most, min(STANDARD.perplexity, most), help=about)
         settings = replace(STANDARD, method=method, perplexity=perplexity)
     else:
         most_near = max(2, tokens - 1)

@@ -93,7 +93,7 @@ def _folders(workspace: Workspace, made: Artefact) -> list[Path]:
 def _at_once(stamps: str, spaces: tuple[Named, ...], choice: TokenChoice) -> DrawnMap:
     opened = [one.opened for one in spaces]
     step = MapStep(choice, ProjectionSettings("pca"))
-    return draw_map(opened[0], opened[1] if len(opened) > 1 else None, step, judge=JUDGED)
+    return draw_map(opened[0], opened[1] if len(opened) > 1 else None, step, judged=JUDGED)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the map …")

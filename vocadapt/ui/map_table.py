@@ -64,7 +64,7 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
         for name, make in table_files(table, chosen.slice.id if chosen.slice else "selected").items():
             st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
     if len(chosen.ids) > MOST_IN_ADDRESS and chosen.slice is None:
-        st.markdown(f":small[:gray[More than {MOST_IN_ADDRESS} tokens do not fit into a link: save them as a slice to keep them.]]")
+        st.markdown(f":small[:gray[More than {MOST_IN_ADDRESS} do not fit into a link: save them as a slice to keep them.]]")
 
 
 def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> dict[str, list[object]]:
@@ -72,7 +72,7 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> dict[st
     space = shown.space
     tokens = [space.words[id] for id in ids]
     lengths = columns.length(tokens, shown.continuation)
-    table: dict[str, list[object]] = {"id": list(ids), "token": list(tokens), "length": [int(x or 0) for x in lengths.values]}  # type: ignore[arg-type]
+    table: dict[str, list[object]] = {"id": list(ids), "token": list(tokens), "length": [int(x or 0) for x in lengths.values]}
     if space.counts is not None:
         table["frequency"] = [int(space.counts[id]) for id in ids]
     if column is not None and column.name not in table:
@@ -88,8 +88,8 @@ def _told(workspace: Workspace, shown: Shown, chosen: Selected, one: Slice, clea
     made = ", ".join(f"{key}: {value}" for key, value in one.source.items())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**{plain(one.name)}** · {count(len(chosen.ids))} of {count(len(one.tokens))} tokens in this space, {count(on_map)} on "
-            f"the map :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(made)}]]"
+            f"**{plain(one.name)}** · {count(len(chosen.ids))} of {count(len(one.tokens))} tokens in this space, "
+            f"{count(on_map)} on the map :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(made)}]]"
         )
         with st.popover("Remove", icon=":material/delete:"):
             if st.button("Remove this slice for good", key="remove_slice", on_click=clear):

@@ -41,7 +41,8 @@ def explore(workspace: Workspace, shown: Shown) -> None:
         look = map_chart.ask_look(shown)
         found = _found(shown, word, k)
         chosen = map_table.selected(workspace, shown, _picked(shown))
-        rings = Rings(found[0][0][0], [id for id, *_ in found[0][1:]], chosen.ids) if found and found[0] else Rings(selected=chosen.ids)
+        asked = [id for id, *_ in found[0]] if found else []
+        rings = Rings(asked[0] if asked else None, asked[1:], chosen.ids)
         map_chart.draw(shown, map_chart.Look(column, rings, *look), lambda key: _pointed(key, shown))
         quality(shown)
     with right:
@@ -118,7 +119,8 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
         note = f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} · {seen} on the map"
         title = f"Nearest to {one[0][1]}" if one else f"Nearest to {word}"
         title = f"{title} · {space.label}" if len(found) > 1 else title
-        cards.append(Card(title[:80], note, KINDS[space.opened.kind], rows, frozenset(both), f"{word[:60]} is none of its tokens"))
+        missing = f"{word[:60]} is none of its tokens"
+        cards.append(Card(title[:80], note, KINDS[space.opened.kind], rows, frozenset(both), missing))
     neighbour_cards(cards)
     if found[0] and found[0][0][1] not in on_map:
         st.markdown(":small[:violet[The word itself is not on this map: choose other tokens, or map its surroundings.]]")
