@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui import choose, frame, job_panel, map_controls, map_export, map_making, map_sources, map_view, mistakes
+from vocadapt.ui import choose, frame, job_panel, map_controls, map_making, map_sources, map_view, mistakes
 
 workspace = frame.workspace()
 st.title("Map")
@@ -40,4 +40,3 @@ with mistakes.shown():
     if view:
         choose.stale_note(view, workspace)
     map_view.explore(workspace, shown)
-    map_export.details(workspace, shown)

@@ -23,6 +23,7 @@ FIXED = {  # the colour language of the lab, where a category has a place in it
     "source": (SOURCE, "circle"), "added": (GOOD, "diamond"), "target": (TARGET, "square"), "new row": (CHANGED, "cross"),
     "dropped": (NULL, "x"), "other": (NULL, "circle-open"), "the others": (NULL, "circle"),
 }  # fmt: skip
+WIDTH = 640  # pixels of a map, about: by it labels are judged to have room
 LONGEST = 40  # characters of a name on the map and under the pointer
 
 
@@ -60,6 +61,7 @@ class Drawing:
     height: int = 560
     ink: str = "#1B2733"
     paper: str = "rgba(255,255,255,.75)"
+    still: bool = False  # for paper: in vectors, not in WebGL
 
 
 def map_figure(points: Points, drawing: Drawing) -> go.Figure:
@@ -68,16 +70,17 @@ def map_figure(points: Points, drawing: Drawing) -> go.Figure:
     figure.update_layout(**_layout(drawing))
     names = np.array([name_of(name) for name in points.names], dtype=object)
     size = dot_size(len(points.xy))
+    draw = figure.add_scatter if drawing.still else figure.add_scattergl
     for trace in _coloured(points, drawing.column, size):
         mask = trace.pop("mask")
-        figure.add_scattergl(
+        draw(
             **_at(points, mask, names), mode="markers", hovertemplate="%{text}<extra></extra>",
             selected={"marker": {"opacity": 0.75}}, unselected={"marker": {"opacity": 0.75}}, **trace,
         )  # fmt: skip
     _ringed(figure, points, names, drawing, size)
-    for x, y, text in drawing.labels:
+    for x, y, text in uncrowded(points, drawing):
         figure.add_annotation(
-            x=x, y=y, text=name_of(text, 60), showarrow=False, bgcolor=drawing.paper, borderpad=2,
+            x=x, y=y, text=name_of(text), showarrow=False, bgcolor=drawing.paper, borderpad=2,
             font={"color": drawing.ink, "size": 12},
         )  # fmt: skip
     return figure
@@ -86,7 +89,37 @@ def map_figure(points: Points, drawing: Drawing) -> go.Figure:
 def name_of(token: str, longest: int = LONGEST) -> str:
     """A token as plotly shows it literally: shortened, and its marks escaped, since plotly reads a few tags."""
     short = token if len(token) <= longest else token[: longest - 1] + "…"
-    return html.escape("".join(character if character.isprintable() else "�" for character in short))
+    return html.escape("".join(character if character.isprintable() else "�" for character in short)).replace("$", "&#36;")
+
+
+def uncrowded(points: Points, drawing: Drawing) -> list[tuple[float, float, str]]:
+    """The labels that find room, the first ones first: none covers another, or the name of what is ringed and named."""
+    left, right, bottom, top = drawing.window or _ends(points.xy)
+    scale = min(WIDTH / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9))  # pixels to a unit
+    named = points.of([*drawing.rings.near, *(() if drawing.rings.word is None else (drawing.rings.word,))])
+    boxes = [_box(*points.xy[row] * scale, name_of(points.names[row])) for row in named]
+    kept = []
+    for x, y, text in drawing.labels:
+        box = _box(x * scale, y * scale, name_of(text, LONGEST))
+        if left <= x <= right and bottom <= y <= top and not any(_overlap(box, other) for other in boxes):
+            boxes.append(box)
+            kept.append((x, y, text))
+    return kept
+
+
+def _box(x: float, y: float, text: str) -> tuple[float, float, float, float]:
+    """About the room of a label in pixels, centred: left, right, bottom, top."""
+    half = 3.4 * len(html.unescape(text)) + 4
+    return x - half, x + half, y - 12, y + 12
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def _ends(xy: Matrix) -> Window:
+    (left, bottom), (right, top) = xy.min(axis=0), xy.max(axis=0)
+    return float(left), float(right), float(bottom), float(top)
 
 
 def dot_size(n: int) -> float:
@@ -131,7 +164,8 @@ def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[d
     ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
     coloured = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
     coloured |= {"colorscale": "Viridis", "colorbar": bar | {"len": 0.6}}
-    traces: list[dict[str, Any]] = [{"mask": ~known, "marker": marker | {"color": NULL, "symbol": "circle-open"}, "name": "no value"}]
+    blank = marker | {"color": NULL, "symbol": "circle-open"}
+    traces: list[dict[str, Any]] = [{"mask": ~known, "marker": blank, "name": "no value"}]
     traces.append({"mask": known, "marker": marker | coloured, "showlegend": False, "name": name_of(column.name)})
     return [trace for trace in traces if trace["mask"].any()]
 

@@ -9,12 +9,13 @@ import streamlit as st
 
 from vocadapt.analysis.columns import Column
 from vocadapt.analysis.map_figure import Drawing, Points, Rings, Window, map_figure
+from vocadapt.analysis.map_figures import side_by_side
 from vocadapt.spaces.space import Matrix
 from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import visible
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
-HEIGHT = 600
+HEIGHT = 520
 LAYOUTS = ("side by side", "overlaid")
 NAMED = 60  # neighbours that get their name on the map
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
@@ -37,51 +38,56 @@ class Look:
 
 
 def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
-    """Widgets of how a map is looked at: region names, zoom, and for two spaces the layout and the movement."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        labels = st.toggle("Region names", key="labels", bind="query-params")
-        zoom = st.segmented_control(
-            "Zoom", ZOOMS, default=ZOOMS[0], required=True, key="zoom", bind="query-params", label_visibility="collapsed",
-            help="Nearer round the word that was found, else round the middle. The wheel zooms too, until the next click.",
-        )  # fmt: skip
-        if len(shown.spaces) < 2:
-            return labels, int(zoom[:-1]), False, 0.0
-        layout = st.segmented_control(
-            "Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="pair", bind="query-params",
-            label_visibility="collapsed",
-        )  # fmt: skip
-        overlaid = layout == LAYOUTS[1]
-        moved = 0.0
-        if overlaid:
-            moved = st.slider("Movement: 0 the first space, 1 the second", 0.0, 1.0, 0.0, 0.05, key="move", bind="query-params")
-    return labels, int(zoom[:-1]), overlaid, moved
+    """Widgets of how a map is looked at: zoom, region names, and for two spaces the layout and the movement."""
+    zoom = st.segmented_control(
+        "Zoom", ZOOMS, default=ZOOMS[0], required=True, key="zoom", bind="query-params",
+        help="Nearer to the word that was found, else to the middle. The wheel zooms too, until the next click.",
+    )  # fmt: skip
+    labels = st.toggle("Region names", key="labels", bind="query-params")
+    if len(shown.spaces) < 2:
+        return labels, int(zoom[:-1]), False, 0.0
+    layout = st.segmented_control("Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="pair", bind="query-params")
+    if layout != LAYOUTS[1]:
+        return labels, int(zoom[:-1]), False, 0.0
+    moved = st.slider("0: the first space, 1: the second", 0.0, 1.0, 0.0, 0.05, key="move", bind="query-params", width=230)
+    return labels, int(zoom[:-1]), True, moved
 
 
 def draw(shown: Shown, look: Look, on_select: Callable[[str], None]) -> None:
     """Draw the map; `on_select` is called with the key of the chart that was pointed at."""
-    places = [picture.projection.xy for picture in shown.pictures]
-    if look.overlaid:
-        places = [(1 - look.moved) * places[0] + look.moved * places[1]]
     turn = st.session_state.setdefault("map_turn", 0)
+    places = places_of(shown, look)
     for number, (column, xy) in enumerate(zip(st.columns(len(places), gap="small"), places, strict=True)):
         with column:
             if len(places) > 1:
                 st.text(shown.spaces[number].label)
             key = f"map_{number}_{turn}"
             st.plotly_chart(
-                figure(shown, xy, look, number if len(places) > 1 else 0), key=key, config=CONFIG, alt=_said(shown, number),
+                figure(shown, xy, look, number), key=key, config=CONFIG, alt=_said(shown, number),
                 on_select=lambda key=key: on_select(key),
             )  # fmt: skip
 
 
-def figure(shown: Shown, xy: Matrix, look: Look, picture: int = 0) -> go.Figure:
-    """The figure of one layout (n, 2), in the colours of the theme."""
-    ink, paper = INKS[st.context.theme.type or "light"]
+def places_of(shown: Shown, look: Look) -> list[Matrix]:
+    """The layouts that are drawn (n, 2): each space's own, or one between them."""
+    places = [picture.projection.xy for picture in shown.pictures]
+    return [(1 - look.moved) * places[0] + look.moved * places[1]] if look.overlaid else places
+
+
+def figure(shown: Shown, xy: Matrix, look: Look, number: int = 0, theme: str | None = None, still: bool = False) -> go.Figure:
+    """The figure of one layout (n, 2), in the colours of the theme; regions are named on the first."""
+    ink, paper = INKS[theme or st.context.theme.type or "light"]
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
-    labels = [(region.x, region.y, visible(region.label)) for region in shown.map.regions.regions] if look.labels else []
-    labels = labels if picture == 0 and not look.moved else []
+    regions = shown.map.regions.regions if look.labels and not number and not look.moved else ()
+    labels = [(region.x, region.y, visible(region.label)) for region in regions]
     window = window_of(xy, look.zoom, points.of([look.rings.word]) if look.rings.word is not None else ())
-    return map_figure(points, Drawing(look.column, look.rings, labels, window, HEIGHT, ink, paper))
+    return map_figure(points, Drawing(look.column, look.rings, labels, window, HEIGHT, ink, paper, still))
+
+
+def seen(shown: Shown, look: Look, still: bool = False) -> go.Figure:
+    """The map as it is seen, on white paper: one figure, two spaces side by side in it."""
+    drawn = [figure(shown, xy, look, number, "light", still) for number, xy in enumerate(places_of(shown, look))]
+    return drawn[0] if len(drawn) == 1 else side_by_side([space.label for space in shown.spaces], drawn)
 
 
 def window_of(xy: Matrix, zoom: int, centre: Sequence[int] | np.ndarray = ()) -> Window | None:

@@ -9,7 +9,7 @@ from vocadapt.analysis import columns
 from vocadapt.analysis.columns import Column
 from vocadapt.lab.slices import load_slice, slices_of
 from vocadapt.lab.workspace import UPLOADS, Artefact, Workspace, adapted_models
-from vocadapt.ui import cache, intake, model_view
+from vocadapt.ui import cache, intake, mistakes, model_view
 from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
@@ -20,14 +20,20 @@ HELP = "Length, id, frequency, the regions of the map, what became of a token, a
 
 
 def pick_colour(workspace: Workspace, shown: Shown) -> Column | None:
-    """Choose what the tokens are coloured by; the choice stands in the address. Says how many of them have a value."""
+    """Choose what the tokens are coloured by; the choice stands in the address. Shows why where it cannot be done."""
     offered = _offered(workspace, shown)
-    chosen = st.selectbox("Colour", list(offered), key="colour", bind="query-params", help=HELP)
-    column = offered.get(str(chosen), offered[PLAIN])()
+    chosen = st.selectbox("Colour", list(offered), key="colour", bind="query-params", help=HELP, width=210)
+    column = None
+    with mistakes.shown():
+        column = offered.get(str(chosen), offered[PLAIN])()
+    return column
+
+
+def matched(column: Column | None, shown: Shown) -> None:
+    """Say how many tokens of the map have a value, where not all have."""
     if column is not None and column.known < len(shown.words):
         said = f"{count(column.known)} of {count(len(shown.words))} tokens on the map have a value"
-        st.markdown(f":small[:gray[{plain(column.name)}: {said}]]")
-    return column
+        st.markdown(f":small[:violet[{plain(column.name)}: {said}]]")
 
 
 def take_table(workspace: Workspace) -> None:

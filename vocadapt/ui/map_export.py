@@ -7,9 +7,11 @@ from dataclasses import asdict
 import streamlit as st
 
 from vocadapt.lab import strict_json
+from vocadapt.lab.map_files import map_csv, map_parquet, page_of, picture_of
 from vocadapt.lab.mapping import headline
-from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import mistakes
 from vocadapt.ui.export import Download
+from vocadapt.ui.map_chart import Look, seen
 from vocadapt.ui.map_making import command
 from vocadapt.ui.map_sources import Shown
 
@@ -40,8 +42,8 @@ def _parquet(table: Table) -> bytes:
     return buffer.getvalue()
 
 
-def details(workspace: Workspace, shown: Shown) -> None:
-    """Details & export: the settings, the same map as a command, the map as files."""
+def details(shown: Shown, look: Look) -> None:
+    """Details & export: the settings, the same map as a command, the map as it is seen as files."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same map in a terminal")
         st.code(command(shown), language="bash", wrap_lines=True)
@@ -50,6 +52,23 @@ def details(workspace: Workspace, shown: Shown) -> None:
         left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")
         right.markdown("Figures and versions")
         right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
+        with st.container(horizontal=True):
+            files = {"map.html": lambda: page_of(shown.map, seen(shown, look)), "map.csv": lambda: map_csv(shown.map),
+                     "map.parquet": lambda: map_parquet(shown.map)}  # fmt: skip
+            for name, make in files.items():
+                st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
+            drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")
+        if drawn:
+            _pictures(shown, look)
+
+
+def _pictures(shown: Shown, look: Look) -> None:
+    """Draw the map as it is seen for paper, and offer the files; one line where no browser can draw it."""
+    with mistakes.shown(), st.spinner("Drawing …"):
+        drawn = {f"map.{ending}": picture_of(seen(shown, look, still=True), ending) for ending in ("png", "svg")}
+        with st.container(horizontal=True):
+            for name, data in drawn.items():
+                st.download_button(name, data, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
 
 
 def _figures(shown: Shown) -> dict[str, object]:

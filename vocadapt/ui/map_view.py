@@ -9,8 +9,8 @@ from vocadapt.analysis.map_figure import Rings
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.nearest import nearest
-from vocadapt.ui import map_chart, map_table, mistakes
-from vocadapt.ui.map_colours import pick_colour, take_table
+from vocadapt.ui import map_chart, map_export, map_table, mistakes
+from vocadapt.ui.map_colours import matched, pick_colour, take_table
 from vocadapt.ui.map_selection import from_address, ids_of, is_click, to_address
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.markup import Card, neighbour_cards, plain
@@ -33,21 +33,24 @@ def explore(workspace: Workspace, shown: Shown) -> None:
     left, right = st.columns([2.5, 1], gap="medium")
     with right:
         word, k = _ask_word()
-        with mistakes.shown():
-            column = pick_colour(workspace, shown)
-        with st.popover("A table of your own", icon=":material/upload_file:"), mistakes.shown():
-            take_table(workspace)
     with left:
-        look = map_chart.ask_look(shown)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            column = pick_colour(workspace, shown)
+            with st.popover("Table", icon=":material/upload_file:", help="Colour by a table of your own."), mistakes.shown():
+                take_table(workspace)
+            ways = map_chart.ask_look(shown)
         found = _found(shown, word, k)
         chosen = map_table.selected(workspace, shown, _picked(shown))
         asked = [id for id, *_ in found[0]] if found else []
         rings = Rings(asked[0] if asked else None, asked[1:], chosen.ids)
-        map_chart.draw(shown, map_chart.Look(column, rings, *look), lambda key: _pointed(key, shown))
+        look = map_chart.Look(column, rings, *ways)
+        map_chart.draw(shown, look, lambda key: _pointed(key, shown))
         quality(shown)
+        matched(column, shown)
     with right:
         _cards(shown, word, k, found)
     map_table.show(workspace, shown, chosen, column, clear)
+    map_export.details(shown, look)
 
 
 def quality(shown: Shown) -> None:
