@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
+from plotly.subplots import make_subplots
 
 from vocadapt.analysis.figures import CHANGED, DOMAIN, GOOD, NULL, SERIES, SOURCE, SYMBOLS, TARGET
 
@@ -67,6 +68,19 @@ def cloud(
     return figure
 
 
+def side_by_side(titles: Sequence[str], clouds: Sequence[go.Figure]) -> go.Figure:
+    """Clouds of the same words beside each other: to zoom or to move one moves the others too."""
+    figure = make_subplots(1, len(clouds), subplot_titles=[literal(title) for title in titles], horizontal_spacing=0.02)
+    for column, one in enumerate(clouds, start=1):
+        figure.add_traces(list(one.data), rows=1, cols=column)
+        for label in one.layout.annotations:
+            figure.add_annotation(label, row=1, col=column)
+    figure.update_layout(_layout(clouds[0].layout.height or 620), showlegend=False)
+    figure.update_xaxes(visible=False, matches="x")
+    figure.update_yaxes(visible=False, matches="y", scaleanchor="x")
+    return figure
+
+
 def _groups(
     colouring: Colouring | None, n: int, size: int
 ) -> list[tuple[str, NDArray[np.int64], dict[str, Any]]]:
@@ -87,7 +101,9 @@ def _groups(
     return [group for group in groups if len(group[1])]
 
 
-def _marked(places: NDArray[np.float32], text: NDArray[np.object_], ids: NDArray[np.int32], rows: NDArray[np.int64]) -> go.Scatter:
+def _marked(
+    places: NDArray[np.float32], text: NDArray[np.object_], ids: NDArray[np.int32], rows: NDArray[np.int64]
+) -> go.Scatter:
     return go.Scatter(
         x=places[rows, 0], y=places[rows, 1], mode="markers+text", name="marked", text=text[rows], customdata=ids[rows],
         textposition="top center", marker={"size": 10, "color": DOMAIN, "symbol": "circle-open", "line": {"width": 2}},

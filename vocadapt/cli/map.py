@@ -1,5 +1,6 @@
 """map."""
 
+import re
 import time
 from argparse import Namespace
 from dataclasses import asdict
@@ -11,7 +12,7 @@ from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
-from vocadapt.lab.map_files import FORMATS, write_map
+from vocadapt.lab.map_files import check_file, write_map
 from vocadapt.lab.mapping import draw_map, headline
 from vocadapt.lab.opening import open_space
 from vocadapt.lab.spec import MapStep, Spec
@@ -20,6 +21,8 @@ from vocadapt.spaces.choosing import BANDS, TokenChoice
 from vocadapt.spaces.projection import METHODS, ProjectionSettings
 from vocadapt.spaces.projectors import METRICS
 from vocadapt.spaces.tsne import ENGINES
+
+FILE = re.compile(r"\.[A-Za-z]{2,8}")  # endings that a folder has not
 
 CHOICE = {
     "first": "tokens to show, the first ones; 0: all",
@@ -62,7 +65,8 @@ def _options(parser: Parser) -> None:
 
 def _number(parser: Parser, name: str, default: float, meaning: str) -> None:
     kind = real if isinstance(default, float) else whole
-    parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default, metavar="N", help=f"{meaning} (default {default})")
+    flag, told = f"--{name.replace('_', '-')}", f"{meaning} (default {default})"
+    parser.add_argument(flag, type=kind, default=default, metavar="N", help=told)
 
 
 def _settings(options: Namespace) -> MapStep:
@@ -76,9 +80,10 @@ def _map(options: Namespace, progress: Progress) -> Answer:
     if bool(options.model) == bool(options.vectors):
         raise InputError("A map shows the wordpieces of a model or word vectors: give --model or --vectors, one of them.")
     space, step = options.model or options.vectors, _settings(options)
-    if options.out is None or Path(options.out).suffix.lower() not in FORMATS:
+    if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
         return _artefact(space, step, options, progress)
     destination(options, "maps")
+    check_file(Path(options.out), options.overwrite)
     offline = options.offline or None
     drawn = draw_map(open_space(space, offline), open_space(options.other, offline) if options.other else None, step, progress)
     write_map(drawn, Path(options.out), options.overwrite)

@@ -9,11 +9,13 @@ from uuid import uuid4
 
 import numpy as np
 
+from vocadapt.analysis.map_figures import cloud, side_by_side
 from vocadapt.errors import InputError
 from vocadapt.lab.mapping import DrawnMap
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 
 def map_table(drawn: DrawnMap) -> "pd.DataFrame":
@@ -33,15 +35,27 @@ def map_table(drawn: DrawnMap) -> "pd.DataFrame":
 
 def map_html(drawn: DrawnMap) -> str:
     """The map as one page with everything it needs in it, plotly's script too: it opens without a network."""
-    figures = [_figure(drawn, i) for i in range(1 if drawn.second is None else 2)]
+    return page_of(drawn, _figure(drawn, 760))
+
+
+def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
+    """Any figure of a map as such a page, under the sentences that stand beside every map."""
     config = {"scrollZoom": True, "displaylogo": False}
-    parts = [
-        figure.to_html(full_html=False, include_plotlyjs=i == 0, include_mathjax=False, config=config)
-        for i, figure in enumerate(figures)
-    ]
+    inner = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
     title = html.escape(f"Map of {drawn.first.projection.name}")
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in sentences(drawn))
-    return PAGE.format(title=title, facts=facts, figures="".join(parts))
+    return PAGE.format(title=title, facts=facts, figure=inner)
+
+
+def picture_of(figure: "go.Figure", ending: str) -> bytes:
+    """A figure as .png or .svg; raises InputError where no browser is found to draw it."""
+    try:
+        return bytes(figure.to_image(ending.removeprefix("."), width=1400, height=1000, scale=1))
+    except Exception as error:
+        raise InputError(
+            f"A picture needs a browser (Chrome or Chromium), and none could be used: {type(error).__name__}.",
+            "Write .html instead: it is complete, and any browser can save it as a picture.",
+        ) from error
 
 
 def sentences(drawn: DrawnMap) -> list[str]:
@@ -86,12 +100,14 @@ def check_file(path: Path, overwrite: bool = False) -> None:
         raise InputError(f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
 
 
-def _figure(drawn: DrawnMap, which: int, still: bool = False) -> Any:
-    from vocadapt.analysis.map_figures import cloud
-
-    picture = drawn.first if which == 0 or drawn.second is None else drawn.second
-    labels = [(region.label, region.x, region.y) for region in drawn.regions.regions] if which == 0 else []
-    return cloud(drawn.words, picture.projection.xy, drawn.rows, labels=labels, still=still)
+def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":
+    """The map as a figure, regions named; two spaces side by side."""
+    labels = [(region.label, region.x, region.y) for region in drawn.regions.regions]
+    first = cloud(drawn.words, drawn.first.projection.xy, drawn.rows, labels=labels, height=height, still=still)
+    if drawn.second is None:
+        return first
+    second = cloud(drawn.words, drawn.second.projection.xy, drawn.rows, height=height, still=still)
+    return side_by_side((drawn.first.projection.name, drawn.second.projection.name), (first, second))
 
 
 def _html(drawn: DrawnMap, path: Path) -> None:
@@ -107,13 +123,7 @@ def _parquet(drawn: DrawnMap, path: Path) -> None:
 
 
 def _picture(drawn: DrawnMap, path: Path) -> None:
-    try:
-        _figure(drawn, 0, still=True).write_image(path, width=1400, height=1000, scale=1)
-    except Exception as error:
-        raise InputError(
-            f"A picture needs a browser (Chrome or Chromium), and none could be used: {type(error).__name__}.",
-            "Write .html instead: it is complete, and any browser can save it as a picture.",
-        ) from error
+    path.write_bytes(picture_of(_figure(drawn, 1000, still=True), path.suffix))
 
 
 FORMATS: dict[str, Callable[[DrawnMap, Path], None]] = {
@@ -122,5 +132,5 @@ FORMATS: dict[str, Callable[[DrawnMap, Path], None]] = {
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font: 15px system-ui, sans-serif; color: #1B2733; margin: 1rem 1.5rem; }} p {{ margin: .2rem 0; }}</style></head>
-<body><h1>{title}</h1>{facts}{figures}</body></html>
+<body><h1>{title}</h1>{facts}{figure}</body></html>
 """

@@ -1,5 +1,6 @@
 """The step that lays a space, or two over the same words, out in the plane; and the map as it is kept."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ class Drawn:
 class DrawnMap:
     """A finished map: one space, or two over the same words; which tokens are shown, of how many, and why.
 
+    `of`: the tokens there are to choose from (with two spaces those of both).
     `rows` (n,) are the rows (ids) of the words in the first space; `counts` (n,) where they are known. `moved` (n,): how far a
     word stands from itself in the second space, in units of the first map's spread.
     """
@@ -94,15 +96,8 @@ def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: 
 
     With a second space only words of both are chosen from. Raises InputError as `choose` and `project` do.
     """
-    import time
-
     begin = time.perf_counter()
-    space, of = first.space, len(first.space)
-    if second is not None:
-        space = space.take([row for row, word in enumerate(space.words) if word in second.space])
-    if not len(space):
-        assert second is not None
-        raise InputError(f"{space.name} and {second.space.name} share no word.", "Choose spaces over the same words.")
+    space = first.space if second is None else _shared(first.space, second.space)
     continuation = first.model.vocabulary.continuation if first.model else CONTINUATION
     chosen = choose(space, settings.choice, first.special, continuation)
     shown, how = space.take(chosen.rows), chosen.how
@@ -112,14 +107,21 @@ def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: 
     else:
         other = second.space.take(second.space.rows(shown.words))
         a, b = project_pair(shown, other, settings.projection, drawing)
-        pair, how = [(a, shown), (b, other)], f"{how} (the words that {space.name} and {second.space.name} share)"
+        pair, how = [(a, shown), (b, other)], f"{how}; {len(space):,} of {len(first.space):,} are in {second.space.name} too"
     drawn = [_judged(projection, rows, settings, judging, judged) for projection, rows in pair]
     regions = find_regions(shown.words, drawn[0].projection.xy, counts=shown.counts, seed=settings.projection.seed)
     progress(1.0, "drawn")
     return DrawnMap(
-        drawn[0], first.space.rows(shown.words), of, how, settings, regions, shown.counts, *_second(drawn),
+        drawn[0], first.space.rows(shown.words), len(space), how, settings, regions, shown.counts, *_second(drawn),
         seconds=time.perf_counter() - begin,
     )  # fmt: skip
+
+
+def _shared(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpace:
+    rows = [row for row, word in enumerate(space.words) if word in other]
+    if not rows:
+        raise InputError(f"{space.name} and {other.name} share no word.", "Choose spaces over the same words.")
+    return space.take(rows)
 
 
 def _second(drawn: list[Drawn]) -> tuple[Drawn | None, Matrix | None]:

@@ -78,7 +78,7 @@ def choose(
     mask = _kept(space, choice, special, continuation, reasons)
     if choice.around:
         rows = _around(space, choice, mask)
-        reasons.insert(0, f"{choice.around} and its {len(rows) - 1} nearest by cosine")
+        reasons.insert(0, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine")
     else:
         rows = np.flatnonzero(mask)
         if choice.first and len(rows) > choice.first:
@@ -100,7 +100,7 @@ def _kept(
     mask = np.ones(len(words), dtype=bool)
     if choice.min_length > 1:
         mask &= [len(word.removeprefix(continuation)) >= choice.min_length for word in words]
-        reasons.append(f"of {choice.min_length} characters or more")
+        reasons.append(f"longer than {choice.min_length - 1} characters")
     if not choice.specials and special:
         mask &= [word not in special for word in words]
         reasons.append("no special tokens")

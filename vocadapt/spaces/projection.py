@@ -1,7 +1,7 @@
 """Words in the plane: one space, or two over the same words laid out so that they can be compared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -13,7 +13,8 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.tsne import engine_for, iterations_of
 
 __all__ = [
-    "METHODS", "Projection", "ProjectionSettings", "align_layout", "estimate_seconds", "movement", "project", "project_pair",
+    "METHODS", "Projection", "ProjectionSettings", "align_layout", "between", "estimate_seconds", "movement", "project",
+    "project_pair",
 ]  # fmt: skip
 
 
@@ -58,7 +59,7 @@ def project_pair(
         raise InputError(f"{a.name} and {b.name} share {len(shared)} words: a map of both needs at least 3.")
     first = _projection(a.take(a.rows(shared)), settings, None, part(progress, 0.0, 0.5, a.name))
     second = _projection(b.take(b.rows(shared)), settings, first.xy, part(progress, 0.5, 1.0, b.name))
-    return first, _replaced(second, align_layout(first.xy, second.xy))
+    return first, replace(second, xy=align_layout(first.xy, second.xy))
 
 
 def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
@@ -79,6 +80,11 @@ def movement(a: Projection, b: Projection) -> Matrix:
     return np.asarray(np.linalg.norm(b.xy - a.xy, axis=1) / spread, dtype=np.float32)
 
 
+def between(a: Projection, b: Projection, share: float) -> Matrix:
+    """Where the words stand (n, 2) on the straight way from `a` (share 0) to `b` (share 1)."""
+    return np.asarray((1 - share) * a.xy + share * b.xy, dtype=np.float32)
+
+
 def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     """About how long a projection of n rows takes on two cores; see benchmarks/maps.py for where the rates come from."""
     if settings.method == "pca":
@@ -97,12 +103,6 @@ def _projection(space: EmbeddingSpace, settings: ProjectionSettings, start: Matr
     versions = {name: _version(name) for name in layout.libraries}
     xy = np.asarray(layout.xy, dtype=np.float32)
     return Projection(space.words, xy, settings, layout.engine, space.name, versions, layout.explained)
-
-
-def _replaced(projection: Projection, xy: Matrix) -> Projection:
-    from dataclasses import replace
-
-    return replace(projection, xy=xy)
 
 
 def _version(library: str) -> str:

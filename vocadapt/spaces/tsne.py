@@ -4,6 +4,7 @@ Both find exact neighbours, start from the same coordinates, and report and stop
 """
 
 import re
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import TextIOBase
@@ -62,11 +63,12 @@ class _Told(TextIOBase):
     line = re.compile(r"\[t-SNE\] Iteration (\d+):")
 
     def __init__(self, iterations: int, progress: Progress) -> None:
-        self.iterations, self.progress = iterations, progress
+        self.iterations, self.progress, self.outside = iterations, progress, sys.stdout
 
     def write(self, text: str) -> int:
         if found := self.line.match(text):
-            self.progress(min(int(found[1]) / self.iterations, 1.0), f"iteration {found[1]} of {self.iterations}")
+            with redirect_stdout(self.outside):
+                self.progress(min(int(found[1]) / self.iterations, 1.0), f"iteration {found[1]} of {self.iterations}")
         return len(text)
 
 

@@ -41,9 +41,11 @@ class _Bar(TextIOBase):
     percent = re.compile(r"(\d+)%")
 
     def __init__(self, progress: Progress) -> None:
-        self.progress = progress
+        self.progress, self.last = progress, 0
 
     def write(self, text: str) -> int:
-        if found := self.percent.search(text):
-            self.progress(0.3 + 0.7 * int(found[1]) / 100, f"{found[1]} % of the epochs")
+        found = self.percent.search(text)
+        if found and int(found[1]) > self.last:
+            self.last = int(found[1])  # also where this raises: the bar writes once more when it is closed
+            self.progress(0.3 + 0.7 * self.last / 100, f"{self.last} % of the epochs")
         return len(text)

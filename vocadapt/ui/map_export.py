@@ -1,13 +1,12 @@
 """What leaves the map page: tables of tokens, the picture as HTML, PNG or SVG, the same map as a command line."""
 
-import io
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from vocadapt.lab import strict_json
-from vocadapt.lab.map_files import map_csv, map_parquet, page_of, picture_of
+from vocadapt.lab.map_files import map_table, page_of, picture_of
 from vocadapt.lab.mapping import headline
 from vocadapt.ui import mistakes
 from vocadapt.ui.export import Download
@@ -15,31 +14,12 @@ from vocadapt.ui.map_chart import Look, seen
 from vocadapt.ui.map_making import command
 from vocadapt.ui.map_sources import Shown
 
-Table = Mapping[str, Sequence[object]]
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-def table_files(table: Table, name: str) -> dict[str, Download]:
+def table_files(table: "pd.DataFrame", name: str) -> dict[str, Download]:
     """A table as files, made on the click: CSV and Parquet, tokens as they are."""
-    return {f"{name}.csv": lambda: _csv(table), f"{name}.parquet": lambda: _parquet(table)}
-
-
-def _csv(table: Table) -> str:
-    import csv
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
-    return text.getvalue()
-
-
-def _parquet(table: Table) -> bytes:
-    import pyarrow
-    import pyarrow.parquet
-
-    buffer = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({name: list(values) for name, values in table.items()}), buffer)
-    return buffer.getvalue()
+    return {f"{name}.csv": lambda: table.to_csv(index=False, lineterminator="\n"), f"{name}.parquet": lambda: table.to_parquet()}
 
 
 def details(shown: Shown, look: Look) -> None:
@@ -53,8 +33,7 @@ def details(shown: Shown, look: Look) -> None:
         right.markdown("Figures and versions")
         right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
         with st.container(horizontal=True):
-            files = {"map.html": lambda: page_of(shown.map, seen(shown, look)), "map.csv": lambda: map_csv(shown.map),
-                     "map.parquet": lambda: map_parquet(shown.map)}  # fmt: skip
+            files = {"map.html": lambda: page_of(shown.map, seen(shown, look)), **table_files(map_table(shown.map), "map")}
             for name, make in files.items():
                 st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
             drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")

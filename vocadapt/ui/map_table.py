@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,6 +17,9 @@ from vocadapt.ui.map_selection import MOST_IN_ADDRESS
 from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TYPES = {"id": st.column_config.NumberColumn(format="plain"), "token": st.column_config.TextColumn()}
 
@@ -67,8 +71,10 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
         st.markdown(f":small[:gray[More than {MOST_IN_ADDRESS} do not fit into a link: save them as a slice to keep them.]]")
 
 
-def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> dict[str, list[object]]:
+def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> "pd.DataFrame":
     """The table of some tokens by id: id, token, length, frequency where it is known, and the column of the colours."""
+    import pandas as pd
+
     space = shown.space
     tokens = [space.words[id] for id in ids]
     lengths = columns.length(tokens, shown.continuation)
@@ -79,7 +85,7 @@ def table_of(shown: Shown, ids: Sequence[int], column: Column | None) -> dict[st
         place = {int(row): i for i, row in enumerate(shown.map.rows)}
         values = column.values
         table[column.name] = [values[place[id]] if id in place else None for id in ids]
-    return table
+    return pd.DataFrame(table)
 
 
 def _told(workspace: Workspace, shown: Shown, chosen: Selected, one: Slice, clear: Callable[[], None]) -> None:
