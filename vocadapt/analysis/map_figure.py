@@ -23,6 +23,7 @@ FIXED = {  # the colour language of the lab, where a category has a place in it
     "source": (SOURCE, "circle"), "added": (GOOD, "diamond"), "target": (TARGET, "square"), "new row": (CHANGED, "cross"),
     "dropped": (NULL, "x"), "other": (NULL, "circle-open"), "the others": (NULL, "circle"),
 }  # fmt: skip
+NAMED = 60  # rings that get a name
 WIDTH = 640  # pixels of a map, about: by it labels are judged to have room
 LONGEST = 40  # characters of a name on the map and under the pointer
 
@@ -55,6 +56,7 @@ class Drawing:
     """How a map is drawn: its colours, its rings, (x, y, text) of labels, the part that is seen, height, ink and paper."""
 
     column: Column | None = None
+    colour: str = SOURCE  # of a map in one colour
     rings: Rings = field(default_factory=Rings)
     labels: Sequence[tuple[float, float, str]] = ()
     window: Window | None = None
@@ -65,25 +67,34 @@ class Drawing:
 
 
 def map_figure(points: Points, drawing: Drawing) -> go.Figure:
-    """The map. Every point carries its id as customdata, and its name, escaped, as text; a trace for each category."""
+    """The map. Every point carries its id as customdata, and its name, escaped, as text; a trace for each category.
+
+    Points stand back while something is ringed.
+    """
     figure = go.Figure()
     figure.update_layout(**_layout(drawing))
     names = np.array([name_of(name) for name in points.names], dtype=object)
-    size = dot_size(len(points.xy))
+    size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
     draw = figure.add_scatter if drawing.still else figure.add_scattergl
-    for trace in _coloured(points, drawing.column, size):
+    for trace in _coloured(points, drawing, size):
         mask = trace.pop("mask")
+        trace["marker"] |= {"opacity": opacity}
         draw(
             **_at(points, mask, names), mode="markers", hovertemplate="%{text}<extra></extra>",
-            selected={"marker": {"opacity": 0.75}}, unselected={"marker": {"opacity": 0.75}}, **trace,
+            selected={"marker": {"opacity": opacity}}, unselected={"marker": {"opacity": opacity}}, **trace,
         )  # fmt: skip
     _ringed(figure, points, names, drawing, size)
     for x, y, text in uncrowded(points, drawing):
-        figure.add_annotation(
-            x=x, y=y, text=name_of(text), showarrow=False, bgcolor=drawing.paper, borderpad=2,
-            font={"color": drawing.ink, "size": 12},
-        )  # fmt: skip
+        _write(figure, x, y, name_of(text), drawing)
     return figure
+
+
+def _write(figure: go.Figure, x: float, y: float, text: str, drawing: Drawing, **style: Any) -> None:
+    """A name on the map, on a slip of paper, so that it can be read over points."""
+    figure.add_annotation(
+        x=float(x), y=float(y), text=text, showarrow=False, bgcolor=drawing.paper, borderpad=1,
+        font={"color": drawing.ink, "size": 12}, **style,
+    )  # fmt: skip
 
 
 def name_of(token: str, longest: int = LONGEST) -> str:
@@ -97,7 +108,8 @@ def uncrowded(points: Points, drawing: Drawing) -> list[tuple[float, float, str]
     left, right, bottom, top = drawing.window or _ends(points.xy)
     scale = min(WIDTH / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9))  # pixels to a unit
     named = points.of([*drawing.rings.near, *(() if drawing.rings.word is None else (drawing.rings.word,))])
-    boxes = [_box(*points.xy[row] * scale, name_of(points.names[row])) for row in named]
+    ringed = zip(points.xy[named] * scale, named, strict=True)
+    boxes = [_box(float(x), float(y) + 12, name_of(points.names[row])) for (x, y), row in ringed]
     kept = []
     for x, y, text in drawing.labels:
         box = _box(x * scale, y * scale, name_of(text, LONGEST))
@@ -134,12 +146,11 @@ def _at(points: Points, rows: Any, names: NDArray[np.object_]) -> dict[str, Any]
     return {"x": points.xy[rows, 0], "y": points.xy[rows, 1], "customdata": ids.astype(small), "text": names[rows]}
 
 
-def _coloured(points: Points, column: Column | None, size: float) -> list[dict[str, Any]]:
+def _coloured(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
     """The traces of a column: one for numbers, one for each category, and a grey one for what has no value."""
-    everything = np.ones(len(points.xy), dtype=bool)
-    marker = {"size": size, "opacity": 0.75, "line": {"width": 0}}
+    column, everything, marker = drawing.column, np.ones(len(points.xy), dtype=bool), {"size": size, "line": {"width": 0}}
     if column is None:
-        return [{"mask": everything, "marker": marker | {"color": SOURCE}, "showlegend": False, "name": "tokens"}]
+        return [{"mask": everything, "marker": marker | {"color": drawing.colour}, "showlegend": False, "name": "tokens"}]
     if column.numbers is not None:
         return _numbered(column, column.numbers, marker)
     traces = []
@@ -172,32 +183,34 @@ def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[d
 
 def _ringed(figure: go.Figure, points: Points, names: NDArray[np.object_], drawing: Drawing, size: float) -> None:
     """Rings in the colour of the text, which no point has; the word and its neighbours with their names."""
-    rings = drawing.rings
-    if len(selected := points.of(rings.selected)):
-        figure.add_scattergl(
-            **_at(points, selected, names), mode="markers", name=f"selected · {len(selected)}",
-            marker={"symbol": "square-open", "size": size + 5, "color": drawing.ink, "line": {"width": 1.5}},
-            hovertemplate="%{text}<extra>selected</extra>",
-        )  # fmt: skip
+    rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
     word = () if rings.word is None else (rings.word,)
-    for ids, name, symbol, bold in ((rings.near, "near in the space", "circle-open", False), (word, "the word", "star", True)):
+    for ids, name, symbol, wider in (
+        (rings.selected, "selected", "square-open", 5), (rings.near, "near in the space", "circle-open", 5),
+        (word, "the word", "star", 9),
+    ):  # fmt: skip
         rows = points.of(ids)
-        if len(rows):
-            figure.add_scatter(
-                **_at(points, rows, names) | {"text": [f"<b>{each}</b>" if bold else each for each in names[rows]]},
-                mode="markers+text", textposition="top center", cliponaxis=False, name=name,
-                marker={"symbol": symbol, "size": size + (9 if bold else 5), "color": drawing.ink, "line": {"width": 1.5}},
-                textfont={"color": drawing.ink, "size": 13 if bold else 12}, hovertemplate="%{text}<extra></extra>",
-            )  # fmt: skip
+        if not len(rows):
+            continue
+        draw = figure.add_scatter if drawing.still or len(rows) <= NAMED else figure.add_scattergl
+        draw(
+            **_at(points, rows, names), mode="markers", name=f"{name} · {len(rows)}" if name != "the word" else name,
+            marker=ring | {"symbol": symbol, "size": size + wider}, hovertemplate="%{text}<extra></extra>",
+            selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+        )  # fmt: skip
+        if name != "selected":
+            for (x, y), text in list(zip(points.xy[rows], names[rows], strict=True))[:NAMED]:
+                _write(figure, x, y, f"<b>{text}</b>" if name == "the word" else text, drawing, yshift=size + 9)
 
 
 def _layout(drawing: Drawing) -> dict[str, Any]:
+    """No axes, both at one scale. Dragging moves the map: with the lasso as the first tool Streamlit passes no click on."""
     bare = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": "", "showline": False}
     x, y = dict(bare), bare | {"scaleanchor": "x"}
     if drawing.window:
         x["range"], y["range"] = drawing.window[:2], drawing.window[2:]
     return {
-        "height": drawing.height, "uirevision": "fixed", "margin": {"l": 0, "r": 0, "t": 26, "b": 0}, "dragmode": "lasso",
-        "xaxis": x, "yaxis": y, "hovermode": "closest", "clickmode": "event+select",
+        "height": drawing.height, "uirevision": "fixed", "margin": {"l": 0, "r": 0, "t": 26, "b": 0}, "dragmode": "pan",
+        "xaxis": x, "yaxis": y, "hovermode": "closest",
         "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
     }  # fmt: skip

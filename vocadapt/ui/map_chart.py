@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from vocadapt.analysis.columns import Column
+from vocadapt.analysis.figures import DOMAIN, SOURCE
 from vocadapt.analysis.map_figure import Drawing, Points, Rings, Window, map_figure
 from vocadapt.analysis.map_figures import side_by_side
 from vocadapt.spaces.space import Matrix
@@ -17,7 +18,6 @@ from vocadapt.ui.markup import visible
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
 HEIGHT = 520
 LAYOUTS = ("side by side", "overlaid")
-NAMED = 60  # neighbours that get their name on the map
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
 CONFIG = {
     "displaylogo": False, "scrollZoom": True, "displayModeBar": True,
@@ -81,7 +81,8 @@ def figure(shown: Shown, xy: Matrix, look: Look, number: int = 0, theme: str | N
     regions = shown.map.regions.regions if look.labels and not number and not look.moved else ()
     labels = [(region.x, region.y, visible(region.label)) for region in regions]
     window = window_of(xy, look.zoom, points.of([look.rings.word]) if look.rings.word is not None else ())
-    return map_figure(points, Drawing(look.column, look.rings, labels, window, HEIGHT, ink, paper, still))
+    colour = SOURCE if shown.spaces[min(number, len(shown.spaces) - 1)].opened.model else DOMAIN
+    return map_figure(points, Drawing(look.column, colour, look.rings, labels, window, HEIGHT, ink, paper, still))
 
 
 def seen(shown: Shown, look: Look, still: bool = False) -> go.Figure:

@@ -32,9 +32,9 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     other = st.selectbox(
         "Compare with", labels, key="other", bind="query-params", accept_new_options=True, help=HELP["other"]
     )  # fmt: skip
-    names = [first, *([known.get(str(other), str(other))] if other and other != NONE else [])]
-    labels = {name: label for label, name in known.items()}
-    return tuple(Named(labels.get(name, choose.shown_model(name)), name) for name in names)
+    chosen = [first, *([known.get(str(other), str(other))] if other and other != NONE else [])]
+    shown = {name: label for label, name in known.items()}
+    return tuple(Named(shown.get(name, choose.shown_model(name)), name) for name in chosen)
 
 
 def pick_view(made: list[Artefact]) -> Artefact | None:

@@ -1,5 +1,6 @@
 """What leaves the map page: tables of tokens, the picture as HTML, PNG or SVG, the same map as a command line."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,13 @@ from vocadapt.ui.map_sources import Shown
 if TYPE_CHECKING:
     import pandas as pd
 
-def table_files(table: "pd.DataFrame", name: str) -> dict[str, Download]:
+
+def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
     """A table as files, made on the click: CSV and Parquet, tokens as they are."""
-    return {f"{name}.csv": lambda: table.to_csv(index=False, lineterminator="\n"), f"{name}.parquet": lambda: table.to_parquet()}
+    return {
+        f"{name}.csv": lambda: make().to_csv(index=False, lineterminator="\n"),
+        f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),
+    }
 
 
 def details(shown: Shown, look: Look) -> None:
@@ -33,7 +38,8 @@ def details(shown: Shown, look: Look) -> None:
         right.markdown("Figures and versions")
         right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
         with st.container(horizontal=True):
-            files = {"map.html": lambda: page_of(shown.map, seen(shown, look)), **table_files(map_table(shown.map), "map")}
+            page = {"map.html": lambda: page_of(shown.map, seen(shown, look))}
+            files = {**page, **table_files(lambda: map_table(shown.map), "map")}
             for name, make in files.items():
                 st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
             drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")

@@ -58,14 +58,14 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
     if chosen.slice:
         _told(workspace, shown, chosen, chosen.slice, clear)
     if not chosen.ids:
-        st.markdown(":gray[Nothing is selected: draw round points with the lasso, or drag a box (both stand above the map).]")
+        st.markdown(":gray[Nothing is selected: take the lasso or the box above the map, and draw round points.]")
         return
     table = table_of(shown, chosen.ids, column)
     st.dataframe(table, hide_index=True, height=min(330, 40 + 35 * len(chosen.ids)), key="selected", column_config=TYPES)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if chosen.slice is None:
             _keep(workspace, shown, chosen)
-        for name, make in table_files(table, chosen.slice.id if chosen.slice else "selected").items():
+        for name, make in table_files(lambda: table, chosen.slice.id if chosen.slice else "selected").items():
             st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
     if len(chosen.ids) > MOST_IN_ADDRESS and chosen.slice is None:
         st.markdown(f":small[:gray[More than {MOST_IN_ADDRESS} do not fit into a link: save them as a slice to keep them.]]")
