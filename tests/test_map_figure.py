@@ -63,7 +63,8 @@ def test_rings_and_names_of_the_word_and_its_neighbours(points):
     figure = map_figure(points, Drawing(rings=Rings(17, [11, 10, 500], [12])))
     base, selected, near, word = figure.data
     assert (ids(selected), ids(near), ids(word)) == ([12], [11, 10], [17])  # 500 is not on the map
-    assert [note.text for note in figure.layout.annotations] == ["&#36;x&#36;", "&lt;script&gt;alert(1)&lt;/script&gt;", "<b>cancer</b>"]
+    names = [note.text for note in figure.layout.annotations]
+    assert names == ["&#36;x&#36;", "&lt;script&gt;alert(1)&lt;/script&gt;", "<b>cancer</b>"]
     assert base.marker.opacity < map_figure(points, Drawing()).data[0].marker.opacity
     assert map_figure(points, Drawing(rings=Rings(500))).data[0].marker.opacity  # a word that is not on the map
 

@@ -193,9 +193,11 @@ def _ringed(figure: go.Figure, points: Points, names: NDArray[np.object_], drawi
         if not len(rows):
             continue
         draw = figure.add_scatter if drawing.still or len(rows) <= NAMED else figure.add_scattergl
+        many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
         draw(
             **_at(points, rows, names), mode="markers", name=f"{name} · {len(rows)}" if name != "the word" else name,
-            marker=ring | {"symbol": symbol, "size": size + wider}, hovertemplate="%{text}<extra></extra>",
+            marker=many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider},
+            hovertemplate="%{text}<extra></extra>",
             selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
         )  # fmt: skip
         if name != "selected":

@@ -1,6 +1,9 @@
 """What is put on the map: the spaces, the tokens, which of the finished maps. All of it stands in the address."""
 
+from contextlib import suppress
+
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.choosing import BANDS, TokenChoice
@@ -9,6 +12,7 @@ from vocadapt.ui.map_sources import Named
 from vocadapt.ui.numbers import count
 
 AT_ONCE = "PCA, at once"
+LAST = "map_last"  # in the session: the last map of the spaces when the page was drawn before
 NONE = "no other"
 THESIS = TokenChoice()
 WAYS = ("first", "frequency", "search", "around a word")
@@ -24,7 +28,7 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     """Choose a space, and another to compare it with; empty while there is none."""
     known = choose.spaces_of(workspace)
     if known and not st.session_state.get("space", st.query_params.get("space")):
-        st.session_state["space"] = next(iter(known))  # nothing is the default, so what is chosen always stands in the address
+        _begin_with("space", next(iter(known)))
     first = choose.pick_space(workspace, "Space", "space", default=None)
     if not first:
         return ()
@@ -38,11 +42,16 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 
 
 def pick_view(made: list[Artefact]) -> Artefact | None:
-    """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at once (None)."""
+    """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at once (None).
+
+    A map that a job has just finished, and the last one of spaces just chosen, are shown without being asked for.
+    """
     names = {AT_ONCE: None, **{artefact.name: artefact for artefact in made}}
-    first = made[0].name if made else AT_ONCE
-    if st.session_state.get("view", st.query_params.get("view")) not in names:
-        st.session_state["view"] = first
+    last = made[0].name if made else AT_ONCE
+    is_news = st.session_state.get(LAST, last) != last
+    st.session_state[LAST] = last
+    if is_news or st.session_state.get("view", st.query_params.get("view")) not in names:
+        _begin_with("view", last)
     chosen = st.selectbox("Map", list(names), index=None, key="view", bind="query-params", help=HELP["view"])
     return names.get(str(chosen))
 
@@ -94,3 +103,13 @@ def _filters() -> dict[str, object]:
             "specials": st.toggle("Special tokens", key="specials", bind="query-params"),
         }
 
+
+def _begin_with(key: str, value: str) -> None:
+    """What a picker shows first, written into the address: its default is nothing, so what it shows always stands there.
+
+    A link then means the same when there are newer spaces and maps. Streamlit writes into the address what a bound widget is
+    set to, except before the widget was ever there.
+    """
+    st.session_state[key] = value
+    with suppress(StreamlitAPIException):  # the widget is there: setting it was enough
+        st.query_params[key] = value

@@ -50,9 +50,8 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
     there = slices_of(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(f"Selected · {count(len(chosen.ids))}" if chosen.ids else "Selected tokens", width="content")
-        if there:
-            ids = [one.id for one in there]
-            st.selectbox("Slice", ids, index=None, key="slice", bind="query-params", placeholder="Show a slice", width=240)
+        ids = [one.id for one in there]  # the picker is there from the start: a slice that is saved then enters the address
+        st.selectbox("Slice", ids, index=None, key="slice", bind="query-params", placeholder="Show a slice", width=240)
         if chosen.ids or chosen.slice:
             st.button("Clear", icon=":material/deselect:", key="clear_selection", on_click=clear)
     if chosen.slice:
