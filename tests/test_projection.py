@@ -1,5 +1,7 @@
 """Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and stopping."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -105,7 +107,7 @@ def stopping_at(fraction):
 def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, engine, capsys):
     told = []
     settings = ProjectionSettings(**QUICK, engine=engine)
-    project(clouds, settings, lambda fraction, message="": told.append((fraction, message)) or print("beside"))
+    project(clouds, settings, lambda fraction, message="": told.append((fraction, message)) or sys.stdout.write("beside\n"))
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[-1] == 1
     iterations = [message for _, message in told if message.startswith("iteration")]
