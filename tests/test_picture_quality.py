@@ -44,19 +44,15 @@ def test_a_plane_shown_as_it_is_is_perfect_and_a_shuffled_one_is_chance():
 
 
 def test_by_hand():
-    """On a line 0 1 2 3 4; in the picture the last two points change places with the first two's side.
+    """Five points on a line; in the picture the last one has come to lie between the first two.
 
-    k = 1. In the picture w0's nearest is w4 (rank 4: penalty 3), the others keep a nearest one.
+    Nearest in the picture: w0 → w4, w1 → w4, w4 → w0, each the farthest of four in truth; w2 → w1 and w3 → w2 are right.
     """
-    space = space_of([[0.0], [1.1], [2.3], [3.6], [5.0]])
-    xy = np.array([[4.9, 0], [1.1, 0], [2.3, 0], [3.6, 0], [5.0, 0]], dtype=np.float32)
+    space = space_of([[0.0], [1.0], [3.0], [6.0], [10.0]])
+    xy = np.array([[0, 0], [1, 0], [3, 0], [6, 0], [0.4, 0]], dtype=np.float32)
     found = picture_quality(space, xy, 1, "euclidean")
-    # w0 → w4 (rank 4), w1 → w2 (true nearest w0; w2 is rank 2), w2 → w1 (true), w3 → w0 in the picture? |3.6−4.9| = 1.3 = |3.6−2.3|
-    near = near_in_plane(xy, np.arange(5), 1)[:, 0]
-    rank = {(0, 4): 4, (1, 2): 2, (2, 1): 1, (3, 2): 1, (3, 0): 4, (4, 0): 4}
-    ranks = np.array([rank[i, int(j)] for i, j in enumerate(near)])
-    assert found.preservation == pytest.approx((ranks <= 1).mean())
-    assert found.trustworthiness == pytest.approx(1 - 2 / (5 * 1 * (10 - 3 - 1)) * (ranks - 1).sum())
+    assert found.preservation == pytest.approx(2 / 5)
+    assert found.trustworthiness == pytest.approx(1 - 2 / (5 * 1 * (2 * 5 - 3 * 1 - 1)) * 3 * (4 - 1))
 
 
 def test_a_sample_is_seeded_and_said():

@@ -52,7 +52,7 @@ def cloud(
     """
     places = np.asarray(xy, dtype=np.float32)
     figure = go.Figure(layout=_layout(height))
-    text, numbers = np.array([literal(word) for word in words], dtype=object), np.asarray(ids, dtype=np.int32)
+    text, numbers = np.array([literal(word) for word in words], dtype=object), _lean(ids)
     draw = go.Scatter if still else go.Scattergl
     traces = [
         draw(
@@ -81,6 +81,14 @@ def side_by_side(titles: Sequence[str], clouds: Sequence[go.Figure]) -> go.Figur
     return figure
 
 
+def _lean(values: ArrayLike) -> NDArray[Any]:
+    """The same numbers in the narrowest type that plotly sends as bytes: what a browser is sent is half of this."""
+    given = np.asarray(values)
+    if given.dtype.kind == "f" or not len(given):
+        return given.astype(np.float32)
+    return given.astype(np.uint16 if given.min() >= 0 and given.max() < 2**16 else np.int32)
+
+
 def _groups(
     colouring: Colouring | None, n: int, size: int
 ) -> list[tuple[str, NDArray[np.int64], dict[str, Any]]]:
@@ -91,7 +99,7 @@ def _groups(
     values = np.asarray(colouring.values)
     if not colouring.names:
         bar = {"title": {"text": literal(colouring.title), "side": "right"}, "thickness": 10, "outlinewidth": 0}
-        return [("tokens", every, {**plain, "color": values.astype(np.float32), "colorscale": SCALE, "colorbar": bar})]
+        return [("tokens", every, {**plain, "color": _lean(values), "colorscale": SCALE, "colorbar": bar})]
     groups = []
     for number, name in [*enumerate(colouring.names), (-1, "none")]:
         rows = np.flatnonzero(values == number)
@@ -102,7 +110,7 @@ def _groups(
 
 
 def _marked(
-    places: NDArray[np.float32], text: NDArray[np.object_], ids: NDArray[np.int32], rows: NDArray[np.int64]
+    places: NDArray[np.float32], text: NDArray[np.object_], ids: NDArray[Any], rows: NDArray[np.int64]
 ) -> go.Scatter:
     return go.Scatter(
         x=places[rows, 0], y=places[rows, 1], mode="markers+text", name="marked", text=text[rows], customdata=ids[rows],

@@ -131,7 +131,10 @@ def _settings(spec: Spec) -> Iterator[str]:
         value = values[path]
         if value == defaults[path]:
             continue
-        yield from [flag] if value is True else [flag, str(value)]
+        if value is True:
+            yield flag
+        else:  # a value that looks like a flag stays a value
+            yield from [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
 def _recipe(spec: Spec, folder: Path) -> list[str]:
