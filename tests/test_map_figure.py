@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vocadapt.analysis.columns import Column
-from vocadapt.analysis.map_figure import Drawing, Points, Rings, dot_size, map_figure, name_of, uncrowded
+from vocadapt.analysis.map_figure import Drawing, Points, Rings, dot_size, literal_names, map_figure, name_of, uncrowded
 
 HOSTILE = ["<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "שלום", "x" * 500, "a\x07b", "cancer"]
 
@@ -14,7 +14,7 @@ HOSTILE = ["<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "שלום", "x"
 @pytest.fixture
 def points() -> Points:
     xy = np.random.default_rng(1).normal(size=(len(HOSTILE), 2)).astype(np.float32)
-    return Points(xy, np.arange(10, 10 + len(HOSTILE)), HOSTILE)
+    return Points(xy, np.arange(10, 10 + len(HOSTILE)), literal_names(HOSTILE))
 
 
 def ids(trace):
@@ -70,7 +70,7 @@ def test_rings_and_names_of_the_word_and_its_neighbours(points):
 
 
 def test_labels_do_not_cover_each_other():
-    points = Points(np.array([[0, 0], [10, 10]], dtype=np.float32), np.arange(2), ["a", "b"])
+    points = Points(np.array([[0, 0], [10, 10]], dtype=np.float32), np.arange(2), literal_names(["a", "b"]))
     labels = [(5.0, 5.0, "first · one · two"), (5.0, 5.1, "second · over · it"), (1.0, 9.0, "far"), (50.0, 50.0, "outside")]
     assert [text for *_, text in uncrowded(points, Drawing(labels=labels))] == ["first · one · two", "far"]
     assert [text for *_, text in uncrowded(points, Drawing(labels=[(0.0, 0.2, "on the word")], rings=Rings(0)))] == []
@@ -83,7 +83,7 @@ def test_on_paper_it_is_drawn_in_vectors(points):
 def test_thirty_thousand_points_are_less_than_a_megabyte():
     n = 30_522
     xy = np.random.default_rng(1).normal(size=(n, 2)).astype(np.float32)
-    points = Points(xy, np.arange(n), [f"token{i % 1000}" for i in range(n)])
+    points = Points(xy, np.arange(n), literal_names([f"token{i % 1000}" for i in range(n)]))
     text = map_figure(points, Drawing(Column("length", np.ones(n, dtype=np.float32)))).to_json()
     assert len(text) < 1_150_000  # names here are longer than a vocabulary's; the numbers: 12 bytes a point and its colour
     assert json.loads(text)["data"][0]["x"]["dtype"] == "f4"

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     id = page.evaluate(LONELY)
     page.mouse.click(*point_at(page, id))
     page.wait_for_url(re.compile("word=(?!aspirin)"))
-    clicked = search.input_value()
+    (clicked,) = parse_qs(urlsplit(page.url).query)["word"]
     page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
 

@@ -13,6 +13,7 @@ from vocadapt.analysis.columns import Column
 from vocadapt.analysis.figures import CHANGED, DOMAIN, GOOD, NULL, SOURCE, TARGET
 
 Matrix = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 Window = tuple[float, float, float, float]  # left, right, bottom, top
 
 MARKS = (
@@ -30,11 +31,11 @@ LONGEST = 40  # characters of a name on the map and under the pointer
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Tokens in the plane: coordinates (n, 2), ids (n,), names as text (n,); all in the same order."""
+    """Tokens in the plane: coordinates (n, 2), ids (n,), names as `literal_names` makes them (n,); all in the same order."""
 
     xy: Matrix
     ids: NDArray[np.int64]
-    names: Sequence[str]
+    names: NDArray[np.object_]
 
     def of(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """The places of ids that are on the map, in the order asked."""
@@ -71,30 +72,34 @@ def map_figure(points: Points, drawing: Drawing) -> go.Figure:
 
     Points stand back while something is ringed.
     """
-    figure = go.Figure()
-    figure.update_layout(**_layout(drawing))
-    names = np.array([name_of(name) for name in points.names], dtype=object)
     size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
-    draw = figure.add_scatter if drawing.still else figure.add_scattergl
-    for trace in _coloured(points, drawing, size):
-        mask = trace.pop("mask")
-        trace["marker"] |= {"opacity": opacity}
-        draw(
-            **_at(points, mask, names), mode="markers", hovertemplate="%{text}<extra></extra>",
-            selected={"marker": {"opacity": opacity}}, unselected={"marker": {"opacity": opacity}}, **trace,
-        )  # fmt: skip
-    _ringed(figure, points, names, drawing, size)
-    for x, y, text in uncrowded(points, drawing):
-        _write(figure, x, y, name_of(text), drawing)
-    return figure
+    traces = [
+        _trace(points, mask, trace, opacity, drawing.still) for mask, trace in _coloured(points, drawing, size)
+    ]
+    ringed, written = _ringed(points, drawing, size)
+    written += [_note(x, y, name_of(text), drawing) for x, y, text in uncrowded(points, drawing)]
+    return go.Figure([*traces, *ringed], _layout(drawing) | {"annotations": written})  # one by one takes ten times as long
 
 
-def _write(figure: go.Figure, x: float, y: float, text: str, drawing: Drawing, **style: Any) -> None:
+def _trace(points: Points, rows: Any, looks: dict[str, Any], opacity: float, vectors: bool) -> dict[str, Any]:
+    """A trace of some points; one that is selected looks as before, since rings show what is."""
+    dimmed = {"marker": {"opacity": opacity}}
+    looks["marker"] |= {"opacity": opacity}
+    kind = {"type": "scatter" if vectors else "scattergl", "mode": "markers", "selected": dimmed, "unselected": dimmed}
+    return {**kind, **_at(points, rows), "hovertemplate": "%{text}<extra></extra>", **looks}
+
+
+def _note(x: float, y: float, text: str, drawing: Drawing, shift: float = 0) -> dict[str, Any]:
     """A name on the map, on a slip of paper, so that it can be read over points."""
-    figure.add_annotation(
-        x=float(x), y=float(y), text=text, showarrow=False, bgcolor=drawing.paper, borderpad=1,
-        font={"color": drawing.ink, "size": 12}, **style,
-    )  # fmt: skip
+    return {
+        "x": float(x), "y": float(y), "text": text, "showarrow": False, "bgcolor": drawing.paper, "borderpad": 1,
+        "font": {"color": drawing.ink, "size": 12}, "yshift": shift,
+    }  # fmt: skip
+
+
+def literal_names(tokens: Sequence[str]) -> NDArray[np.object_]:
+    """Tokens as plotly shows them literally (n,): made once for a map, since it takes longer than to draw it."""
+    return np.array([name_of(token) for token in tokens], dtype=object)
 
 
 def name_of(token: str, longest: int = LONGEST) -> str:
@@ -109,7 +114,7 @@ def uncrowded(points: Points, drawing: Drawing) -> list[tuple[float, float, str]
     scale = min(WIDTH / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9))  # pixels to a unit
     named = points.of([*drawing.rings.near, *(() if drawing.rings.word is None else (drawing.rings.word,))])
     ringed = zip(points.xy[named] * scale, named, strict=True)
-    boxes = [_box(float(x), float(y) + 12, name_of(points.names[row])) for (x, y), row in ringed]
+    boxes = [_box(float(x), float(y) + 12, str(points.names[row])) for (x, y), row in ringed]
     kept = []
     for x, y, text in drawing.labels:
         box = _box(x * scale, y * scale, name_of(text, LONGEST))
@@ -139,32 +144,32 @@ def dot_size(n: int) -> float:
     return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
 
 
-def _at(points: Points, rows: Any, names: NDArray[np.object_]) -> dict[str, Any]:
+def _at(points: Points, rows: Any) -> dict[str, Any]:
     """Where points lie, whose they are and how they are called, as small as they travel."""
     ids = points.ids[rows]
     small = np.uint16 if len(points.ids) and points.ids.max() < 2**16 else np.int32
-    return {"x": points.xy[rows, 0], "y": points.xy[rows, 1], "customdata": ids.astype(small), "text": names[rows]}
+    return {"x": points.xy[rows, 0], "y": points.xy[rows, 1], "customdata": ids.astype(small), "text": points.names[rows]}
 
 
-def _coloured(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
-    """The traces of a column: one for numbers, one for each category, and a grey one for what has no value."""
-    column, everything, marker = drawing.column, np.ones(len(points.xy), dtype=bool), {"size": size, "line": {"width": 0}}
+def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask, dict[str, Any]]]:
+    """Which points, and how they look: those with a number, those of each category, and grey those that have no value."""
+    column, marker = drawing.column, {"size": size, "line": {"width": 0}}
     if column is None:
-        return [{"mask": everything, "marker": marker | {"color": drawing.colour}, "showlegend": False, "name": "tokens"}]
+        everything = np.ones(len(points.xy), dtype=bool)
+        return [(everything, {"marker": marker | {"color": drawing.colour}, "showlegend": False, "name": "tokens"})]
     if column.numbers is not None:
         return _numbered(column, column.numbers, marker)
-    traces = []
+    groups = []
     for code in range(-1, len(column.categories)):
         mask = column.codes == code
         name = column.categories[code] if code >= 0 else "no value"
-        if mask.any():
-            colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "circle-open")
-            shown = f"{name_of(name)} · {mask.sum():,}".replace(",", " ")
-            traces.append({"mask": mask, "marker": marker | {"color": colour, "symbol": symbol}, "name": shown})
-    return traces
+        colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "circle-open")
+        shown = f"{name_of(name)} · {mask.sum():,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        groups.append((mask, {"marker": marker | {"color": colour, "symbol": symbol}, "name": shown}))
+    return [group for group in groups if group[0].any()]
 
 
-def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[dict[str, Any]]:
+def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[tuple[Mask, dict[str, Any]]]:
     known = np.isfinite(numbers)
     values = np.log10(np.maximum(numbers, 0) + 1) if column.logarithmic else numbers
     bar: dict[str, Any] = {"title": {"text": name_of(column.name), "side": "right"}, "thickness": 10, "outlinewidth": 0}
@@ -175,16 +180,18 @@ def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[d
     ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
     coloured = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
     coloured |= {"colorscale": "Viridis", "colorbar": bar | {"len": 0.6}}
-    blank = marker | {"color": NULL, "symbol": "circle-open"}
-    traces: list[dict[str, Any]] = [{"mask": ~known, "marker": blank, "name": "no value"}]
-    traces.append({"mask": known, "marker": marker | coloured, "showlegend": False, "name": name_of(column.name)})
-    return [trace for trace in traces if trace["mask"].any()]
+    groups: list[tuple[Mask, dict[str, Any]]] = [
+        (~known, {"marker": marker | {"color": NULL, "symbol": "circle-open"}, "name": "no value"}),
+        (known, {"marker": marker | coloured, "showlegend": False, "name": name_of(column.name)}),
+    ]
+    return [group for group in groups if group[0].any()]
 
 
-def _ringed(figure: go.Figure, points: Points, names: NDArray[np.object_], drawing: Drawing, size: float) -> None:
-    """Rings in the colour of the text, which no point has; the word and its neighbours with their names."""
+def _ringed(points: Points, drawing: Drawing, size: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rings in the colour of the text, which no point has, and the names of the word and its neighbours."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
     word = () if rings.word is None else (rings.word,)
+    traces, notes = [], []
     for ids, name, symbol, wider in (
         (rings.selected, "selected", "square-open", 5), (rings.near, "near in the space", "circle-open", 5),
         (word, "the word", "star", 9),
@@ -192,17 +199,14 @@ def _ringed(figure: go.Figure, points: Points, names: NDArray[np.object_], drawi
         rows = points.of(ids)
         if not len(rows):
             continue
-        draw = figure.add_scatter if drawing.still or len(rows) <= NAMED else figure.add_scattergl
         many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
-        draw(
-            **_at(points, rows, names), mode="markers", name=f"{name} · {len(rows)}" if name != "the word" else name,
-            marker=many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider},
-            hovertemplate="%{text}<extra></extra>",
-            selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
-        )  # fmt: skip
+        marker = many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider}
+        looks = {"name": name if name == "the word" else f"{name} · {len(rows)}", "marker": marker}
+        traces.append(_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
         if name != "selected":
-            for (x, y), text in list(zip(points.xy[rows], names[rows], strict=True))[:NAMED]:
-                _write(figure, x, y, f"<b>{text}</b>" if name == "the word" else text, drawing, yshift=size + 9)
+            shown = zip(points.xy[rows[:NAMED]], points.names[rows[:NAMED]], strict=True)
+            notes += [_note(x, y, f"<b>{text}</b>" if name == "the word" else text, drawing, size + 9) for (x, y), text in shown]
+    return traces, notes
 
 
 def _layout(drawing: Drawing) -> dict[str, Any]:

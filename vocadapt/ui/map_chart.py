@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
+from numpy.typing import NDArray
 
 from vocadapt.analysis.columns import Column
 from vocadapt.analysis.figures import DOMAIN, SOURCE
-from vocadapt.analysis.map_figure import Drawing, Points, Rings, Window, map_figure
+from vocadapt.analysis.map_figure import Drawing, Points, Rings, Window, literal_names, map_figure
 from vocadapt.analysis.map_figures import side_by_side
 from vocadapt.spaces.space import Matrix
 from vocadapt.ui.map_sources import Shown
@@ -101,9 +102,9 @@ def window_of(xy: Matrix, zoom: int, centre: Sequence[int] | np.ndarray = ()) ->
     return float(x - width), float(x + width), float(y - height), float(y + height)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _names(key: str, _words: tuple[str, ...]) -> list[str]:
-    return [visible(word) for word in _words]
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _names(key: str, _words: tuple[str, ...]) -> NDArray[np.object_]:
+    return literal_names([visible(word) for word in _words])
 
 
 def _said(shown: Shown, number: int) -> str:
