@@ -15,6 +15,7 @@ from vocadapt.analysis.figures import CHANGED, DOMAIN, GOOD, NULL, SOURCE, TARGE
 Matrix = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 Window = tuple[float, float, float, float]  # left, right, bottom, top
+Box = Window
 
 MARKS = (
     (SOURCE, "circle"), (DOMAIN, "diamond"), (GOOD, "square"), (TARGET, "triangle-up"), (CHANGED, "cross"),
@@ -76,9 +77,9 @@ def map_figure(points: Points, drawing: Drawing) -> go.Figure:
     traces = [
         _trace(points, mask, trace, opacity, drawing.still) for mask, trace in _coloured(points, drawing, size)
     ]
-    ringed, written = _ringed(points, drawing, size)
-    written += [_note(x, y, name_of(text), drawing) for x, y, text in uncrowded(points, drawing)]
-    return go.Figure([*traces, *ringed], _layout(drawing) | {"annotations": written})  # one by one takes ten times as long
+    notes = [_note(name, drawing) for name in uncrowded(_names_of(points, drawing, size), points, drawing)]
+    rings = _ringed(points, drawing, size)
+    return go.Figure([*traces, *rings], _layout(drawing) | {"annotations": notes})  # one by one takes ten times as long
 
 
 def _trace(points: Points, rows: Any, looks: dict[str, Any], opacity: float, vectors: bool) -> dict[str, Any]:
@@ -89,11 +90,30 @@ def _trace(points: Points, rows: Any, looks: dict[str, Any], opacity: float, vec
     return {**kind, **_at(points, rows), "hovertemplate": "%{text}<extra></extra>", **looks}
 
 
-def _note(x: float, y: float, text: str, drawing: Drawing, shift: float = 0) -> dict[str, Any]:
-    """A name on the map, on a slip of paper, so that it can be read over points."""
+@dataclass(frozen=True)
+class Name:
+    """A name on the map: where, how it is written (escaped), how many pixels above its place."""
+
+    x: float
+    y: float
+    text: str
+    above: float = 0
+
+
+def _names_of(points: Points, drawing: Drawing, size: float) -> list[Name]:
+    """What may be written on the map, the weightiest first: the word, its neighbours from the nearest on, the regions."""
+    word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
+    near = points.of(drawing.rings.near)[:NAMED]
+    names = [Name(*map(float, points.xy[row]), f"<b>{points.names[row]}</b>", size + 9) for row in word]
+    names += [Name(*map(float, points.xy[row]), str(points.names[row]), size + 9) for row in near]
+    return names + [Name(x, y, name_of(text)) for x, y, text in drawing.labels]
+
+
+def _note(name: Name, drawing: Drawing) -> dict[str, Any]:
+    """A name on a slip of paper, so that it can be read over points."""
     return {
-        "x": float(x), "y": float(y), "text": text, "showarrow": False, "bgcolor": drawing.paper, "borderpad": 1,
-        "font": {"color": drawing.ink, "size": 12}, "yshift": shift,
+        "x": name.x, "y": name.y, "text": name.text, "showarrow": False, "bgcolor": drawing.paper, "borderpad": 1,
+        "font": {"color": drawing.ink, "size": 12}, "yshift": name.above,
     }  # fmt: skip
 
 
@@ -108,29 +128,25 @@ def name_of(token: str, longest: int = LONGEST) -> str:
     return html.escape("".join(character if character.isprintable() else "�" for character in short)).replace("$", "&#36;")
 
 
-def uncrowded(points: Points, drawing: Drawing) -> list[tuple[float, float, str]]:
-    """The labels that find room, the first ones first: none covers another, or the name of what is ringed and named."""
+def uncrowded(names: Sequence[Name], points: Points, drawing: Drawing) -> list[Name]:
+    """The names that find room, the first ones first: none covers another, or stands outside what is seen."""
     left, right, bottom, top = drawing.window or _ends(points.xy)
     scale = min(WIDTH / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9))  # pixels to a unit
-    named = points.of([*drawing.rings.near, *(() if drawing.rings.word is None else (drawing.rings.word,))])
-    ringed = zip(points.xy[named] * scale, named, strict=True)
-    boxes = [_box(float(x), float(y) + 12, str(points.names[row])) for (x, y), row in ringed]
-    kept = []
-    for x, y, text in drawing.labels:
-        box = _box(x * scale, y * scale, name_of(text, LONGEST))
-        if left <= x <= right and bottom <= y <= top and not any(_overlap(box, other) for other in boxes):
-            boxes.append(box)
-            kept.append((x, y, text))
-    return kept
+    kept: dict[Name, Box] = {}
+    for name in names:
+        box = _box(name, scale)
+        if left <= name.x <= right and bottom <= name.y <= top and not any(_overlap(box, other) for other in kept.values()):
+            kept[name] = box
+    return list(kept)
 
 
-def _box(x: float, y: float, text: str) -> tuple[float, float, float, float]:
-    """About the room of a label in pixels, centred: left, right, bottom, top."""
-    half = 3.4 * len(html.unescape(text)) + 4
-    return x - half, x + half, y - 12, y + 12
+def _box(name: Name, scale: float) -> Box:
+    """About the room of a name in pixels, centred: left, right, bottom, top."""
+    half, x, y = 3.4 * len(html.unescape(name.text)) + 3, name.x * scale, name.y * scale + name.above
+    return x - half, x + half, y - 9, y + 9
 
 
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+def _overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
@@ -187,26 +203,21 @@ def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[t
     return [group for group in groups if group[0].any()]
 
 
-def _ringed(points: Points, drawing: Drawing, size: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rings in the colour of the text, which no point has, and the names of the word and its neighbours."""
+def _ringed(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
+    """Rings in the colour of the text, which no point has."""
     rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
-    word = () if rings.word is None else (rings.word,)
-    traces, notes = [], []
+    many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
+    traces = []
     for ids, name, symbol, wider in (
         (rings.selected, "selected", "square-open", 5), (rings.near, "near in the space", "circle-open", 5),
-        (word, "the word", "star", 9),
+        (() if rings.word is None else (rings.word,), "the word", "star", 9),
     ):  # fmt: skip
         rows = points.of(ids)
-        if not len(rows):
-            continue
-        many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
         marker = many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider}
         looks = {"name": name if name == "the word" else f"{name} · {len(rows)}", "marker": marker}
-        traces.append(_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
-        if name != "selected":
-            shown = zip(points.xy[rows[:NAMED]], points.names[rows[:NAMED]], strict=True)
-            notes += [_note(x, y, f"<b>{text}</b>" if name == "the word" else text, drawing, size + 9) for (x, y), text in shown]
-    return traces, notes
+        if len(rows):
+            traces.append(_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
+    return traces
 
 
 def _layout(drawing: Drawing) -> dict[str, Any]:
@@ -218,5 +229,6 @@ def _layout(drawing: Drawing) -> dict[str, Any]:
     return {
         "height": drawing.height, "uirevision": "fixed", "margin": {"l": 0, "r": 0, "t": 26, "b": 0}, "dragmode": "pan",
         "xaxis": x, "yaxis": y, "hovermode": "closest",
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
+        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
+        "modebar": {"orientation": "v"},  # beside the legend, not over it
     }  # fmt: skip

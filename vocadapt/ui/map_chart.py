@@ -17,7 +17,7 @@ from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import visible
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
-HEIGHT = 520
+HEIGHT, PAIR = 520, 440  # pixels of a map alone, and of each of two
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
 CONFIG = {
@@ -31,7 +31,7 @@ class Look:
     """How a map is looked at: colours, rings, whether regions are named, how near; for two spaces how, and how far between."""
 
     column: Column | None
-    rings: Rings
+    rings: Sequence[Rings]  # for each space
     labels: bool = False
     zoom: int = 1
     overlaid: bool = False
@@ -81,9 +81,11 @@ def figure(shown: Shown, xy: Matrix, look: Look, number: int = 0, theme: str | N
     points = Points(xy, shown.map.rows, _names(shown.key, shown.words))
     regions = shown.map.regions.regions if look.labels and not number and not look.moved else ()
     labels = [(region.x, region.y, visible(region.label)) for region in regions]
-    window = window_of(xy, look.zoom, points.of([look.rings.word]) if look.rings.word is not None else ())
+    rings = look.rings[number]
+    window = window_of(xy, look.zoom, points.of([rings.word]) if rings.word is not None else ())
+    height = HEIGHT if len(shown.spaces) == 1 or look.overlaid else PAIR
     colour = SOURCE if shown.spaces[min(number, len(shown.spaces) - 1)].opened.model else DOMAIN
-    return map_figure(points, Drawing(look.column, colour, look.rings, labels, window, HEIGHT, ink, paper, still))
+    return map_figure(points, Drawing(look.column, colour, rings, labels, window, height, ink, paper, still))
 
 
 def seen(shown: Shown, look: Look, still: bool = False) -> go.Figure:

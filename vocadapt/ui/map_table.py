@@ -21,7 +21,7 @@ from vocadapt.ui.numbers import count
 if TYPE_CHECKING:
     import pandas as pd
 
-TYPES = {"id": st.column_config.NumberColumn(format="plain"), "token": st.column_config.TextColumn()}
+TYPES = {"id": st.column_config.NumberColumn(format="%d"), "token": st.column_config.TextColumn()}
 
 
 @dataclass(frozen=True, eq=False)

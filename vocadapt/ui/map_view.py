@@ -41,8 +41,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
             ways = map_chart.ask_look(shown)
         found = _found(shown, word, k)
         chosen = map_table.selected(workspace, shown, _picked(shown))
-        asked = [id for id, *_ in found[0]] if found else []
-        rings = Rings(asked[0] if asked else None, asked[1:], chosen.ids)
+        rings = [_rings(shown, one, chosen.ids) for one in found or [[]] * len(shown.spaces)]
         look = map_chart.Look(column, rings, *ways)
         map_chart.draw(shown, look, lambda key: _pointed(key, shown))
         quality(shown)
@@ -106,6 +105,13 @@ def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
         except InputError:
             found.append([])
     return found
+
+
+def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
+    """What stands out on a map: a word and its neighbours in the map's own space, by their ids in the first space."""
+    index = shown.space.index
+    own, near = [index.get(token) for _, token, _ in found[:1]], [index.get(token, -1) for _, token, _ in found[1:]]
+    return Rings(own[0] if own else None, near, selected)
 
 
 def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
