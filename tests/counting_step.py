@@ -29,7 +29,7 @@ log = logging.getLogger("vocadapt.counting")
 
 
 @dataclass(frozen=True)
-class CountStep:
+class CountStep(specs.Unseeded):
     """How many squares are summed, and how long each takes, in seconds."""
 
     numbers: int = 40

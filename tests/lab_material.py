@@ -1,6 +1,7 @@
 """A small text and a small step for the tests of the lab and the command line."""
 
 import random
+import time
 from pathlib import Path
 
 from vocadapt.spaces.word2vec import Word2VecSettings
@@ -11,6 +12,7 @@ KNOWN = [
     "high", "low", "pressure", "hyper", "hypo",
 ]  # fmt: skip
 QUICK = Word2VecSettings(epochs=1, min_count=1, workers=1)
+LONG = 60  # seconds
 NEW = ["aspirin", "euthymia", "dyspnea", "warfarin", "sepsis"]
 
 
@@ -19,3 +21,11 @@ def write_text(path: Path, lines: int = 300, seed: int = 1) -> Path:
     rng = random.Random(seed)
     path.write_text("".join(" ".join(rng.choices(KNOWN + NEW, k=10)) + " .\n" for _ in range(lines)), encoding="utf-8")
     return path
+
+
+def wait_for(job, state, seconds=LONG):
+    end = time.monotonic() + seconds
+    while job.status().state != state:
+        assert time.monotonic() < end, f"{job.status()}\n{job.log()}"
+        time.sleep(0.05)
+    return job.status()

@@ -1,15 +1,19 @@
 """The command initialisers, on word vectors, a target model, and a bare vocabulary with a text."""
 
 import json
+import shlex
 
 import pytest
 
 from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from tests.lab_material import NEW
 from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.comparing import load_compared
+from vocadapt.lab.workspace import open_artefact
 from vocadapt.vocabulary.initialise import INITIALISERS
 
-FLOORS = {"global-mean", "common-mean", "random-normal"}
+FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
 
 
 @pytest.fixture
@@ -44,7 +48,7 @@ def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, othe
     found = ask("--model", tiny_bert, "--target", other, "--held-out", 10, "--text", text, "--methods", "syntactic", "target")
     assert "24 wide, the model's 16" in found["skipped"]["target"]
     losses = {row["initialiser"]: row["masked_loss"] for row in found["rows"]}
-    assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 4
+    assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 5
     assert found["masked"]["words"] > 100 and found["masked"]["before"] > 0
 
 
@@ -68,3 +72,22 @@ def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors)
     assert "global-mean (floor)" in out and "semantic, norm-matched" in out
     assert "10 of " in out and "chance P@1" in out and "Not in the table: target" in out
     assert out.splitlines()[-1].startswith(("Best on 10 held-out tokens", "None beats "))
+
+
+def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(capsys, tiny_bert, vectors, text, tmp_path):
+    given = ("--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "semantic", "focus", "--text", text)
+    assert main(["initialisers", *map(str, given), "--out", str(tmp_path / "kept"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {"out", "seconds", "manifest", "rows", "masked"} <= answer.keys()
+    kept = open_artefact(tmp_path / "kept")
+    assert load_compared(kept.folder).to_dict().items() <= answer.items() and kept.kind == "leaderboards"
+    assert (kept.manifest.numbers["held_out"], kept.manifest.seed) == (8, 1)
+    line = shlex.split(kept.manifest.command)[3:]
+    assert main([*line[:-1], str(tmp_path / "again"), "--json"]) == 0
+    rows = [[row.centred_cosine for row in load_compared(tmp_path / name).board.rows] for name in ("kept", "again")]
+    assert rows[0] == rows[1]
+
+
+def test_a_folder_without_a_leaderboard_is_refused(tmp_path):
+    with pytest.raises(InputError, match="expected a leaderboard"):
+        load_compared(tmp_path)

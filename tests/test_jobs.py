@@ -16,7 +16,7 @@ import pytest
 
 from tests import counting_step
 from tests.counting_step import CountStep
-from tests.lab_material import write_text
+from tests.lab_material import LONG, wait_for, write_text
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs, strict_json, worker
 from vocadapt.lab.corpora import counts_path, read_corpus
@@ -28,7 +28,7 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.word2vec import Word2VecSettings
 
-LONG, SOON = 60, 20  # seconds
+SOON = 20  # seconds
 
 
 @pytest.fixture
@@ -60,14 +60,6 @@ def nothing_goes_on(workspace):
     for job in list_jobs(workspace):
         if job.status().alive:
             job.cancel(grace=2)
-
-
-def wait_for(job, state, seconds=LONG):
-    end = time.monotonic() + seconds
-    while job.status().state != state:
-        assert time.monotonic() < end, f"{job.status()}\n{job.log()}"
-        time.sleep(0.05)
-    return job.status()
 
 
 def kill(job):

@@ -42,7 +42,7 @@ def test_the_global_mean_is_a_floor_of_zero_and_random_rows_find_nothing(board):
     assert of(board, "global-mean").centred_cosine == 0 and of(board, "global-mean").p1 == 0
     assert of(board, "global-mean").median_rank == pytest.approx((len(BASE) - 1) / 2)
     assert abs(of(board, "random-normal").centred_cosine) < 0.3
-    assert board.to_dict()["floors"].keys() == {"global-mean", "common-mean", "random-normal"}
+    assert board.to_dict()["floors"].keys() == {"global-mean", "common-mean", "random-normal", "random-uniform"}
 
 
 def test_a_linear_target_is_recovered_by_the_map(board):

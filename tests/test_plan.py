@@ -8,8 +8,8 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG
-from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import OVER_THE_CAP, plan_from_words
+from vocadapt.vocabulary.plan import PlanKind, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.planning import OVER_THE_CAP, PlanSources, plan_from_words, plan_vocabulary
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 VOCABULARY = Vocabulary(tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}))
@@ -62,3 +62,11 @@ def test_settings_are_checked() -> None:
         PlanSettings("append-all")
     with pytest.raises(InputError, match="-1"):
         PlanSettings(max_added=-1)
+
+
+@pytest.mark.parametrize("kind", ["transfer", "combined", "extend"])
+def test_a_target_that_marks_continuations_otherwise_is_refused(kind: PlanKind) -> None:
+    target = Vocabulary((*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@")
+    settings = PlanSettings(kind, refill="target") if kind != "transfer" else PlanSettings(kind)
+    with pytest.raises(InputError, match="marks the continuation of a word by '@@', the model by '##'"):
+        plan_vocabulary(VOCABULARY, Splitter.bert(), PlanSources(target=target), settings)

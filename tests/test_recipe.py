@@ -1,12 +1,13 @@
 """Recipes: presets, TOML, and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
-from vocadapt.recipe import PRESETS, Recipe, preset, read_recipe, settings_from, write_recipe
+from vocadapt.recipe import PRESETS, Recipe, called, preset, read_recipe, settings_from, write_recipe
 from vocadapt.spaces.alignment import METHODS, AlignmentSettings
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
@@ -77,3 +78,10 @@ def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     registries = (PRESETS, METHODS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES)
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
     assert all(len(about) > 15 for group in groups.values() for about in group.values())
+
+
+def test_a_changed_preset_is_not_called_by_its_bare_name():
+    plain = preset("green-bert")
+    changed = replace(plain, rows=replace(plain.rows, method="semantic"))
+    assert (called(plain), called(changed)) == ("green-bert", "green-bert, changed")
+    assert called(preset("reduced-freq-33")) == "reduced-freq-33" and called(replace(changed, name="mine")) == "mine"

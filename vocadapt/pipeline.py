@@ -34,6 +34,8 @@ from vocadapt.vocabulary.tokenizer import Departures, departures
 
 __all__ = ["Sources", "adapt", "departures_on", "domain_space", "open_corpus", "open_model", "preset"]
 
+COUNTING = 0.8  # what reading and counting a text takes, in epochs of training on it
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -134,8 +136,9 @@ def domain_space(
     width = settings.dim or _width_of(model)
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         sentences = Path(folder) / "sentences.txt"
-        counts = write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, 0.2))
-        return train_word2vec(sentences, counts, replace(settings, dim=width), part(progress, 0.2, 1.0))
+        share = 1 / (1 + COUNTING * settings.epochs)
+        counts = write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, share))
+        return train_word2vec(sentences, counts, replace(settings, dim=width), part(progress, share, 1.0))
 
 
 def _width_of(model: LanguageModel) -> int:

@@ -24,3 +24,11 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
         progress(None if fraction is None else start + (end - start) * fraction, told)
 
     return report
+
+
+def duration(seconds: float) -> str:
+    """A time a person can plan with: 4 s, 2 min, 1 h 20 min."""
+    if seconds < 90:
+        return f"{max(seconds, 0):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment import AlignmentSettings
@@ -77,21 +77,20 @@ def _transferred(how: str, method: str, about: str, renew: bool = False) -> Reci
     return Recipe(f"transfer-{how}", f"{about} (thesis 4.4.5)", vocabulary=plan, rows=rows, tokenizer="replacement")
 
 
-def reduced(heuristic: str, percent: int) -> Recipe:
+def reduced(heuristic: str, percent: float) -> Recipe:
     """`reduced-last-25`: a quarter of the vocabulary goes, the tokens that were added last (thesis 4.4.4)."""
-    about = f"{percent} % of the vocabulary goes, by the heuristic {heuristic}; every row that stays is as it was (thesis 4.4.4)"
+    about = f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is as it was (thesis 4.4.4)"
     plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100)
-    return Recipe(f"reduced-{heuristic}-{percent}", about, vocabulary=plan, tokenizer="replacement")
+    return Recipe(f"reduced-{heuristic}-{percent:g}", about, vocabulary=plan, tokenizer="replacement")
 
 
 def reduced_to(settings: ReductionSettings) -> Recipe:
     """The recipe of any reduction; the preset of its name where there is one."""
-    percent = round(100 * (1 - settings.keep), 6)
-    named = reduced(settings.heuristic, round(percent))
-    plan = replace(
-        named.vocabulary, removed=round(1 - settings.keep, 12), seed=settings.seed, count_marks=settings.count_marks
+    named = reduced(settings.heuristic, round(100 * (1 - settings.keep), 6))
+    removed = round(1 - settings.keep, 12)
+    return replace(
+        named, vocabulary=replace(named.vocabulary, removed=removed, seed=settings.seed, count_marks=settings.count_marks)
     )
-    return replace(named, name=f"reduced-{settings.heuristic}-{percent:g}", vocabulary=plan)
 
 
 def combined(heuristic: str, percent: int) -> Recipe:
@@ -157,6 +156,12 @@ def is_preset(recipe: Recipe) -> bool:
         return False
 
 
+def called(recipe: Recipe) -> str:
+    """How people call it: by its name, and where that names a preset it no longer equals, as one that was changed."""
+    changed = (recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)) and not is_preset(recipe)
+    return f"{recipe.name}, changed" if changed else recipe.name
+
+
 def read_recipe(path: Path) -> Recipe:
     """Read a recipe from TOML; settings it does not name keep their defaults.
 
@@ -210,6 +215,10 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         return settings_from(kind, value, where)  # type: ignore[arg-type]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{where}: expected a list, came {value!r}.")
+        return tuple(_value(get_args(kind)[0], item, where) for item in value)
     if kind in (int, float, str, bool) and type(value) is not kind:
         raise InputError(f"{where}: expected {kind.__name__}, came {value!r}.")
     return value

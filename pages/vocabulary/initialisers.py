@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui import choose, frame, initialisers_view
+from vocadapt.ui import choose, frame, initialisers_view, leaderboard_view
 
 workspace = frame.workspace()
 st.title("Initialisers")
@@ -33,4 +33,4 @@ if transfer is None:
     st.stop()
 initialisers_view.headline(transfer.materials)
 initialisers_view.token_inspector(transfer)
-initialisers_view.leaderboard(transfer)
+leaderboard_view.leaderboard(workspace, transfer)

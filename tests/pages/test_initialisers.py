@@ -2,6 +2,12 @@
 
 import pytest
 
+from tests.lab_material import wait_for
+from tests.walk_material import seed_workspace
+from vocadapt.analysis.leaderboard import LeaderboardSettings
+from vocadapt.lab.jobs import list_jobs
+from vocadapt.lab.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 
 PAGE = "pages/vocabulary/initialisers.py"
@@ -30,15 +36,43 @@ def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load
     assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace("its word vector", "")
 
 
-def test_the_comparison_comes_with_its_verdict_n_and_command(open_page, seeded):
-    app = open_page(PAGE, seeded, hidden="8")
-    app.button(key="compare").click().run()
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory, tiny_bert, text):
+    """A workspace with a leaderboard, its masked-word loss asked."""
+    workspace = seed_workspace(tmp_path_factory.mktemp("compared") / "w", tiny_bert)
+    [vectors] = workspace.artefacts("vectors")
+    inputs = {"model": tiny_bert, "vectors": vectors.folder, "held_out": text}
+    step = LeaderboardStep(LeaderboardSettings(held_out=8, methods=("semantic", "focus")))
+    run_step(Spec("leaderboard", step, inputs), workspace.folder("leaderboards", "trials"))
+    return workspace
+
+
+def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, compared):
+    app = open_page(PAGE, compared)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert {"semantic", "focus", "omp", "global-mean (floor)"} <= set(table["initialiser"])
+    assert {"semantic", "focus", "global-mean (floor)"} <= set(table["initialiser"])
+    assert (table["masked loss"] > 0).all() and any("before any change" in text for text in texts(app))
     assert any("8 of" in text and "chance P@1" in text for text in texts(app))
     assert any(("Best on 8" in text or "None beats" in text) for text in texts(app))
     assert any("vocadapt initialisers --model" in block.value and "--held-out 8" in block.value for block in app.code)
+
+
+def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
+    workspace = seed_workspace(tmp_path / "w", tiny_bert)
+    app = open_page(PAGE, workspace, hidden="8")
+    assert any("initialisers take about" in text for text in texts(app))
+    app.button(key="compare").click().run()
+    [job] = list_jobs(workspace)
+    assert job.spec.step == "leaderboard" and job.spec.settings.leaderboard.held_out == 8
+    wait_for(job, "done")
+    app.run()
+    assert not app.exception and len(app.dataframe[0].value) > 10
+
+
+def test_a_board_of_another_transfer_is_not_shown(open_page, compared, tiny_bert):
+    app = open_page(PAGE, compared, target="model · trials-model")
+    assert not app.exception and not app.dataframe
 
 
 @pytest.mark.parametrize("token", ["<img src=x onerror=alert(1)>", "\u202eab", ":red[x]", "[MASK]"])

@@ -26,7 +26,12 @@ from vocadapt.vocabulary.materials import has_vector, ordinary
 from vocadapt.vocabulary.overlap import length_of
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 
-FLOORS = {"global-mean": "the global mean", "common-mean": "the mean of the common tokens", "random-normal": "random rows"}
+FLOORS = {  # what knows nothing of a token
+    "global-mean": "the global mean",
+    "common-mean": "the mean of the common tokens",
+    "random-normal": "random rows",
+    "random-uniform": "random rows",
+}
 MATCHED = ", norm-matched"
 HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
 MOST_HELD_OUT = 0.25  # … this share of the common tokens

@@ -12,7 +12,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
 from vocadapt.progress import part
-from vocadapt.recipe import Recipe, write_recipe
+from vocadapt.recipe import Recipe, called, write_recipe
 from vocadapt.spaces.heldout import held_out
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
@@ -35,7 +35,7 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     adapted = adapt(recipe, task.model, _sources(task, recipe, text, domain), part(task.progress, 0.7, 0.85), task.draft)
     adapted.save(task.draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
-    numbers: Numbers = {"preset": recipe.name, **adapted.plan.summary()}
+    numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if domain is not None and "vectors" not in task.spec.inputs:

@@ -21,13 +21,18 @@ WORDS = {
     "import": ("vectors", "import"),
     "alignment": ("align",),
     "model": ("adapt",),
+    "leaderboard": ("initialisers",),
     "pretrain": ("pretrain", "--from-scratch"),
     "convert": ("convert",),
     "map": ("map",),
 }
-# others are given as they are
-INPUTS = {"model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "other": "--other"}
-TEXT = {"import": "--only-words-of", "model": "--corpus", "pretrain": "--corpus"}  # where text is not the command's own argument
+INPUTS = {  # others are given as they are
+    "model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "held_out": "--text",
+    "other": "--other",
+}  # fmt: skip
+TEXT = {  # where text is not the command's own argument
+    "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
+}  # fmt: skip
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
     "corpus.field": "--field",
@@ -37,6 +42,7 @@ CORPUS_FLAGS = {
     "corpus.language": "--language",
 }
 TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed")
+JUDGING = ("methods", "held_out", "judged", "norm_matched", "seed")
 FLAGS: dict[str, dict[str, str]] = {
     "corpus": CORPUS_FLAGS,
     "vectors": CORPUS_FLAGS
@@ -56,6 +62,8 @@ FLAGS: dict[str, dict[str, str]] = {
         "compare": "--all",
     },
     "model": CORPUS_FLAGS,
+    "leaderboard": {**CORPUS_FLAGS, "leaderboard.rows.neighbours": "--neighbours"}
+    | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING},
     "pretrain": CORPUS_FLAGS
     | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
@@ -131,7 +139,9 @@ def _settings(spec: Spec) -> Iterator[str]:
         value = values[path]
         if value == defaults[path]:
             continue
-        if value is True:
+        if isinstance(value, tuple):
+            yield from [flag, *map(str, value)]
+        elif value is True:
             yield flag
         else:  # a value that looks like a flag stays a value
             yield from [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]

@@ -15,8 +15,14 @@ from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 
 MANIFEST = "manifest.json"
-# kind: one of them
-ARTEFACTS = {"corpora": "corpus", "vectors": "vectors", "alignments": "alignment", "models": "model", "maps": "map"}
+ARTEFACTS = {  # kind: one of them
+    "corpora": "corpus",
+    "vectors": "vectors",
+    "alignments": "alignment",
+    "leaderboards": "leaderboard",
+    "models": "model",
+    "maps": "map",
+}
 
 
 @dataclass(frozen=True)

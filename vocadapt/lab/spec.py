@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from vocadapt.analysis.leaderboard import LeaderboardSettings
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.recipe import PRESETS, Recipe, settings_from
@@ -16,8 +17,14 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.pretrain import ScratchSettings
 
 
+class Unseeded:
+    """Settings of a step in which nothing is drawn at random."""
+
+    seed: ClassVar[int | None] = None
+
+
 @dataclass(frozen=True)
-class CorpusStep:
+class CorpusStep(Unseeded):
     """How text enters the workspace: by reference to the files, or with `copy` as copies of them."""
 
     copy: bool = False
@@ -31,9 +38,14 @@ class VectorsStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
 
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.word2vec.seed
+
 
 @dataclass(frozen=True)
-class ImportStep:
+class ImportStep(Unseeded):
     """How foreign vectors are read: the first `limit` words (0: all), cased words folded onto an uncased model.
 
     `collisions` says how cased spellings of one word are merged. `corpus`: see `only words of this text`.
@@ -57,6 +69,11 @@ class AlignmentStep:
     folds: int = 10
     compare: bool = False
 
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.alignment.seed
+
 
 @dataclass(frozen=True)
 class ModelStep:
@@ -65,6 +82,24 @@ class ModelStep:
     recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"])
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     certify: bool = True
+
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.recipe.vectors.seed
+
+
+@dataclass(frozen=True)
+class LeaderboardStep:
+    """How initialisers are judged, and which lines are read of the texts that vectors are trained on and losses asked of."""
+
+    leaderboard: LeaderboardSettings = field(default_factory=LeaderboardSettings)
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.leaderboard.seed
 
 
 @dataclass(frozen=True)
@@ -75,9 +110,14 @@ class PretrainStep:
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
     half: bool = False
 
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.scratch.training.seed
+
 
 @dataclass(frozen=True)
-class ConvertStep:
+class ConvertStep(Unseeded):
     """Turning a model's .bin weights into safetensors has no settings."""
 
 
@@ -88,8 +128,15 @@ class MapStep:
     choice: TokenChoice = field(default_factory=TokenChoice)
     projection: ProjectionSettings = field(default_factory=ProjectionSettings)
 
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.projection.seed
 
-Settings = CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | PretrainStep | ConvertStep | MapStep
+
+Settings = (
+    CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep | ConvertStep | MapStep
+)
 
 
 @dataclass(frozen=True)
@@ -108,12 +155,13 @@ FORMS: dict[str, Form] = {
     "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
     "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
+    "leaderboard": Form(LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")),
     "pretrain": Form(PretrainStep, "models", ("text",)),
     "convert": Form(ConvertStep, "models", ("model",)),
     "map": Form(MapStep, "maps", ("space",), ("other",)),
 }
 CASINGS = ("", "cased", "uncased")
-SEVERAL = ("text",)  # the roles that take more than one path
+SEVERAL = ("text", "held_out")  # the roles that take more than one path
 
 
 @dataclass(frozen=True)

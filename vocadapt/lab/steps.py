@@ -15,6 +15,7 @@ from vocadapt.lab import strict_json
 from vocadapt.lab.adapting import model
 from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
+from vocadapt.lab.comparing import leaderboard
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, versions_of
 from vocadapt.lab.mapping import mapped
@@ -23,12 +24,13 @@ from vocadapt.lab.spec import (
     ConvertStep,
     CorpusStep,
     ImportStep,
+    LeaderboardStep,
     MapStep,
     ModelStep,
     PretrainStep,
     Spec,
     VectorsStep,
-)
+)  # fmt: skip
 from vocadapt.lab.task import Numbers, Task, size_of
 from vocadapt.lab.workspace import KINDS, Artefact, open_artefact, writing
 from vocadapt.models.convert import convert
@@ -45,8 +47,8 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "MapStep", "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep",
-    "command_of", "judge", "run_step",
+    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep", "PretrainStep", "Spec",
+    "Task", "VectorsStep", "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -143,6 +145,7 @@ STEPS: dict[str, Step] = {
     "import": Step(imported, "Import word vectors"),
     "alignment": Step(alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")),
     "model": Step(model, "Adapt a model", ("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers")),
+    "leaderboard": Step(leaderboard, "Compare initialisers", ("numpy", "scipy", "tokenizers", "gensim", "safetensors")),
     "pretrain": Step(
         pretrained, "Train a model from scratch", ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers")
     ),
@@ -173,7 +176,7 @@ def run_step(
             inputs=inputs,
             numbers=numbers,
             versions=versions_of(STEPS[spec.step].libraries),
-            seed=_seed(spec),
+            seed=spec.settings.seed,
             seconds=time.perf_counter() - start,
             command=command_of(spec, folder),
             job=job.name if job else "",
@@ -220,16 +223,3 @@ def _words_of_text(space: EmbeddingSpace, only: Mapping[str, int], notes: list[s
     if not rows:
         raise InputError(f"None of the {len(space):,} words of {space.name} stands in the text.", "Give another text, or none.")
     return space.take(rows), [*notes, f"{len(rows):,} of {len(space):,} words stand in the text: the others are left out"]
-
-
-def _seed(spec: Spec) -> int | None:
-    """The seed that the step's randomness came from."""
-    if isinstance(spec.settings, VectorsStep):
-        return spec.settings.word2vec.seed
-    if isinstance(spec.settings, AlignmentStep):
-        return spec.settings.alignment.seed
-    if isinstance(spec.settings, PretrainStep):
-        return spec.settings.scratch.training.seed
-    if isinstance(spec.settings, MapStep):
-        return spec.settings.projection.seed
-    return spec.settings.recipe.vectors.seed if isinstance(spec.settings, ModelStep) else None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, duration, silent
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import WordCounts
 
@@ -259,13 +259,12 @@ class _Report:
         self.progress(self.done / total, self._message(now - self.start, total))
 
     def _message(self, seconds: float, total: int) -> str:
-        """For example: epoch 2 of 5, 740,000 words/s, about 1:20 left."""
+        """For example: epoch 2 of 5, 740,000 words/s, about 80 s left."""
         epoch = f"epoch {min(self.done // self.words + 1, self.epochs)} of {self.epochs}"
         if not self.done:
             return epoch
         speed = self.done / seconds
-        left = round((total - self.done) / speed)
-        return f"{epoch}, {speed:,.0f} words/s, about {left // 60}:{left % 60:02} left"
+        return f"{epoch}, {speed:,.0f} words/s, about {duration((total - self.done) / speed)} left"
 
 
 @contextmanager

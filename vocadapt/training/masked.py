@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on, scores_at
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, duration, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _watch(settings: MaskedSettings, steps: int, progress: Progress) -> Any:
                 self.first, self.started = state.global_step, now
             done = state.global_step - self.first
             pace = done / (now - self.started) if done else 0.0
-            left = f", about {round((steps - state.global_step) / pace / 60)} min left" if done >= TIMED else ""
+            left = f", about {duration((steps - state.global_step) / pace)} left" if done >= TIMED else ""
             words = f", {pace * settings.batch * settings.length:,.0f} wordpieces/s" if done else ""
             progress(state.global_step / steps, f"step {state.global_step:,} of {steps:,}{self.loss}{words}{left}")
             if now - self.saved >= 60 * settings.save_minutes:

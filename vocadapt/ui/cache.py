@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.lab.advice import Asked, advise_on, places_of_counts
 from vocadapt.lab.alignments import Judged, load_judged
+from vocadapt.lab.comparing import Compared, load_compared
 from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
 from vocadapt.lab.lookup import look_up
 from vocadapt.lab.manifest import MANIFEST, seen_stamp, stamp_of
@@ -70,6 +71,11 @@ def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
 def judged_of(artefact: Artefact) -> Judged:
     """The held-out results of an alignment artefact."""
     return _judged(str(artefact.folder), artefact.stamp)
+
+
+def compared_of(artefact: Artefact) -> Compared:
+    """The leaderboard of initialisers that an artefact keeps."""
+    return _compared(str(artefact.folder), artefact.stamp)
 
 
 def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
@@ -204,6 +210,11 @@ def _judged(folder: str, stamp: str) -> Judged:
 def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, PairScore]:
     splitter = casing(_words)
     return {pairs.name: score_pairs(_words, pairs, splitter) for pairs in bundled_pairs()}
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _compared(folder: str, stamp: str) -> Compared:
+    return load_compared(Path(folder))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the map …")

@@ -1,19 +1,14 @@
-"""Parts of the initialisers page: what is transferred, the leaderboard, and one token under every initialiser."""
+"""Parts of the initialisers page: what is transferred, and one token under every initialiser."""
 
-import json
-import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
-from vocadapt.analysis import figures
-from vocadapt.analysis.leaderboard import FLOORS, Leaderboard, LeaderboardSettings, compare_initialisers, made_for
-from vocadapt.analysis.leaderboard import estimate_seconds as estimate
+from vocadapt.analysis.leaderboard import made_for
 from vocadapt.analysis.transfer import materials_from_target, materials_from_vectors
 from vocadapt.errors import InputError
-from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
@@ -23,14 +18,12 @@ from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.ui import cache, choose, mistakes, probe
-from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card, neighbour_cards, visible
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, duration
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings, provenance_line
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at first
-MEANS = ("centred cosine", "P@1", "MRR", "length ratio")
 Key = tuple[str, ...]
 HELP = {
     "target": "Word vectors or a model of this workspace, or type the folder of another model, or a bare vocab.txt: vectors of "
@@ -38,23 +31,16 @@ HELP = {
     "new": "Tokens that the model lacks: each needs a row.",
     "common": "Tokens that both have. They keep their rows, and new rows are made of them: they are the donors.",
     "width": "Numbers in a vector of the target, and in a row of the model.",
-    "centred cosine": "How alike the made row and the true one are, both less the mean row. 1: equal; 0: nothing in common.",
-    "P@1": "Share of hidden tokens whose true row is the nearest of all to the made one.",
-    "MRR": "Mean of 1 / rank of the true row: 1 is always first.",
-    "median rank": "Half of the true rows come nearer than this place.",
-    "length ratio": "Length of the made rows by that of the model's own. 1 is as long.",
-    "kept": "How many of a token's nearest neighbours in the target are near its new row in the model, too.",
-    "filled otherwise": "Rows that the initialiser could not make: another one did.",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """What initialisers draw on, its key between reruns, and the command line that draws on the same."""
+    """What initialisers draw on, its key between reruns, and the inputs of the step that draws on the same, by role."""
 
     key: Key
     materials: Materials
-    command: tuple[str, ...]
+    inputs: Mapping[str, str]
 
 
 def targets(workspace: Workspace) -> dict[str, Artefact]:
@@ -69,23 +55,23 @@ def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfe
     Raises InputError where nothing is new to the model.
     """
     base = cache.model_of(name)
-    command = [*PROGRAM, "initialisers", "--model", str(base.path)]
+    inputs = {"model": str(base.path)}
     key: Key = (str(base.path), cache.model_stamp(name))
     if isinstance(target, Artefact) and _is_vectors(target):
         key = (*key, str(target.folder), target.stamp)
-        return Transfer(key, _materials(key, base, cache.space_of(target), None), (*command, "--vectors", str(target.folder)))
+        materials = _materials(key, base, cache.space_of(target), None)
+        return Transfer(key, materials, inputs | {"vectors": str(target.folder)})
     given = str(target.folder) if isinstance(target, Artefact) else target
     other = cache.model_of(given)
-    command, key = [*command, "--target", str(other.path)], (*key, given, cache.model_stamp(given))
+    inputs, key = inputs | {"target": str(other.path)}, (*key, given, cache.model_stamp(given))
     if other.path.is_dir():
-        return Transfer(key, _materials(key, base, other.space, other.vocabulary), tuple(command))
+        return Transfer(key, _materials(key, base, other.space, other.vocabulary), inputs)
     corpus = _text_for(workspace, base, given, key)
     if corpus is None:
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
     space = _token_space(key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim))
-    materials = _materials(key, base, space, other.vocabulary)
-    return Transfer(key, materials, (*command, "--corpus", str(corpus.folder)))
+    return Transfer(key, _materials(key, base, space, other.vocabulary), inputs | {"text": str(corpus.folder)})
 
 
 def headline(materials: Materials) -> None:
@@ -94,32 +80,6 @@ def headline(materials: Materials) -> None:
     columns[0].metric("New tokens", count(len(materials.plan.new_rows)), help=HELP["new"])
     columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
     columns[2].metric("Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"])
-
-
-def leaderboard(transfer: Transfer) -> None:
-    """The comparison behind its button, since it takes a while; then picture, verdict and table."""
-    key, materials = transfer.key, transfer.materials
-    st.subheader("Before any training: which rows are right?")
-    st.markdown(
-        "*Held out*: some common tokens are hidden, made anew as if the model lacked them, and compared with the rows they truly "
-        "have. *Floors* know nothing of a token (the mean row, a random one): what is not above them has learned nothing."
-    )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = "0: 500, or a quarter of the common tokens."
-        hidden = int(st.number_input("Tokens to hide", 0, 5000, 0, step=100, key="hidden", bind="query-params", help=about))
-        seed = int(st.number_input("Seed", 0, 1_000_000, 1, key="seed", bind="query-params"))
-        matched = st.toggle("Norm-matched too", key="matched", bind="query-params", help="Also at the old rows' median length.")
-    settings = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched)
-    asked = (*key, str(settings))
-    if st.session_state.get("compared") != asked:
-        st.markdown(f"{len(INITIALISERS)} initialisers take about {duration(estimate(materials, settings))}.")
-        if not st.button("Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"):
-            return
-    with mistakes.shown():
-        board = _board(asked, settings, materials)
-        st.session_state["compared"] = asked
-        _standings(board)
-        _export(board, settings, transfer.command)
 
 
 @st.fragment
@@ -179,58 +139,6 @@ def _token_space(key: Key, _corpus: Corpus, _target: LanguageModel, _settings: W
 @st.cache_resource(max_entries=4, show_spinner="Planning the transfer …")
 def _materials(key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None) -> Materials:
     return materials_from_target(_model, _vocabulary, _space) if _vocabulary else materials_from_vectors(_model, _space)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Comparing the initialisers …")
-def _board(key: Key, settings: LeaderboardSettings, _materials: Materials) -> Leaderboard:
-    return compare_initialisers(_materials, settings)
-
-
-def _standings(board: Leaderboard) -> None:
-    """The picture, the verdict and the table, with n, candidates and chance."""
-    st.markdown(f"**{visible(board.verdict)}**")
-    names, cosines = [row.initialiser for row in board.rows], [row.centred_cosine for row in board.rows]
-    kept = f"neighbours kept, of {board.k}"
-    errors, floors = [2 * row.standard_error for row in board.rows], [row.initialiser in FLOORS for row in board.rows]
-    st.plotly_chart(figures.leaderboard(names, cosines, errors, floors), key="board", config={"displayModeBar": False})
-    st.dataframe(
-        {
-            "initialiser": [f"{row.initialiser} (floor)" if row.floor else row.initialiser for row in board.rows],
-            "centred cosine": cosines, "P@1": [row.p1 for row in board.rows], "MRR": [row.mrr for row in board.rows],
-            "median rank": [row.median_rank for row in board.rows], "length ratio": [row.norm_ratio for row in board.rows],
-            kept: [row.neighbour_overlap for row in board.rows],
-            "filled otherwise": [row.fallbacks for row in board.rows],
-        },
-        column_config={
-            **{name: st.column_config.NumberColumn(format="%.3f", help=HELP[name]) for name in MEANS},
-            kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
-            **{name: st.column_config.NumberColumn(help=HELP[name]) for name in ("median rank", "filled otherwise")},
-        },
-        hide_index=True, key="standings",
-    )  # fmt: skip
-    st.markdown(
-        f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens hidden; their true rows among "
-        f"{count(board.candidates)}, chance P@1 {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Lengths "
-        f"and neighbours of {count(board.judged)} of {count(board.added)} new tokens, among {count(board.neighbour_candidates)}. "
-        "Whiskers: ± 2 standard errors.]]"
-    )
-    for name, why in board.skipped.items():
-        st.markdown(f":small[Not in the table: {name}.] :small[:gray[{why}]]")
-
-
-def _export(board: Leaderboard, settings: LeaderboardSettings, command: Sequence[str]) -> None:
-    line = [*command, "--held-out", str(len(board.hidden)), "--seed", str(settings.seed)]
-    rows = [row.to_dict() for row in board.rows]
-    with st.expander("Details & export", icon=":material/data_object:"):
-        st.markdown("The same comparison in a terminal; with `--text` it also asks for the masked-word loss")
-        st.code(shlex.join([*line, *(["--norm-matched"] if settings.norm_matched else [])]), language="bash", wrap_lines=True)
-        with st.container(horizontal=True):
-            make = {
-                "leaderboard.tsv": lambda: tsv(tuple(rows[0]), [tuple(row.values()) for row in rows]),
-                "leaderboard.json": lambda: json.dumps(board.to_dict(), indent=1),
-            }
-            for name, content in make.items():
-                st.download_button(name, content, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
 
 
 def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:

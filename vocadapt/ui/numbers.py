@@ -2,6 +2,10 @@
 
 import math
 
+from vocadapt.progress import duration
+
+__all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "points"]
+
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
@@ -29,11 +33,3 @@ def megabytes(size: float) -> str:
     """A size in bytes, with one digit under 10 MB."""
     mega = size / 1e6
     return f"{mega:.0f} MB" if mega >= 10 else f"{mega:.1f} MB" if mega >= 0.1 else f"{max(size, 0) / 1e3:.0f} kB"
-
-
-def duration(seconds: float) -> str:
-    """A time a person can plan with: 4 s, 2 min, 1 h 20 min."""
-    if seconds < 90:
-        return f"{max(seconds, 0):.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -36,8 +36,20 @@ def plan_vocabulary(
 ) -> VocabularyPlan:
     """Plan by the kind that the settings name; raises InputError where the sources do not hold what it needs."""
     settings = settings or PlanSettings()
+    if sources.target is not None:
+        _check_mark(vocabulary, sources.target)
     plan = PLANNERS[settings.kind](vocabulary, splitter, sources, settings)
     return renewed(plan) if settings.renew else plan
+
+
+def _check_mark(vocabulary: Vocabulary, target: Vocabulary) -> None:
+    """Raises InputError where the target marks continuations otherwise: in the model's hands they could never fire."""
+    if target.continuation != vocabulary.continuation:
+        ours, theirs = repr(vocabulary.continuation), repr(target.continuation)
+        raise InputError(
+            f"The target marks the continuation of a word by {theirs}, the model by {ours}: its tokens would never fire.",
+            f"Give a target whose continuations begin with {ours}.",
+        )
 
 
 def plan_needs(settings: PlanSettings) -> frozenset[str]:

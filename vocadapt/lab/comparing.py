@@ -1,0 +1,115 @@
+"""The step that compares initialisers before any training: what they draw on, the table that is kept, reading it again."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.analysis.leaderboard import Leaderboard, Standing, compare_initialisers
+from vocadapt.analysis.transfer import MaskedQuestion, materials_from_target, materials_from_vectors
+from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
+from vocadapt.lab.corpora import read_corpus
+from vocadapt.lab.spec import LeaderboardStep
+from vocadapt.lab.task import Numbers, Task
+from vocadapt.progress import Progress, part
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.training.token_space import token_space
+from vocadapt.vocabulary.initialise import Materials
+
+BOARD = "leaderboard.json"
+ASKED = 200  # held-out lines that are asked, at most
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A leaderboard, and the loss of the model as it was: `before` (nats per character), its `words`, `characters`.
+
+    `masked` is None where the loss was not asked; `why_not` then tells why.
+    """
+
+    board: Leaderboard
+    masked: dict[str, float] | None
+    why_not: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer of `vocadapt initialisers --json`."""
+        return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
+
+
+def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
+    """A model + a target → the table of initialisers, kept in the draft."""
+    compared = compare(task, settings)
+    strict_json.write(task.draft / BOARD, asdict(compared))
+    board = compared.board
+    best = next((row for row in board.rows if not row.floor), board.rows[0])
+    return {
+        "best": best.initialiser, "centred_cosine": best.centred_cosine, "held_out": len(board.hidden), "of": board.of,
+        "added": board.added, "verdict": board.verdict,
+    }  # fmt: skip
+
+
+def compare(task: Task, settings: LeaderboardStep) -> Compared:
+    """Compare the initialisers; raises InputError unless there is one target, or for a text that nothing asks for."""
+    materials, lines = materials_of(task, settings, part(task.progress, 0.0, 0.4))
+    question, why = _question(task, settings, materials, lines)
+    loss = question.loss if question else None
+    board = compare_initialisers(materials, settings.leaderboard, loss, part(task.progress, 0.4, 1.0))
+    before = question.before if question else None
+    masked = {"before": before.per_character, "words": before.words, "characters": before.characters} if before else None
+    return Compared(board, masked, why)
+
+
+def materials_of(task: Task, settings: LeaderboardStep, progress: Progress) -> tuple[Materials, Sequence[str]]:
+    """What initialisers draw on, and the lines that were held out while vectors of a bare vocabulary's tokens were trained."""
+    given = task.spec.inputs
+    if ("target" in given) == ("vectors" in given):
+        got = "both" if "target" in given else "neither"
+        raise InputError(f"Initialisers need a target model or word vectors, and got {got}.", "Give --target B or --vectors DIR.")
+    if task.target is None:
+        _no_corpus(task, "word vectors are there")
+        return materials_from_vectors(task.model, task.space), ()
+    if task.target.path.is_dir():
+        _no_corpus(task, "the target has rows of its own")
+        return materials_from_target(task.model, task.target.vocabulary, task.target.space), ()
+    if "text" not in given:
+        problem = "it has no rows, and no text is there to train vectors of its tokens on."
+        raise InputError(f"{task.target.path} is a bare vocabulary: {problem}", "Give --corpus TEXT, or the target model itself.")
+    corpus = read_corpus(given["text"], settings.corpus)
+    word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed)
+    space, held_out = token_space(corpus, task.target.splitter, task.target.vocabulary, word2vec, progress)
+    return materials_from_target(task.model, task.target.vocabulary, space), held_out
+
+
+def load_compared(folder: Path) -> Compared:
+    """Read what the step kept; raises InputError where the folder holds no leaderboard."""
+    try:
+        kept = strict_json.loads((folder / BOARD).read_text(encoding="utf-8"), str(folder / BOARD))
+        board = dict(kept["board"])
+        rows, hidden = tuple(Standing(**row) for row in board.pop("rows")), tuple(board.pop("hidden"))
+        return Compared(Leaderboard(rows=rows, hidden=hidden, **board), kept["masked"], kept["why_not"])
+    except (OSError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again.") from error
+
+
+def _no_corpus(task: Task, why: str) -> None:
+    if "text" in task.spec.inputs:
+        raise InputError(f"--corpus trains vectors of a bare vocabulary's tokens, and {why}.", "For the loss give --text TEXT.")
+
+
+def _question(
+    task: Task, settings: LeaderboardStep, materials: Materials, held_out: Sequence[str]
+) -> tuple[MaskedQuestion | None, str]:
+    """What the masked-word loss is asked on, else why it is not."""
+    lines = list(held_out)
+    if "held_out" in task.spec.inputs:
+        passages = read_corpus(task.spec.inputs["held_out"], settings.corpus).passages()
+        lines = [line for passage in passages for line in passage.text.splitlines()]
+    if not lines:
+        return None, "no held-out text: give --text TEXT"
+    chosen = random.Random(settings.leaderboard.seed).sample(lines, min(ASKED, len(lines)))
+    try:
+        return MaskedQuestion.of(task.model, materials.plan, chosen), ""
+    except InputError as error:
+        return None, str(error)
