@@ -29,6 +29,7 @@ page = st.navigation(
         ],
         "See": [
             st.Page("pages/see/map.py", title="Map", icon=":material/map:"),
+            st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
         ],
     }
 )

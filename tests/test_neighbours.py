@@ -172,3 +172,18 @@ def test_identical_spaces_agree_in_all_lists():
     lists = CrossSpace(same, same, fit_alignment(same, same, AlignmentSettings("identity"))).lists("w0", ListSettings(k=4))
     assert lists["within_words"] == lists["within_pieces"]
     assert [name for name, _ in lists["to_pieces"][1:]] == [name for name, _ in lists["within_words"][:3]]
+
+
+def test_special_tokens_are_nobodys_neighbours():
+    words, pieces = space(np.eye(3), ("a", "b", "new")), space(np.eye(3), ("a", "b", "[PAD]"), "pieces")
+    identity = fit_alignment(words, pieces, AlignmentSettings("identity"))
+    lists = CrossSpace(words, pieces, identity, frozenset({"[PAD]"})).lists("new")
+    assert [name for name, _ in lists["to_pieces"]] == ["a", "b"]  # its vector is [PAD]'s own row
+    assert CrossSpace(words, pieces, identity).lists("new")["to_pieces"][0] == ("[PAD]", 1.0)
+
+
+def test_the_words_that_land_most_firmly_come_first():
+    words = space([[1, 0], [0, 1], [1, 1], [-1, -2]], ("a", "b", "between", "far"))
+    pieces = space([[1, 0], [0, 1]], ("a", "b"), "pieces")
+    spaces = CrossSpace(words, pieces, fit_alignment(words, pieces, AlignmentSettings("identity")))
+    assert spaces.firmest(["far", "between", "b"], 2) == ["b", "between"]

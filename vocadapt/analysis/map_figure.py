@@ -104,9 +104,9 @@ def _names_of(points: Points, drawing: Drawing, size: float) -> list[Name]:
     """What may be written on the map, the weightiest first: the word, its neighbours from the nearest on, the regions."""
     word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
     near = points.of(drawing.rings.near)[:NAMED]
-    names = [Name(*map(float, points.xy[row]), f"<b>{points.names[row]}</b>", size + 9) for row in word]
-    names += [Name(*map(float, points.xy[row]), str(points.names[row]), size + 9) for row in near]
-    return names + [Name(x, y, name_of(text)) for x, y, text in drawing.labels]
+    names = [(row, f"<b>{points.names[row]}</b>") for row in word] + [(row, str(points.names[row])) for row in near]
+    tokens = [Name(float(points.xy[row, 0]), float(points.xy[row, 1]), text, size + 9) for row, text in names]
+    return tokens + [Name(x, y, name_of(text)) for x, y, text in drawing.labels]
 
 
 def _note(name: Name, drawing: Drawing) -> dict[str, Any]:
