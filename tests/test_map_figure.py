@@ -49,6 +49,7 @@ def test_a_category_is_a_trace_with_its_own_mark(points):
 def test_eight_categories_look_different_each(points):
     figure = map_figure(points, Drawing(Column("mine", words=tuple("abcdefgh"))))
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data}) == 8
+    assert not any("open" in trace.marker.symbol for trace in figure.data)  # WebGL draws these by their line: it has no width
 
 
 def test_numbers_have_a_bar_and_what_has_none_is_grey(points):

@@ -18,7 +18,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         made = map_sources.maps_of(workspace, spaces)
         view = map_controls.pick_view(made)
         with st.popover("Tokens", icon=":material/filter_alt:"):
-            choice = map_controls.pick_tokens()
+            choice = map_controls.pick_tokens(view)
         making = st.popover("Make a map", icon=":material/add:")
         st.button(
             map_controls.EXAMPLE, icon=":material/travel_explore:", on_click=map_controls.show_example,
@@ -32,11 +32,9 @@ if not spaces:
     )  # fmt: skip
     st.stop()
 
+with making, mistakes.shown():
+    map_making.make_map(workspace, spaces, choice, len(map_sources.at_once(spaces, choice).words))
 with mistakes.shown():
-    drawn = map_sources.at_once(spaces, choice)
-    with making:
-        map_making.make_map(workspace, spaces, choice, len(drawn.words))
-    shown = map_sources.kept(spaces, view) if view else drawn
     if view:
         choose.stale_note(view, workspace)
-    map_view.explore(workspace, shown)
+    map_view.explore(workspace, map_sources.kept(spaces, view) if view else map_sources.at_once(spaces, choice))

@@ -104,6 +104,9 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     assert search.input_value() == clicked
     page.get_by_text(f"{len(saved.tokens)} of {len(saved.tokens)} tokens in this space").wait_for()
     page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_url(re.compile(r"^(?!.*slice=)"))
+    page.get_by_role("heading", name="Selected tokens").wait_for()
     assert page.get_by_test_id("stException").count() == 0
 
 

@@ -19,14 +19,13 @@ Box = Window
 
 MARKS = (
     (SOURCE, "circle"), (DOMAIN, "diamond"), (GOOD, "square"), (TARGET, "triangle-up"), (CHANGED, "cross"),
-    ("#004D7A", "triangle-down"), ("#8A5F00", "x"), (NULL, "circle-open"),
-)  # fmt: skip
+    ("#004D7A", "triangle-down"), ("#8A5F00", "x"), (NULL, "pentagon"),
+)  # fmt: skip; no open marks: WebGL draws none of them without a line
 FIXED = {  # the colour language of the lab, where a category has a place in it
     "source": (SOURCE, "circle"), "added": (GOOD, "diamond"), "target": (TARGET, "square"), "new row": (CHANGED, "cross"),
-    "dropped": (NULL, "x"), "other": (NULL, "circle-open"), "the others": (NULL, "circle"),
+    "dropped": (NULL, "x"), "other": (NULL, "pentagon"), "the others": (NULL, "circle"),
 }  # fmt: skip
 NAMED = 60  # rings that get a name
-WIDTH = 640  # pixels of a map, about: by it labels are judged to have room
 LONGEST = 40  # characters of a name on the map and under the pointer
 
 
@@ -55,7 +54,7 @@ class Rings:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a map is drawn: its colours, its rings, (x, y, text) of labels, the part that is seen, height, ink and paper."""
+    """How a map is drawn: its colours, its rings, (x, y, text) of labels, the part that is seen, size, ink and paper."""
 
     column: Column | None = None
     colour: str = SOURCE  # of a map in one colour
@@ -63,6 +62,7 @@ class Drawing:
     labels: Sequence[tuple[float, float, str]] = ()
     window: Window | None = None
     height: int = 560
+    width: int = 640  # pixels, about: by it names are judged to have room
     ink: str = "#1B2733"
     paper: str = "rgba(255,255,255,.75)"
     still: bool = False  # for paper: in vectors, not in WebGL
@@ -131,7 +131,7 @@ def name_of(token: str, longest: int = LONGEST) -> str:
 def uncrowded(names: Sequence[Name], points: Points, drawing: Drawing) -> list[Name]:
     """The names that find room, the first ones first: none covers another, or stands outside what is seen."""
     left, right, bottom, top = drawing.window or _ends(points.xy)
-    scale = min(WIDTH / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9))  # pixels to a unit
+    scale = min(drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9))  # pixels to a unit
     kept: dict[Name, Box] = {}
     for name in names:
         box = _box(name, scale)
@@ -179,7 +179,7 @@ def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask,
     for code in range(-1, len(column.categories)):
         mask = column.codes == code
         name = column.categories[code] if code >= 0 else "no value"
-        colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "circle-open")
+        colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "star-diamond")
         shown = f"{name_of(name)} · {mask.sum():,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
         groups.append((mask, {"marker": marker | {"color": colour, "symbol": symbol}, "name": shown}))
     return [group for group in groups if group[0].any()]
@@ -195,9 +195,9 @@ def _numbered(column: Column, numbers: Matrix, marker: dict[str, Any]) -> list[t
         bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
     ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
     coloured = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
-    coloured |= {"colorscale": "Viridis", "colorbar": bar | {"len": 0.6}}
+    coloured |= {"colorscale": "Viridis", "colorbar": bar | {"len": 0.6, "y": 0.3}}  # under the tools
     groups: list[tuple[Mask, dict[str, Any]]] = [
-        (~known, {"marker": marker | {"color": NULL, "symbol": "circle-open"}, "name": "no value"}),
+        (~known, {"marker": marker | {"color": NULL, "symbol": "star-diamond"}, "name": "no value"}),
         (known, {"marker": marker | coloured, "showlegend": False, "name": name_of(column.name)}),
     ]
     return [group for group in groups if group[0].any()]

@@ -17,7 +17,7 @@ from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import visible
 
 ZOOMS = ("1×", "2×", "4×", "8×", "16×")
-HEIGHT, PAIR = 520, 440  # pixels of a map alone, and of each of two
+ALONE, PAIR = (520, 640), (440, 290)  # pixels of a map alone, and of each of two: height and, about, width
 LAYOUTS = ("side by side", "overlaid")
 INKS = {"dark": ("#E6EBF0", "rgba(18,24,31,.75)"), "light": ("#1B2733", "rgba(255,255,255,.8)")}
 CONFIG = {
@@ -83,9 +83,9 @@ def figure(shown: Shown, xy: Matrix, look: Look, number: int = 0, theme: str | N
     labels = [(region.x, region.y, visible(region.label)) for region in regions]
     rings = look.rings[number]
     window = window_of(xy, look.zoom, points.of([rings.word]) if rings.word is not None else ())
-    height = HEIGHT if len(shown.spaces) == 1 or look.overlaid else PAIR
+    height, width = ALONE if len(shown.spaces) == 1 or look.overlaid else PAIR
     colour = SOURCE if shown.spaces[min(number, len(shown.spaces) - 1)].opened.model else DOMAIN
-    return map_figure(points, Drawing(look.column, colour, rings, labels, window, height, ink, paper, still))
+    return map_figure(points, Drawing(look.column, colour, rings, labels, window, height, width, ink, paper, still))
 
 
 def seen(shown: Shown, look: Look, still: bool = False) -> go.Figure:

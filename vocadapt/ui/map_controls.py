@@ -9,7 +9,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.choosing import BANDS, TokenChoice
 from vocadapt.ui import choose
 from vocadapt.ui.map_sources import Named
-from vocadapt.ui.numbers import count
+from vocadapt.ui.markup import plain
 
 AT_ONCE = "PCA, at once"
 LAST = "map_last"  # in the session: the last map of the spaces when the page was drawn before
@@ -56,8 +56,13 @@ def pick_view(made: list[Artefact]) -> Artefact | None:
     return names.get(str(chosen))
 
 
-def pick_tokens() -> TokenChoice:
-    """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a choice that cannot be."""
+def pick_tokens(view: Artefact | None = None) -> TokenChoice:
+    """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a choice that cannot be.
+
+    `view`: the finished map that is looked at; it has its own tokens.
+    """
+    if view:
+        st.markdown(f":small[{plain(view.name)} keeps its own tokens: these are of PCA, and of the next map you make.]")
     way = st.segmented_control(
         "Tokens", WAYS, default=WAYS[0], required=True, key="tokens", bind="query-params", label_visibility="collapsed"
     )  # fmt: skip
@@ -79,15 +84,6 @@ def pick_tokens() -> TokenChoice:
     return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
 
 
-def in_words(choice: TokenChoice) -> str:
-    """A choice of tokens in two or three words, for a button."""
-    if choice.around:
-        return "Tokens: around a word"
-    if choice.search:
-        return "Tokens: by search"
-    return f"Tokens: first {count(choice.first)}" if choice.first else "Tokens: all"
-
-
 def show_example() -> None:
     """Callback: the neighbourhood of the example."""
     st.session_state.update({"view": AT_ONCE, "tokens": WAYS[3], "around": EXAMPLE, "nearest": THESIS.nearest, "word": EXAMPLE})
@@ -101,6 +97,7 @@ def _filters() -> dict[str, object]:
             "min_length": int(length),
             "continuations": st.toggle("Pieces (##)", key="pieces", bind="query-params"),
             "specials": st.toggle("Special tokens", key="specials", bind="query-params"),
+            "unused": st.toggle("[unused]", key="unused", bind="query-params"),
         }
 
 

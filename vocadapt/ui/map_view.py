@@ -81,9 +81,7 @@ def neighbours(space: Named, word: str, k: int) -> Found:
 
 def clear() -> None:
     """Callback: let go of the selection; under another key the chart forgets what was drawn on it."""
-    for key in (LARGE, "slice"):
-        st.session_state.pop(key, None)
-    st.query_params.pop(PICKED, None)
+    _let_go()
     st.session_state["map_turn"] = st.session_state.get("map_turn", 0) + 1
 
 
@@ -151,11 +149,15 @@ def _pointed(key: str, shown: Shown) -> None:
         return
     if not ids:
         return
-    st.session_state.pop("slice", None)
-    st.session_state.pop(LARGE, None)
-    st.query_params.pop(PICKED, None)
+    _let_go()
     if small := to_address(ids):
         st.query_params[PICKED] = small
     else:
         st.session_state[LARGE] = (shown.spaces[0].stamp, ids)
 
+
+def _let_go() -> None:
+    """Forget what was selected, by slice or by hand."""
+    st.session_state["slice"] = None
+    st.session_state.pop(LARGE, None)
+    st.query_params.pop(PICKED, None)
