@@ -187,3 +187,14 @@ def test_the_words_that_land_most_firmly_come_first():
     pieces = space([[1, 0], [0, 1]], ("a", "b"), "pieces")
     spaces = CrossSpace(words, pieces, fit_alignment(words, pieces, AlignmentSettings("identity")))
     assert spaces.firmest(["far", "between", "b"], 2) == ["b", "between"]
+
+
+@pytest.mark.parametrize("values", [np.arange(6000), np.zeros(6000), np.arange(6000) % 7, -np.arange(6000)])
+@pytest.mark.parametrize("k", [1, 10, 180])
+def test_the_best_of_many_are_those_of_a_full_sort(values, k):
+    from vocadapt.spaces.nearest import _best
+
+    rng = np.random.default_rng(1)
+    closeness = np.stack([rng.permutation(values) for _ in range(5)]).astype(np.float32)
+    got = np.take_along_axis(closeness, _best(closeness, k), axis=1)
+    assert (got == -np.sort(-closeness, axis=1)[:, :k]).all()

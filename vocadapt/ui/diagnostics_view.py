@@ -201,7 +201,7 @@ def _hubs(found: Hubness | None) -> None:
         "none.]"
     )
     rows = [(token, float(times)) for token, times in found.hubs]
-    markup.neighbour_cards([Card("Hubs", f"tokens that have it among their {found.k} nearest", "source", rows)])
+    markup.neighbour_cards([Card("Hubs", f"tokens that have it among their {found.k} nearest", "source", rows, counts=True)])
 
 
 def _panel(seen: Seen, view: NormView) -> figures.NormPanel:

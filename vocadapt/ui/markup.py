@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from vocadapt.ui.numbers import fraction
+from vocadapt.ui.numbers import count, fraction
 
 INK = {
     "source": "light-dark(#0B6FB3, #7CC0EC)",
@@ -101,6 +101,7 @@ class Card:
     empty: str = ""
     distances: bool = False
     told: bool = False  # its note is a sentence of its own: shown whole, on several lines
+    counts: bool = False  # scores are whole numbers
 
 
 def neighbour_cards(cards: Sequence[Card]) -> None:
@@ -257,7 +258,7 @@ def _row(text: str, score: float, share: float, card: Card) -> str:
     width = 100 * min(max(share, 0.0), 1.0)
     bar = _bar(width, card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
-    shown = fraction(score) if score < 10 else f"{score:.1f}"
+    shown = count(round(score)) if card.counts else fraction(score) if score < 10 else f"{score:.1f}"
     return f'<div class="va-row">{name}{bar}<span class="va-score">{shown}</span></div>'
 
 

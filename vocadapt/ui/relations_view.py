@@ -81,7 +81,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "re-paired": [score.null_mean for *_, score in found],
                 "list": [one.name for one, *_ in found],
             },
-            height=420, hide_index=True, key="relation_table", column_config=COLUMNS, placeholder="–",
+            height=min(420, 38 + 35 * len(found)), hide_index=True, key="relation_table", column_config=COLUMNS, placeholder="–",
         )  # fmt: skip
         st.markdown(
             ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired: mean over 200 random pairings "
