@@ -10,7 +10,8 @@ st.markdown(
     "Every point is a token; tokens that the space holds alike lie together, as far as a plane can show it. "
     "**What is near is asked of the space itself**, never of the picture."
 )
-job_panel.job_panel(workspace, ["map"])
+with st.container():  # always there, so that a job that begins does not move the map to another place, and draw it anew
+    job_panel.job_panel(workspace, ["map"])
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     spaces = map_controls.pick_spaces(workspace)

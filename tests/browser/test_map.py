@@ -104,7 +104,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     assert search.input_value() == clicked
     page.get_by_text(f"{len(saved.tokens)} of {len(saved.tokens)} tokens in this space").wait_for()
     page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
-    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("button", name="Clear", exact=True).click()
     page.wait_for_url(re.compile(r"^(?!.*slice=)"))
     page.get_by_role("heading", name="Selected tokens").wait_for()
     assert page.get_by_test_id("stException").count() == 0
@@ -117,7 +117,7 @@ def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     page.get_by_role("button", name="Make a map").click()
     page.get_by_role("button", name="Make the map").click()
     page.get_by_test_id("stSidebar").get_by_text(re.compile("Draw a map")).wait_for()
-    assert page.locator(".js-plotly-plot").count() == 1  # the old one
+    page.locator(".js-plotly-plot").wait_for()  # the old one
     page.wait_for_url(re.compile("view=trials-vectors-tsne"), timeout=JOB)
     chart(page)
     page.get_by_text(re.compile(r"trustworthiness \.\d")).wait_for()

@@ -1,6 +1,7 @@
 """The selected tokens: as a table, as a named slice, as a file."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from vocadapt.analysis.columns import Column
 from vocadapt.errors import InputError
 from vocadapt.lab.slices import LONGEST, Slice, delete_slice, load_slice, save_slice, slices_of
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import mistakes
 from vocadapt.ui.map_export import table_files
 from vocadapt.ui.map_selection import MOST_IN_ADDRESS
 from vocadapt.ui.map_sources import Shown
@@ -97,10 +97,7 @@ def _told(workspace: Workspace, shown: Shown, chosen: Selected, one: Slice, clea
             f"{count(on_map)} on the map :small[:gray[{plain(one.created[:16].replace('T', ' '))} {plain(made)}]]"
         )
         with st.popover("Remove", icon=":material/delete:"):
-            if st.button("Remove this slice for good", key="remove_slice", on_click=clear):
-                with mistakes.shown():
-                    delete_slice(workspace, one.id)
-                st.rerun()
+            st.button("Remove this slice for good", key="remove_slice", on_click=_remove, args=(workspace, one.id, clear))
 
 
 def _keep(workspace: Workspace, shown: Shown, chosen: Selected) -> None:
@@ -119,3 +116,10 @@ def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> No
     st.session_state["slice"] = made.id
     st.session_state.pop("map_picked", None)
     st.query_params.pop("picked", None)
+
+
+def _remove(workspace: Workspace, id: str, clear: Callable[[], None]) -> None:
+    """Callback: remove a slice, and look at none."""
+    with suppress(InputError):  # gone already
+        delete_slice(workspace, id)
+    clear()
