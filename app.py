@@ -27,6 +27,9 @@ page = st.navigation(
             st.Page("pages/vocabulary/initialisers.py", title="Initialisers", icon=":material/start:"),
             st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
         ],
+        "See": [
+            st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
+        ],
     }
 )
 frame.draw(page)

@@ -14,7 +14,7 @@ from vocadapt.text.words import WordCounts
 from vocadapt.vocabulary import advice_rules as rules
 from vocadapt.vocabulary.advise import advise, judge, suggestions
 from vocadapt.vocabulary.cuts import Cuts, cut_words, measure_cuts
-from vocadapt.vocabulary.forecast import WORDS, forecast
+from vocadapt.vocabulary.forecast import WORDS, forecast, words_for
 from vocadapt.vocabulary.gains import Gain, ModelSize
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -253,3 +253,9 @@ def test_nothing_heavy_is_loaded_on_the_way():
     code = ("import sys, vocadapt.cli.advise, vocadapt.vocabulary.advise, vocadapt.lab.advice\n"
             "print(*{'torch', 'transformers', 'gensim', 'scipy', 'sklearn'} & set(sys.modules))")  # fmt: skip
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+def test_the_words_for_a_quality_are_those_at_which_it_is_forecast():
+    for p5 in (0.05, 0.15):
+        words = words_for(p5)
+        assert forecast(words, 5000, 384).p5 >= p5 > forecast(words - 1000, 5000, 384).p5

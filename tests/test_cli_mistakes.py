@@ -132,6 +132,23 @@ adapt --model {model} --preset reinit-normal --count-marks --out out
 adapt --model {model} --preset reduced-last-5 --initialiser syntactic --out out
 adapt --model {model} --refill words --out out
 adapt --model {model} --preset green-bert --vectors {vectors} --cut last --out out
+diagnose
+diagnose nothing/at/all
+diagnose {model} vocab.txt
+diagnose {model} {model}
+diagnose {model} --tokens some
+diagnose weightless
+diagnose {vectors} bpe
+relations
+relations --model nothing/at/all
+relations --model {model} --pairs missing.txt
+relations --model {model} --pairs empty.txt
+relations --model {model} --pairs binary.txt
+relations --vectors {vectors} --pairs latin.txt
+relations --vectors {vectors} --pairs ragged.vec
+relations --model vocab.txt
+relations --model {model} --draws 0
+relations --vectors {vectors} {vectors}
 initialisers --model {model}
 initialisers --model {model} --target {model} --vectors {vectors}
 initialisers --model {model} --target {model}

@@ -172,3 +172,29 @@ def test_identical_spaces_agree_in_all_lists():
     lists = CrossSpace(same, same, fit_alignment(same, same, AlignmentSettings("identity"))).lists("w0", ListSettings(k=4))
     assert lists["within_words"] == lists["within_pieces"]
     assert [name for name, _ in lists["to_pieces"][1:]] == [name for name, _ in lists["within_words"][:3]]
+
+
+def test_special_tokens_are_nobodys_neighbours():
+    words, pieces = space(np.eye(3), ("a", "b", "new")), space(np.eye(3), ("a", "b", "[PAD]"), "pieces")
+    identity = fit_alignment(words, pieces, AlignmentSettings("identity"))
+    lists = CrossSpace(words, pieces, identity, frozenset({"[PAD]"})).lists("new")
+    assert [name for name, _ in lists["to_pieces"]] == ["a", "b"]  # its vector is [PAD]'s own row
+    assert CrossSpace(words, pieces, identity).lists("new")["to_pieces"][0] == ("[PAD]", 1.0)
+
+
+def test_the_words_that_land_most_firmly_come_first():
+    words = space([[1, 0], [0, 1], [1, 1], [-1, -2]], ("a", "b", "between", "far"))
+    pieces = space([[1, 0], [0, 1]], ("a", "b"), "pieces")
+    spaces = CrossSpace(words, pieces, fit_alignment(words, pieces, AlignmentSettings("identity")))
+    assert spaces.firmest(["far", "between", "b"], 2) == ["b", "between"]
+
+
+@pytest.mark.parametrize("values", [np.arange(6000), np.zeros(6000), np.arange(6000) % 7, -np.arange(6000)])
+@pytest.mark.parametrize("k", [1, 10, 180])
+def test_the_best_of_many_are_those_of_a_full_sort(values, k):
+    from vocadapt.spaces.nearest import _best
+
+    rng = np.random.default_rng(1)
+    closeness = np.stack([rng.permutation(values) for _ in range(5)]).astype(np.float32)
+    got = np.take_along_axis(closeness, _best(closeness, k), axis=1)
+    assert (got == -np.sort(-closeness, axis=1)[:, :k]).all()

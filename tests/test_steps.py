@@ -17,7 +17,7 @@ from vocadapt.lab.spec import FORMS, AlignmentStep, ConvertStep, CorpusStep, Imp
 from vocadapt.lab.steps import STEPS, command_of, run_step
 from vocadapt.lab.workspace import Workspace, open_artefact
 from vocadapt.models.language_model import open_model
-from vocadapt.recipe import PRESETS, Recipe
+from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, AnchorFilter
 from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.files import load_space
@@ -332,3 +332,14 @@ def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(vectors
 def test_a_bad_spec_says_what_is_wrong(values, said):
     with pytest.raises(InputError, match=said):
         Spec.from_dict(values)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_bert, above):
+    place = tmp_path / "lib" / "model"
+    recipe = preset("reduced-last-10")
+    made = run_step(Spec("model", ModelStep(recipe, certify=False), {"model": tiny_bert}), place)
+    again = Spec("model", ModelStep(recipe, certify=False), {"model": made.folder})
+    with pytest.raises(InputError, match="is, or holds, the model that it would be made from"):
+        run_step(again, place.parent if above else place, overwrite=True)
+    assert (place / "model.safetensors").is_file()

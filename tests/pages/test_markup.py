@@ -94,3 +94,23 @@ def test_what_would_turn_the_text_round_it_is_shown_by_its_number():
 def test_plain_escapes_every_mark_of_markdown():
     assert markup.plain("$x$ :red[x] *a* <b>") == r"\$x\$ \:red\[x\] \*a\* \<b\>"
     assert markup.plain("hypertension") == "hypertension"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_heat_map_shows_names_as_they_are_and_colours_by_sign(text, written):
+    rows = [(text, text, [markup.Heat(1.0, text), markup.Heat(-0.5), markup.Heat(None)])]
+    markup.heat_map([text, "b", "c"], rows, text)
+    (table,) = parsed(written[0])
+    head, body = table
+    assert [cell.text for cell in head[0]] == [None, text, "b", "c"] and table.get("aria-label") == text
+    name, high, low, none = body[0]
+    assert (name.text, name[0].text, high.text, high[0].text) == (text, text, "1.000", text)
+    assert markup.FILL["source"] in high.get("style") and "60%" in high.get("style")
+    assert markup.FILL["domain"] in low.get("style") and "30%" in low.get("style") and low.text == "-.500"
+    assert none.text == "–" and none.get("style") is None
+
+
+def test_scores_that_are_counts_are_whole(written):
+    markup.neighbour_cards([markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], counts=True)])
+    (card,) = parsed(written[0])
+    assert [row[2].text for row in card[2:]] == ["1\N{NARROW NO-BREAK SPACE}341", "3"]

@@ -21,7 +21,10 @@ TITLES = {
     HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment",
     LENS: "Tokenizer lens", VOCABULARY: "Vocabulary", ADAPT: "Adapt",
 }  # fmt: skip
+DIAGNOSTICS = "pages/see/diagnostics.py"
+TITLES[DIAGNOSTICS] = "Diagnostics"
 EMPTY = {
+    DIAGNOSTICS: "There is no space to look at yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
     JOBS: "There are no jobs in this workspace yet.",
@@ -32,6 +35,7 @@ EMPTY = {
     ADAPT: "There are no word vectors to make new words from yet.",
 }
 FULL = {
+    DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
     HOME: ["Made here lately"],
     ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],
     JOBS: [],  # every step of it was run from a command line

@@ -176,10 +176,12 @@ def against_id(
     return figure
 
 
-def growth_against_size(curves: Mapping[str, Mapping[float, float]], here: tuple[float, float] | None = None) -> go.Figure:
+def growth_against_size(
+    curves: Mapping[str, Mapping[float, float]], here: tuple[str, float, float] | None = None
+) -> go.Figure:
     """How much longer a text becomes, against the share of the vocabulary that is kept: a line a heuristic.
 
-    curves: heuristic → share kept → growth, both fractions. here: a share and its growth, drawn as a ring.
+    curves: heuristic → share kept → growth, both fractions. here: a heuristic, a share and its growth, drawn as a ring.
     """
     figure = _figure("share of the vocabulary that is kept", "more wordpieces", height=320)
     for (name, curve), colour, symbol in zip(curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False):
@@ -189,9 +191,11 @@ def growth_against_size(curves: Mapping[str, Mapping[float, float]], here: tuple
             hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
     if here:
+        name, keep, growth = here
+        colour = dict(zip(curves, cycle(SERIES), strict=False))[name]
         figure.add_scatter(
-            x=[here[0]], y=[here[1]], mode="markers", showlegend=False, hoverinfo="skip",
-            marker={"symbol": "circle-open", "size": 16, "color": CHANGED, "line": {"width": 3}},
+            x=[keep], y=[growth], mode="markers", showlegend=False, hoverinfo="skip",
+            marker={"symbol": "circle-open", "size": 16, "color": colour, "line": {"width": 3}},
         )  # fmt: skip
     figure.update_xaxes(tickformat=".0%")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")

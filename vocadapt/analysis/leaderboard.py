@@ -61,9 +61,9 @@ class LeaderboardSettings:
     def __post_init__(self) -> None:
         for name in self.methods:
             RowSettings(name)
-        if self.held_out < 0 or self.judged < 1 or self.neighbours < 1 or self.seed < 0:
-            got = f"{self.held_out}, {self.judged}, {self.neighbours} and {self.seed}"
-            raise InputError(f"A leaderboard hides, judges and compares 1 or more, by a seed of 0 or more; got {got}.")
+        for name, least in (("held_out", 0), ("judged", 1), ("neighbours", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"A leaderboard takes {name.replace('_', '-')} of {least} or more, got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)

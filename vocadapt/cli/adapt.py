@@ -144,6 +144,10 @@ def _certify(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, f"{table(('', 'check', 'detail'), rows)}\n\n{used}{verdict}", 0 if certificate.passed else 1)
 
 
+SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;
+thesis: D. Fast 2023, Domain Adaptation of Transformer-based Language Models via Low Layer Information Integration."""
+
+
 def _presets_options(parser: Parser) -> None:
     parser.add_argument("--toml", metavar="NAME", help="print this recipe as TOML: to change it, and give it to adapt --recipe")
 
@@ -153,7 +157,7 @@ def _presets(options: Namespace, progress: Progress) -> Answer:
         recipe = preset(options.toml)
         return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
     tables = [table((group, "what it does"), list(entries.items())) for group, entries in catalogue().items()]
-    return Answer({name: recipe.to_dict() for name, recipe in RECIPES.items()}, "\n\n".join(tables))
+    return Answer({name: recipe.to_dict() for name, recipe in RECIPES.items()}, "\n\n".join([*tables, SOURCES]))
 
 
 def _convert_options(parser: Parser) -> None:

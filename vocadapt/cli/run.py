@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training"),
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
     "map": ("map", "MAP", "the words of a space, or of two, in the plane: PCA, t-SNE, UMAP"),
+    "diagnose": ("diagnose", "DIAGNOSE", "the geometry of spaces: mean cosines within and between, isotropy, hubness, norms"),
+    "relations": ("diagnose", "RELATIONS", "how near the words of a relation lie, against the space's mean and random pairs"),
     "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures"),
     "vocabulary study": ("vocabulary", "STUDY", "how much longer a text becomes when a vocabulary is made smaller"),
     "vocabulary reduce": ("vocabulary", "REDUCE", "take a share of the tokens out of a model"),

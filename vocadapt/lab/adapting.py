@@ -18,6 +18,7 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
 
+FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more
 OPTIONS = {"vectors": "--vectors DIR", "text": "--corpus TEXT", "target": "--target B"}
 NAMES = {"vectors": "word vectors", "text": "text of the domain", "target": "target model"}
 
@@ -96,14 +97,14 @@ def _facts(numbers: Numbers) -> dict[str, Numbers]:
 
 
 def _quality(task: Task, domain: EmbeddingSpace, settings: AlignmentSettings) -> Numbers:
-    """Whether the map behind the rows does better than chance, by three folds; nothing where they are too small for it."""
+    """Whether the map behind the rows does better than chance, by FOLDS folds; nothing where they are too small for it."""
     try:
         judged = held_out(
-            domain, task.model.space, settings, 3, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
+            domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
         )
     except InputError:
         return {"verdict": "not judged: too few anchors"}
-    return {"verdict": judged.verdict, "p@5": judged.precision(5), "chance@5": judged.chance(5)}
+    return {"verdict": judged.verdict, "p@5": judged.precision(5), "chance@5": judged.chance(5), "folds": FOLDS}
 
 
 def _text_of(task: Task, settings: ModelStep) -> Corpus | None:

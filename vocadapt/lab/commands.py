@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.lab.spec import FORMS, CorpusStep, ModelStep, Spec
-from vocadapt.lab.workspace import UPLOADS
+from vocadapt.lab.workspace import UPLOADS, Artefact
 from vocadapt.recipe import is_preset
 from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.files import VECTORS
@@ -84,6 +84,13 @@ def command_of(spec: Spec, folder: Path) -> str:
     if spec.step == "corpus" and "model" not in spec.inputs:
         return ""
     return shlex.join(arguments_of(_lasting(spec, folder), folder))
+
+
+def command_of_made(artefact: Artefact) -> str:
+    """The command line that made an artefact, its inputs by their full paths: what came from elsewhere was made there."""
+    root = artefact.folder.parents[1]
+    parts = shlex.split(artefact.manifest.command)
+    return shlex.join([str(root / part) if "/" in part and (root / part).exists() else part for part in parts])
 
 
 def context_command(word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str) -> str:

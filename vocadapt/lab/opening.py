@@ -1,13 +1,16 @@
 """Any space by its name: the wordpiece rows of a model, or word vectors, whoever asks for them (command line or page)."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.evaluation import casing
 from vocadapt.spaces.files import VECTORS, load_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.splitter import Splitter
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,11 @@ class Opened:
         """The model's special tokens; none for word vectors."""
         return self.model.vocabulary.special if self.model else frozenset()
 
+    @cached_property
+    def splitter(self) -> Splitter | None:
+        """How a typed word or the words of a list are to be spelled here; None: as they are."""
+        return self.model.splitter if self.model else casing(self.space)
+
 
 def open_space(name: str | Path, offline: bool | None = None) -> Opened:
     """Open a folder of word vectors, a model folder, or a model by its hub name.
@@ -35,7 +43,7 @@ def open_space(name: str | Path, offline: bool | None = None) -> Opened:
     Raises InputError for what is neither, and for a bare vocabulary, which has no rows.
     """
     folder = Path(name).expanduser()
-    if (folder / VECTORS).is_file():
+    if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long
         return Opened(folder, load_space(folder))
     try:
         model = open_model(name, offline)

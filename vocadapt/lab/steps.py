@@ -3,6 +3,7 @@
 A step is one function from a Task to the headline numbers, registered in STEPS; it fills the draft folder it is given.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -164,6 +165,7 @@ def run_step(
     """
     start = time.perf_counter()
     folder = Path(folder)
+    _check_apart(spec, folder)
     with writing(folder, overwrite) as draft:
         root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
         inputs = Task(spec, draft, root, progress).inputs()  # before the step: what changes meanwhile makes its result stale
@@ -182,6 +184,15 @@ def run_step(
             job=job.name if job else "",
         ).save(draft)
     return open_artefact(folder)
+
+
+def _check_apart(spec: Spec, folder: Path) -> None:
+    """Raises InputError where the result would take the place of what it is made from, or of a folder that holds it."""
+    place = folder.resolve()
+    for role, paths in spec.inputs.items():
+        there = [os.path.expanduser(path) for path in paths]
+        if any(os.path.exists(path) and Path(path).resolve().is_relative_to(place) for path in there):  # False for a hub name
+            raise InputError(f"{folder} is, or holds, the {role} that it would be made from.", "Choose another place to write.")
 
 
 def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.models import layers
 from vocadapt.models.adapt import digest_of
 from vocadapt.models.edit import LINES, Edit
-from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
 from vocadapt.vocabulary.overlap import unreachable
@@ -59,7 +59,8 @@ def certify(before: LanguageModel, after: LanguageModel, lines: Sequence[str] | 
     for model in (before, after):
         if model.path.is_file():
             raise InputError(f"{model.path} is a vocabulary without a model: there is nothing to certify.", "Give model folders.")
-        _ = model.config  # a folder that is no model at all is a mistake, not a failed check
+        _ = model.config  # a folder that is no model at all is a mistake, not a failed check,
+        find_rows(model)  # … and so are weights that nobody can read
     edit = Edit(before, after, tuple(lines) if lines else LINES)
     return Certificate(tuple(run_check(name, edit) for name in CHECKS))
 
@@ -68,8 +69,10 @@ def run_check(name: str, edit: Edit) -> Check:
     """One check by name; a model so damaged that the check cannot run fails it and says why."""
     try:
         passed, detail = CHECKS[name](edit)
-    except (InputError, RuntimeError, IndexError, KeyError, ValueError) as error:
-        passed, detail = False, f"could not be checked: {type(error).__name__}: {str(error).splitlines()[0]}"
+    except InputError as error:
+        passed, detail = False, f"could not be checked: {error.problem}"
+    except (RuntimeError, IndexError, KeyError, ValueError) as error:  # shapes and ids that do not fit each other
+        passed, detail = False, f"could not be checked, the two models do not fit: {str(error).splitlines()[0]}"
     return Check(name, passed, detail)
 
 
@@ -92,7 +95,8 @@ def token_ids(edit: Edit) -> tuple[bool, str]:
     moved = 0 if moves else sum(before.ids[token] != after.ids[token] for token in before.tokens)
     wrong = [key for key in edit.before.config if key.endswith("_token_id") and not _same_special(edit, key)]
     wrong += [name for name, token in _special_tokens(edit.before).items() if _special_tokens(edit.after).get(name) != token]
-    detail = f"{moved} of {len(before)} ids moved, special tokens that differ: {', '.join(wrong) or 'none'}"
+    told = "ids were free to move" if moves else f"{moved} of {len(before)} ids moved"
+    detail = f"{told}, special tokens that differ: {', '.join(wrong) or 'none'}"
     return moved == 0 and not wrong, detail
 
 

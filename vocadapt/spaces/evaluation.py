@@ -59,7 +59,7 @@ def score_pairs(space: EmbeddingSpace, pairs: PairList, splitter: Splitter | Non
     """
     from scipy.stats import spearmanr
 
-    row = _lookup(space, splitter)
+    row = lookup(space, splitter)
     known = [(row(pair.first), row(pair.second), pair.score) for pair in pairs.pairs]
     known = [(first, second, score) for first, second, score in known if first >= 0 and second >= 0]
     if len(known) < 3:
@@ -107,7 +107,7 @@ def score_analogies(
 
     Gives a score for each section, and "total". Among all words of the space; the tool of the paper took the first 30 000.
     """
-    row = _lookup(space, splitter)
+    row = lookup(space, splitter)
     results: dict[str, tuple[NDArray[np.bool_], int]] = {}
     for done, section in enumerate(sections):
         progress(done / len(sections), section.name)
@@ -136,7 +136,7 @@ def _accuracy(right: NDArray[np.bool_], of: int) -> AnalogyScore:
     return AnalogyScore(float(right.mean()) if len(right) else None, len(right), of)
 
 
-def _lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
+def lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
     """Word → row number, −1 for a word that the space lacks; with a splitter, the word as the model meets it."""
 
     def row(word: str) -> int:

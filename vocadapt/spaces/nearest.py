@@ -23,6 +23,7 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
 METRICS = ("cosine", "euclidean")
 HUB_K = 10  # neighbours that tell how much of a hub a row is: K of the paper
 BLOCK = 15_000_000  # similarities held at once: 60 MB
+GROUP = 32  # candidates of which only the largest is looked at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,28 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def _best(closeness: Matrix, k: int) -> NDArray[np.int64]:
-    """Columns of the k largest values of each row, largest first, equal values by column; k may be 0."""
+    """Columns of the k largest values of each row, largest first, equal values by column; k may be 0.
+
+    The columns are dealt into groups: k of these have a largest value of at least `bound`, so the k best are not below it. What
+    reaches the bound is little, and is sorted. It is not little where very many values are equal.
+    """
+    rows, count = closeness.shape
+    groups = max(count // GROUP, 8 * k)
+    if k and count >= 2 * groups:
+        deep = closeness[:, : count // groups * groups].reshape(rows, -1, groups).max(axis=1)
+        bound = np.partition(deep, groups - k, axis=1)[:, groups - k, None]
+        found = np.flatnonzero(closeness >= bound)
+        if len(found) <= 8 * k * rows:
+            row, column = np.divmod(found, count)
+            order = np.lexsort((column, -closeness.ravel()[found], row))
+            first = np.searchsorted(row, np.arange(rows))
+            best: NDArray[np.int64] = column[order[first[:, None] + np.arange(k)]]
+            return best
+    return _best_of_any(closeness, k)
+
+
+def _best_of_any(closeness: Matrix, k: int) -> NDArray[np.int64]:
+    """The same, whatever the values."""
     count = closeness.shape[1]
     if k == 0:
         return np.empty((len(closeness), 0), dtype=np.int64)

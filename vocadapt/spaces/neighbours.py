@@ -57,7 +57,7 @@ class ListSettings:
 class CrossSpace:
     """Word vectors, a model's wordpieces and the map between; what queries share is computed once and kept.
 
-    `special` are the model's special tokens, which are no anchors.
+    `special` are the model's special tokens, which are no anchors and nobody's neighbours.
     """
 
     words: EmbeddingSpace
@@ -71,11 +71,16 @@ class CrossSpace:
         return self.words.with_matrix(self.alignment.map_source(self.words.matrix))
 
     @cached_property
+    def ordinary(self) -> EmbeddingSpace:
+        """The wordpieces but the special tokens."""
+        return self.pieces.take([row for row, piece in enumerate(self.pieces.words) if piece not in self.special])
+
+    @cached_property
     def prepared_pieces(self) -> EmbeddingSpace:
-        """The wordpieces' rows where the map was fitted; the same rows for a map without unit length and centring."""
+        """The ordinary wordpieces where the map was fitted; the same rows for a map without unit length and centring."""
         settings = self.alignment.settings
         changed = settings.unit or settings.centre
-        return self.pieces.with_matrix(self.alignment.prepare_target(self.pieces.matrix)) if changed else self.pieces
+        return self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix)) if changed else self.ordinary
 
     @cached_property
     def piece_hubs(self) -> Matrix:
@@ -89,33 +94,38 @@ class CrossSpace:
 
     @cached_property
     def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
-        anchors = find_anchors(self.words, self.pieces, self.alignment.settings.anchors, self.special)
+        anchors = find_anchors(self.words, self.ordinary, self.alignment.settings.anchors, self.special)
         return anchors.source_rows, anchors.target_rows
 
     def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
         """The four lists of one word; raises InputError, with the nearest spellings, where no space has it."""
-        if word not in self.words and word not in self.pieces:
+        if word not in self.words and word not in self.ordinary:
             raise InputError(f"{word[:60]!r} is neither among the words nor among the wordpieces.", self._spellings(word))
-        found, piece = word in self.words, word in self.pieces
+        found, piece = word in self.words, word in self.ordinary
         return {
             "within_words": _list(self.words, self.words[word], settings, word) if found else None,
-            "within_pieces": _list(self.pieces, self.pieces[word], settings, word) if piece else None,
+            "within_pieces": _list(self.ordinary, self.ordinary[word], settings, word) if piece else None,
             "to_pieces": self._to_pieces(self.mapped_words[word], settings) if found else None,
             "to_words": self._to_words(self.prepared_pieces[word], settings) if piece else None,
         }
 
     def lists_of_pieces(self, pieces: Sequence[str], settings: ListSettings = ListSettings()) -> FourLists:
         """The lists of a word the model cuts, asked for by the mean of its pieces' rows; it has no place among the words."""
-        unknown = [piece for piece in pieces if piece not in self.pieces]
+        unknown = [piece for piece in pieces if piece not in self.ordinary]
         if unknown or not pieces:
-            raise InputError(f"Expected wordpieces of {self.pieces.name}, got {', '.join(map(repr, unknown)) or 'none'}.")
-        rows = self.pieces.rows(pieces)
+            raise InputError(f"Expected wordpieces of {self.ordinary.name}, got {', '.join(map(repr, unknown)) or 'none'}.")
+        rows = self.ordinary.rows(pieces)
         return {
             "within_words": None,
-            "within_pieces": _list(self.pieces, self.pieces.matrix[rows].mean(axis=0), settings),
+            "within_pieces": _list(self.ordinary, self.ordinary.matrix[rows].mean(axis=0), settings),
             "to_pieces": None,
             "to_words": self._to_words(self.prepared_pieces.matrix[rows].mean(axis=0), settings),
         }
+
+    def firmest(self, words: Sequence[str], n: int) -> list[str]:
+        """The n of some words that land nearest to a wordpiece, nearest first."""
+        landed = nearest(self.mapped_words.matrix[self.words.rows(words)], self.prepared_pieces, 1).scores[:, 0]
+        return [words[i] for i in np.argsort(-landed, kind="stable")[:n]]
 
     def _to_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
         return _list(self.prepared_pieces, row, settings, hubs=self.piece_hubs if settings.csls else None)
@@ -124,7 +134,7 @@ class CrossSpace:
         return _list(self.mapped_words, row, settings, hubs=self.word_hubs if settings.csls else None)
 
     def _spellings(self, word: str) -> str:
-        known = {*self.words.words, *self.pieces.words}
+        known = {*self.words.words, *self.ordinary.words}
         close = get_close_matches(word, [other for other in known if abs(len(other) - len(word)) <= 2], n=3, cutoff=0.7)
         return f"Did you mean {', '.join(close)}?" if close else "Words are spelled as the model's tokenizer leaves them."
 

@@ -39,7 +39,7 @@ class PairList:
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """The columns of a line and its number in the file."""
 
     number: int
@@ -58,8 +58,8 @@ def read_pairs(path: Path) -> PairList:
 
     Raises InputError with the number of a line that has no two words and score where the others have them.
     """
-    rows = _rows(path)
-    if rows and not any(map(_is_number, rows[0].fields)):  # a header
+    rows = read_rows(path)
+    if rows and not any(map(is_number, rows[0].fields)):  # a header
         rows = rows[1:]
     if not rows:
         raise InputError(f"{path}: it holds no word pairs.", REMEDY)
@@ -67,17 +67,17 @@ def read_pairs(path: Path) -> PairList:
     return PairList(path.stem, tuple(_pair(row, first, second, score, path) for row in rows))
 
 
-def _rows(path: Path) -> list[_Row]:
-    """The lines that hold something, cut into columns."""
+def read_rows(path: Path, columns: int = 3) -> list[Row]:
+    """The lines that hold something, cut into columns: tab, semicolon, comma or blanks, whichever makes this many."""
     lines = [(number, line.strip(" \r\ufeff")) for number, line in enumerate(read_lines(path), 1)]
     lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
-    separator = _separator([line for _, line in lines[: SAMPLE + 1]])
-    return [_Row(number, _cut(line, separator)) for number, line in lines]
+    separator = _separator([line for _, line in lines[: SAMPLE + 1]], columns)
+    return [Row(number, _cut(line, separator)) for number, line in lines]
 
 
-def _separator(lines: Sequence[str]) -> str | None:
-    """What stands between the columns: the first mark that makes three of most lines; None for blanks."""
-    return next((mark for mark in SEPARATORS if _most(len(_cut(line, mark)) >= 3 for line in lines)), None)
+def _separator(lines: Sequence[str], columns: int) -> str | None:
+    """What stands between the columns: the first mark that makes so many of most lines; None for blanks."""
+    return next((mark for mark in SEPARATORS if _most(len(_cut(line, mark)) >= columns for line in lines)), None)
 
 
 def _cut(line: str, separator: str | None) -> tuple[str, ...]:
@@ -89,11 +89,11 @@ def _cut(line: str, separator: str | None) -> tuple[str, ...]:
     return tuple(field.strip() for field in next(csv.reader([line], delimiter=separator, skipinitialspace=True), []))
 
 
-def _columns(sample: Sequence[_Row], path: Path) -> tuple[int, int, int]:
+def _columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
     """Which columns hold the two words and the score, by what most of these rows have."""
     width = mode(len(row.fields) for row in sample)
     usual = [row.fields for row in sample if len(row.fields) == width]
-    numeric = [_most(_is_number(fields[column]) for fields in usual) for column in range(width)]
+    numeric = [_most(is_number(fields[column]) for fields in usual) for column in range(width)]
     words = [column for column in range(width) if not numeric[column]]
     if len(words) < 2 or not any(numeric):
         shown = " | ".join(usual[0])
@@ -101,9 +101,9 @@ def _columns(sample: Sequence[_Row], path: Path) -> tuple[int, int, int]:
     return words[0], words[1], numeric.index(True)
 
 
-def _pair(row: _Row, first: int, second: int, score: int, path: Path) -> Pair:
+def _pair(row: Row, first: int, second: int, score: int, path: Path) -> Pair:
     """One row as a pair."""
-    if len(row.fields) <= max(first, second, score) or not _is_number(row.fields[score]):
+    if len(row.fields) <= max(first, second, score) or not is_number(row.fields[score]):
         shown = " | ".join(row.fields)[:80]
         raise InputError(f"{path}, line {row.number:,}: no score in column {score + 1} of {shown!r}.", REMEDY)
     return Pair(row.fields[first], row.fields[second], float(row.fields[score]))
@@ -115,7 +115,7 @@ def _most(answers: Iterable[bool]) -> bool:
     return 2 * sum(answers) > len(answers)
 
 
-def _is_number(field: str) -> bool:
+def is_number(field: str) -> bool:
     """Whether a field is a finite number."""
     try:
         return isfinite(float(field))

@@ -19,6 +19,7 @@ from vocadapt.ui.numbers import count, duration, fraction, points
 
 PAPER = maps.label(AlignmentSettings())
 JudgeMaps = Callable[[AlignmentSettings, bool], None]
+SHORTEST = 4  # letters: brackets and "of" are far for another reason
 HELP = {
     "anchors": "Words that stand in both spaces: the map is fitted and judged on them.",
     "p@5": "Share of held-out anchors whose own wordpiece is among the five nearest, of the wordpieces of all anchors.",
@@ -26,7 +27,7 @@ HELP = {
     "lists by csls": "Order the lists across by CSLS: hubs count less. It is made of cosines.",
     "chance": "What a map that knows nothing would reach.",
 }
-NOT_JUDGED = "Not judged yet. Each map is fitted on nine tenths of the anchors and judged on the tenth it has not seen."
+NOT_JUDGED = "{} not judged yet. Each map is fitted on nine tenths of the anchors and judged on the tenth it has not seen."
 
 
 def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
@@ -67,7 +68,7 @@ def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, work
     """A word to type, its four lists and its lines; a fragment, so that a question does not draw the whole page again."""
     words, options = st.columns([2, 1], gap="large")
     with words:
-        word = probe.ask_for_word("word", "Type a word", probe.examples_of(spaces.words, model))
+        word = probe.ask_for_word("word", "Type a word", probe.telling(spaces, model))
     with options, st.container(horizontal=True, vertical_alignment="center"):
         k = st.number_input("Neighbours", 3, 50, 8, key="k", bind="query-params", label_visibility="collapsed", width=130)
         settings = _list_settings(int(k))
@@ -132,7 +133,8 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
         _best(shown)
     if not maps.best(judged):
         seconds = maps.judging_seconds(spaces)
-        st.markdown(f"{NOT_JUDGED} All of them take about {duration(seconds)}, beside the page.")
+        which = "The others are" if shown else "The maps are"
+        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {duration(seconds)}, beside the page.")
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(maps.to_judge(spaces)[0], True)
     for method, why in left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, maps.FOLDS).items():
@@ -168,10 +170,12 @@ def _pairs(judged: Judged) -> None:
 
 def _anchors(judged: Judged, chosen: str) -> None:
     """The anchors with their residual, worst first."""
-    ordered = sorted(judged.anchors, key=lambda anchor: anchor.cosine)
+    words = [anchor for anchor in judged.anchors if len(anchor.word) >= SHORTEST and anchor.word.isalpha()]
+    ordered = sorted(words, key=lambda anchor: anchor.cosine)
     st.subheader("Words that land far from their own wordpiece")
     st.markdown(
-        f"Every anchor under {chosen.lower()}, by the fold that had not seen it; worst first. "
+        f"{count(len(words))} of {count(len(judged.anchors))} anchors, those of {SHORTEST} letters or more, under "
+        f"{chosen.lower()}, by the fold that had not seen them; worst first. "
         "A far word often means another thing in your domain than in general text, or is too rare to be placed."
     )
     st.dataframe(

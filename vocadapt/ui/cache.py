@@ -3,6 +3,7 @@
 Streamlit hashes only a sample of a large array: a matrix as a key could give another model's neighbours.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def opened(name: str) -> Opened:
 def space_stamp(name: str) -> str:
     """Changes when the files behind a space do: the first part of any key for what is computed from it."""
     folder = Path(name).expanduser()
-    return f"{name} {stamp_of(folder) if (folder / MANIFEST).is_file() else model_stamp(name)}"
+    return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
 
 
 def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
@@ -310,5 +311,5 @@ def _advice(key: tuple[str, ...], root: str, task: str, task_stamp: str, _model:
 def model_stamp(name: str) -> str:
     """Changes when the files of a model folder do; a hub name stays what it is."""
     folder = Path(name).expanduser()
-    files = [folder / file for file in FILES] if folder.is_dir() else [folder]
-    return " ".join(f"{file.stat().st_size}-{file.stat().st_mtime_ns}" for file in files if file.is_file()) or name
+    files = [folder / file for file in FILES] if os.path.isdir(folder) else [folder]  # unlike Path, false for a name too long
+    return " ".join(f"{file.stat().st_size}-{file.stat().st_mtime_ns}" for file in files if os.path.isfile(file)) or name

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from vocadapt.lab.commands import command_of_made
 from vocadapt.lab.workspace import Artefact
 
 Download = Callable[[], str | bytes]
@@ -16,7 +17,7 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
     with st.expander("Details & export", icon=":material/data_object:"):
         if manifest.command:
             st.markdown("The same step in a terminal")
-            st.code(manifest.command, language="bash", wrap_lines=True)
+            st.code(command_of_made(artefact), language="bash", wrap_lines=True)
         st.markdown("Its folder")
         st.code(str(artefact.folder), language=None, wrap_lines=True)
         left, right = st.columns(2)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vocadapt.analysis import figures
 from vocadapt.analysis.leaderboard import FLOORS, LeaderboardSettings, estimate_seconds
+from vocadapt.lab.commands import command_of_made
 from vocadapt.lab.comparing import Compared
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.spec import LeaderboardStep, Spec
@@ -130,7 +131,7 @@ def _export(kept: Artefact) -> None:
     rows = [row.to_dict() for row in compared.board.rows]
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same comparison in a terminal")
-        st.code(kept.manifest.command, language="bash", wrap_lines=True)
+        st.code(command_of_made(kept), language="bash", wrap_lines=True)
         with st.container(horizontal=True):
             make = {
                 "leaderboard.tsv": lambda: tsv(tuple(rows[0]), [tuple(row.values()) for row in rows]),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from vocadapt.ui.numbers import fraction
+from vocadapt.ui.numbers import count, fraction
 
 INK = {
     "source": "light-dark(#0B6FB3, #7CC0EC)",
@@ -71,6 +71,13 @@ STYLE = """<style>
 .va-word .va-chip:not(:first-child){border-top-left-radius:0;border-bottom-left-radius:0;border-left-style:dashed;
  margin-left:-1px}
 .va-more{opacity:.55}
+.va-heat{border-collapse:separate;border-spacing:3px;width:100%;table-layout:fixed;font-variant-numeric:tabular-nums}
+.va-heat th{font-weight:400;font-size:.82rem;color:light-dark(#5C6873,#A9B4BE);padding:.2rem .5rem;overflow-wrap:anywhere;
+ unicode-bidi:isolate}
+.va-heat thead th:first-child{width:30%}
+.va-heat tbody th{text-align:right}
+.va-heat td{text-align:center;padding:.7rem .3rem;border-radius:.35rem;background:light-dark(#F4F6F8,#1B232C)}
+.va-heat small{display:block;font-size:.78rem;color:light-dark(#4A5560,#C3CCD4)}
 .va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
  color:light-dark(#96446F,#E8B5D1)}
 </style>"""
@@ -94,6 +101,7 @@ class Card:
     empty: str = ""
     distances: bool = False
     told: bool = False  # its note is a sentence of its own: shown whole, on several lines
+    counts: bool = False  # scores are whole numbers
 
 
 def neighbour_cards(cards: Sequence[Card]) -> None:
@@ -116,6 +124,27 @@ def score_table(columns: Sequence[str], lines: Sequence[Scores], bars: Collectio
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
     body = "".join(_score_line(line, columns, ranked, bars) for line in lines)
     _write(f'<div class="va-wide"><table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A cell of a heat-map: its value from -1 to 1 (None: there is none), and a note under it."""
+
+    value: float | None
+    note: str = ""
+
+
+def heat_map(columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str) -> None:
+    """Draw a table of cosines with the numbers written in, blue above 0 and orange below; rows: name, note, cells."""
+    head = "".join(f'<th scope="col">{html.escape(visible(name))}</th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(visible(name))}<small>{html.escape(note)}</small></th>'
+        f"{''.join(map(_heat, cells))}</tr>"
+        for name, note, cells in rows
+    )
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
+    named = f'data-testid="heat-map" aria-label="{html.escape(label)}"'
+    _write(f'<div class="va-wide"><table class="va-heat" {named}>{table}</table></div>')
 
 
 def cut(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
@@ -229,7 +258,7 @@ def _row(text: str, score: float, share: float, card: Card) -> str:
     width = 100 * min(max(share, 0.0), 1.0)
     bar = _bar(width, card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
-    shown = fraction(score) if score < 10 else f"{score:.1f}"
+    shown = count(round(score)) if card.counts else fraction(score) if score < 10 else f"{score:.1f}"
     return f'<div class="va-row">{name}{bar}<span class="va-score">{shown}</span></div>'
 
 
@@ -241,6 +270,15 @@ def _concordance_line(line: Line, widest: str) -> str:
         f'<div class="va-line" title="{place}"><span class="va-left"><bdi>{left}</bdi></span>{middle}'
         f'<span class="va-right"><bdi>{right}</bdi></span></div>'
     )
+
+
+def _heat(cell: Heat) -> str:
+    """One cell; its colour is mixed into the page's, so that the text keeps its contrast."""
+    style = ""
+    if cell.value is not None:
+        share, colour = 60 * min(abs(cell.value), 1.0), FILL["source" if cell.value >= 0 else "domain"]
+        style = f' style="background:color-mix(in srgb,{colour} {share:.0f}%,transparent)"'
+    return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
 
 
 def _bar(width: float, kind: str) -> str:

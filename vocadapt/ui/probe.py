@@ -14,7 +14,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card
 
-EXAMPLES, SHORTEST = 6, 6
+EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXA
     return [word for word, _ in zip(fitting, range(n), strict=False)]
 
 
+def telling(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
+    """Of the most frequent longer words that the model would cut, those that land most firmly: they show what a map can do."""
+    return spaces.firmest(examples_of(spaces.words, model, FREQUENT), n)
+
+
 def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
     """The k nearest words of a word of the space; raises InputError for one it lacks."""
     if word not in space:
@@ -75,8 +80,8 @@ def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
     both = shared(answer.lists)
     asked = f"mean of {' '.join(answer.pieces)}" if answer.pieces != (answer.word,) else "its own wordpiece"
     plans = (
-        ("Words → words", "within the domain space", "domain", "within_words", "no vector: the text has it too rarely"),
-        ("Words → wordpieces", "its vector, through the map", "source", "to_pieces", "no vector: the text has it too rarely"),
+        ("Words → words", "within the domain space", "domain", "within_words", "no vector: not in the text, or too rarely"),
+        ("Words → wordpieces", "its vector, through the map", "source", "to_pieces", "no vector: not in the text, or too rarely"),
         ("Wordpieces → words", f"{asked}, back through the map", "domain", "to_words", "no wordpiece"),
         ("Wordpieces → wordpieces", f"{asked}, within the model", "source", "within_pieces", "no wordpiece"),
     )

@@ -100,7 +100,10 @@ def _short(label: str) -> str:
 def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
     """The texts whose tokens are counted, a row each: the page's own, and those that are chosen beside it."""
     others = {one.name: one for one in workspace.artefacts("corpora") if one.name != corpus.name}
-    st.markdown("**How often a text has each token**, by its id: tokens were numbered as they were learned")
+    st.markdown(
+        "**How often a text has each token**, by its id: tokens were numbered as they were learned. Marked, whatever the slider "
+        "says: the half that *longest* takes out."
+    )
     if not others:
         return [corpus]
     chosen = st.multiselect("Texts beside it", list(others), key="texts", bind="query-params", max_selections=TEXTS - 1)

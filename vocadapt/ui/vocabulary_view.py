@@ -46,7 +46,7 @@ def reduction(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reduc
             gone = reducer.gone(settings)
         grown = growth_over_seeds(reducer, settings, SEEDS)
         _figures(seen, reducer, grown, gone)
-        _pictures(reducer, grown, gone)
+        _pictures(reducer, settings, grown, gone)
         st.subheader("What goes, what stays")
         _tokens(workspace, corpus, seen, reducer, gone)
 
@@ -110,13 +110,14 @@ def _figures(seen: Seen, reducer: Reducer, grown: Growth, gone: Mask) -> None:
         st.markdown(f":violet[{count(grown.unknown)} words of the text become [UNK] that none were before.]")
 
 
-def _pictures(reducer: Reducer, grown: Growth, gone: Mask) -> None:
+def _pictures(reducer: Reducer, settings: ReductionSettings, grown: Growth, gone: Mask) -> None:
     """Growth against size for all heuristics, and how often each token stands in the text against its id."""
     dots, curves = st.columns(2, gap="large")
     with curves:
         if _may_draw(reducer):
             st.markdown("**Every heuristic at every size.** The ring: where the slider stands.")
-            picture = figures.growth_against_size(_curves(reducer), (grown.keep, grown.growth))
+            curves_now = _through(_curves(reducer), settings.heuristic, grown)
+            picture = figures.growth_against_size(curves_now, (settings.heuristic, grown.keep, grown.growth))
             st.plotly_chart(picture, key="curves", config={"displayModeBar": False})
     with dots:
         never = int((reducer.token_counts == 0).sum())
@@ -148,6 +149,12 @@ def _curves(reducer: Reducer) -> Curves:
     return drawn_up[1]
 
 
+def _through(curves: Curves, heuristic: str, grown: Growth) -> Curves:
+    """The curves, that of the chosen heuristic through the very point the slider stands at."""
+    through = dict(sorted({**curves[heuristic], grown.keep: grown.growth}.items(), reverse=True))
+    return {**curves, heuristic: through}
+
+
 def _draw_up(reducer: Reducer) -> Curves:
     """Growth of every heuristic from the whole vocabulary down to what must stay."""
     shares = np.linspace(1.0, min(1.0, np.ceil(1000 * least_share(reducer.vocabulary)) / 1000), STEPS + 1)
@@ -160,16 +167,17 @@ def _draw_up(reducer: Reducer) -> Curves:
 def _tokens(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer, gone: Mask) -> None:
     """Every token with what becomes of it; the one selected is shown closer."""
     vocabulary = reducer.vocabulary
+    order = np.lexsort((-reducer.token_counts, ~gone))  # what goes first, of that what the text has most often
     table, closer = st.columns([1.2, 1], gap="large")
     with table:
         st.markdown("Select a token to see what it is cut into without itself, what lies near it, and where it stands.")
         event = st.dataframe(
             {
-                "token": list(vocabulary.tokens),
-                "": np.where(gone, "goes", "stays"),
-                "length": reducer.lengths.astype(np.int16),  # all of it travels to the browser at each move of the slider
-                "id": np.arange(len(vocabulary), dtype=np.int32),
-                "occurrences": reducer.token_counts,
+                "token": [vocabulary.tokens[i] for i in order],
+                "": np.where(gone[order], "goes", "stays"),
+                "length": reducer.lengths[order].astype(np.int16),  # all of it travels to the browser at each move of the slider
+                "id": order.astype(np.int32),
+                "occurrences": reducer.token_counts[order],
             },
             height=420, hide_index=True, key="tokens", on_select="rerun", selection_mode="single-row",
             column_config={"token": st.column_config.TextColumn()},
@@ -177,7 +185,7 @@ def _tokens(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer
         rows = [row for row in event["selection"]["rows"] if row < len(vocabulary)]
     with closer:
         if rows:
-            _token(workspace, corpus, seen, reducer, gone, rows[0])
+            _token(workspace, corpus, seen, reducer, gone, int(order[rows[0]]))
         else:
             st.markdown(":gray[No token is selected yet: tick one on the left. A click on a column's name sorts by it.]")
 

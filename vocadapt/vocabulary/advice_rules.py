@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vocadapt.vocabulary.cuts import Cuts
-from vocadapt.vocabulary.forecast import Forecast
+from vocadapt.vocabulary.forecast import Forecast, words_for
 from vocadapt.vocabulary.gains import ENOUGH, FEW, Gain
 
 MOST_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
@@ -102,9 +102,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "too little text", "too little text",
         lambda f: f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance),  # chance is high where anchors are few
-        lambda f: f"{f.forecast.words:,} words to learn from: expected held-out P@5 {share(f.forecast.p5)}, "
+        lambda f: f"{f.forecast.words:,} running words get a vector: expected held-out P@5 {share(f.forecast.p5)}, "
                   f"chance {share(f.forecast.chance)}.",
-        f"Below {share(USABLE)} new words did not land beside their kind: some 700,000 words reach it. Get more text.",
+        f"Below {share(USABLE)} new words did not land beside their kind: about {words_for(USABLE):,} words that get a vector "
+        "are expected to reach it. Get more text.",
     ),
     Rule(
         "too few words", "too few new words occur often enough",

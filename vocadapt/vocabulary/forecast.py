@@ -47,6 +47,11 @@ def forecast(words: int, anchors: int, width: int | None) -> Forecast:
     return Forecast(p5, low, high, chance, words, anchors, tuple(_outside(words, anchors, width)))
 
 
+def words_for(p5: float) -> int:
+    """How many running words a P@5 is expected from: the line turned round."""
+    return math.ceil(10 ** ((math.log(p5 / (1 - p5)) - INTERCEPT) / SLOPE))
+
+
 def _share(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 

@@ -1,0 +1,99 @@
+"""Spaces diagnosed, whoever asks (command line or page): which tokens count, what each space is called, and all figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.lab.opening import Opened
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.evaluation import PairScore, score_pairs
+from vocadapt.spaces.geometry import FrequencyBias, Hubness, Isotropy, Norms, frequency_bias, hubness_of, isotropy, norms_of
+from vocadapt.spaces.relation_lists import RelationList
+from vocadapt.spaces.relations import NullSettings, RelationScore, score_relations
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+TOKENS = {
+    "all": "every token of the vocabulary, special ones and [unusedN] too, as the thesis counts them",
+    "used": "without special tokens and [unusedN]",
+    "words": "without special tokens, [unusedN] and continuations (##)",
+}
+NULL = NullSettings()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One space in figures; hubness is None where it was not asked for, or there are fewer than two rows."""
+
+    isotropy: Isotropy
+    norms: Norms
+    frequency_bias: FrequencyBias
+    hubness: Hubness | None = None
+
+
+@dataclass(frozen=True)
+class ListScores:
+    """A list in one space: a score for each of its relations, and Spearman's correlation where people judged its pairs."""
+
+    relations: tuple[RelationScore, ...]
+    similarity: PairScore | None
+
+
+def counted_tokens(opened: Opened, tokens: str = "all") -> EmbeddingSpace:
+    """The rows that count: one of TOKENS; word vectors have words only. Raises InputError where no token is left."""
+    if tokens not in TOKENS:
+        raise InputError(f"Unknown choice of tokens {tokens!r}.", f"Choose one of: {', '.join(TOKENS)}.")
+    space = opened.space
+    if tokens == "all" or opened.model is None:
+        return space
+    stays = _filter(opened.model.vocabulary, tokens)
+    rows = np.array([row for row, token in enumerate(space.words) if stays(token)], dtype=np.int64)
+    if not len(rows):
+        raise InputError(f"{space.name}: no token is left {TOKENS[tokens]}.", "Count all tokens.")
+    return space.take(rows)
+
+
+def labels(names: Sequence[str]) -> tuple[str, ...]:
+    """What spaces are called in tables: the end of each path that tells them apart; raises InputError for one named twice."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{twice[:100]} was named twice.", "Name each space once.")
+    for parts in range(1, max(len(Path(name).parts) for name in names) + 1):
+        short = ["/".join(Path(name).parts[-parts:]) or name for name in names]
+        if len(set(short)) == len(names):
+            return tuple(short)
+    return tuple(names)
+
+
+def diagnose(space: EmbeddingSpace, hubs: bool = True, progress: Progress = silent) -> Diagnosis:
+    """The figures of one space; `hubs` False leaves out what takes seconds."""
+    progress(0.0, "measuring isotropy")
+    even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space)
+    found = hubness_of(space, progress=part(progress, 0.2, 1.0)) if hubs else None
+    return Diagnosis(even, lengths, bias, found)
+
+
+def score_lists(
+    opened: Opened, lists: Sequence[RelationList], own_mean: float | None, null: NullSettings = NULL,
+    progress: Progress = silent,
+) -> tuple[ListScores, ...]:  # fmt: skip
+    """Score lists of word pairs in one space, corrected by its own mean cosine."""
+    space, splitter = opened.space, opened.splitter
+    scored = []
+    for done, one in enumerate(lists):
+        told = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
+        relations = score_relations(space, one.relations, splitter, own_mean, null, told)
+        scored.append(ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None))
+    return tuple(scored)
+
+
+def _filter(vocabulary: Vocabulary, tokens: str) -> Callable[[str], bool]:
+    """Whether a token counts."""
+
+    def used(token: str) -> bool:
+        return token not in vocabulary.special and not (token.startswith("[unused") and token.endswith("]"))
+
+    return used if tokens == "used" else lambda token: used(token) and not vocabulary.continues(token)

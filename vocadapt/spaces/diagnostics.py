@@ -1,0 +1,113 @@
+"""Mean cosines within and between spaces: tables 3.2 and 3.3 of the thesis.
+
+The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact, at one pass over the rows:
+
+    within    (S·S − n) / (n (n − 1))         every token with every other, none with itself
+    between   S₁·S₂ / (n₁ n₂)                 every token of one with every token of the other, its own twin too, as in the thesis
+
+All sums in float64. A zero row has no direction: it is left out of every mean, and counted. Spaces of different width have no
+cosine between them: None.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.spaces.space import EmbeddingSpace
+
+Lengths = NDArray[np.float64]
+Table = tuple[tuple[float | None, ...], ...]
+BLOCK = 512  # rows turned into float64 at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """The sum of the unit rows (dim,), the length of each row (words,), and how many rows have a direction at all."""
+
+    total: NDArray[np.float64]
+    lengths: Lengths
+    counted: int
+
+
+@dataclass(frozen=True)
+class CosineTables:
+    """Mean cosines of several spaces, each table square and symmetric, in the order of the spaces.
+
+    mean_cosine: over all pairs of tokens (table 3.2). mean_cosine_common: over the `common` tokens, each with its twin (3.3).
+    None: different widths, or no such pair. counted and zero_rows: tokens with and without a direction.
+    """
+
+    mean_cosine: Table
+    mean_cosine_common: Table
+    common: tuple[tuple[int, ...], ...]
+    counted: tuple[int, ...]
+    zero_rows: tuple[int, ...]
+
+
+def directions(space: EmbeddingSpace) -> Directions:
+    """Length of every row and the sum of the unit rows, in float64."""
+    total, lengths = np.zeros(space.dim), np.empty(len(space))
+    for start in range(0, len(space), BLOCK):
+        rows = space.matrix[start : start + BLOCK].astype(np.float64)
+        length = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+        total += np.divide(1.0, length, out=np.zeros_like(length), where=length > 0) @ rows
+        lengths[start : start + BLOCK] = length
+    return Directions(total, lengths, int(np.count_nonzero(lengths)))
+
+
+def cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
+    """Tables 3.2 and 3.3 of these spaces."""
+    found = [directions(space) for space in spaces]
+    places = range(len(spaces))
+    mean = [[_mean(found[i], found[j], i == j) for j in places] for i in places]
+    twins = {(i, j): _twins(spaces[i], spaces[j], found[i], found[j]) for i in places for j in places if i < j}
+    twins |= {(j, i): value for (i, j), value in twins.items()}
+    twins |= {(i, i): (1.0 if found[i].counted else None, found[i].counted) for i in places}
+    return CosineTables(
+        tuple(tuple(row) for row in mean),
+        tuple(tuple(twins[i, j][0] for j in places) for i in places),
+        tuple(tuple(twins[i, j][1] for j in places) for i in places),
+        tuple(one.counted for one in found),
+        tuple(len(space) - one.counted for space, one in zip(spaces, found, strict=True)),
+    )
+
+
+def mean_cosine(space: EmbeddingSpace) -> float | None:
+    """The mean cosine over all pairs of different tokens; None where fewer than two have a direction."""
+    found = directions(space)
+    return _mean(found, found, same=True)
+
+
+def mean_cosine_between(one: EmbeddingSpace, other: EmbeddingSpace) -> float | None:
+    """The mean cosine over all pairs of a token here and a token there; None for different widths, or no pair."""
+    return _mean(directions(one), directions(other), same=False)
+
+
+def mean_cosine_common(one: EmbeddingSpace, other: EmbeddingSpace) -> tuple[float | None, int]:
+    """The mean over the tokens of both of the cosine of its two rows, and their number; None for different widths, or none."""
+    return _twins(one, other, directions(one), directions(other))
+
+
+def _mean(one: Directions, other: Directions, same: bool) -> float | None:
+    if one.total.shape != other.total.shape:
+        return None
+    own = one.counted if same else 0
+    pairs = one.counted * other.counted - own
+    return float((one.total @ other.total - own) / pairs) if pairs > 0 else None
+
+
+def _twins(one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: Directions) -> tuple[float | None, int]:
+    """Mean cosine of the rows of the common tokens, and how many they are."""
+    found = [(row, other.index[word]) for row, word in enumerate(one.words) if word in other.index]
+    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
+    rows = rows[(here.lengths[rows[:, 0]] > 0) & (there.lengths[rows[:, 1]] > 0)]
+    if one.dim != other.dim or not len(rows):
+        return None, len(rows)
+    total = 0.0
+    for start in range(0, len(rows), BLOCK):
+        left, right = rows[start : start + BLOCK].T
+        products = np.einsum("nd,nd->n", one.matrix[left].astype(np.float64), other.matrix[right].astype(np.float64))
+        total += float((products / here.lengths[left] / there.lengths[right]).sum())
+    return total / len(rows), len(rows)
