@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
     from vocadapt.spaces.space import Matrix
 
-CROSS_OVER = 8000  # rows above which openTSNE is quicker
+# Rows above which openTSNE is taken. Interpolated, not located: scikit-learn took .41 of its time at 4 000 rows and over three
+# times its time at 30 000, which meet below 10 000. benchmarks/maps.py tells it on any machine.
+CROSS_OVER = 8000
 ITERATIONS = 750
 EARLY = 250  # iterations with exaggeration: fixed in scikit-learn
 EVERY = 50
