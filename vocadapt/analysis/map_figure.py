@@ -19,7 +19,7 @@ Box = Window
 
 MARKS = (
     (SOURCE, "circle"), (DOMAIN, "diamond"), (GOOD, "square"), (TARGET, "triangle-up"), (CHANGED, "cross"),
-    ("#004D7A", "triangle-down"), ("#8A5F00", "x"), (NULL, "pentagon"),
+    ("#56B4E9", "triangle-down"), ("#B07D3A", "x"), (NULL, "pentagon"),
 )  # fmt: skip; no open marks: WebGL draws none of them without a line
 FIXED = {  # the colour language of the lab, where a category has a place in it
     "source": (SOURCE, "circle"), "added": (GOOD, "diamond"), "target": (TARGET, "square"), "new row": (CHANGED, "cross"),

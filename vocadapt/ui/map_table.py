@@ -57,7 +57,7 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
     if chosen.slice:
         _told(workspace, shown, chosen, chosen.slice, clear)
     if not chosen.ids:
-        st.markdown(":gray[Nothing is selected: take the lasso or the box above the map, and draw round points.]")
+        st.markdown(":gray[Nothing is selected: take the lasso or the box beside the map, and draw round points.]")
         return
     table = table_of(shown, chosen.ids, column)
     st.dataframe(table, hide_index=True, height=min(330, 40 + 35 * len(chosen.ids)), key="selected", column_config=TYPES)

@@ -116,7 +116,7 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
     """The neighbours as cards, one a space: those in the original space, never those on the map."""
     if found is None:
         st.markdown(":small[:gray[Find a token, or click a point: its nearest in the space itself appear here. "
-                    "To select many, take the lasso above the map.]]")  # fmt: skip
+                    "To select many, take the lasso beside the map.]]")  # fmt: skip
         return
     on_map, cards = frozenset(shown.words), []
     both = frozenset.intersection(*(frozenset(token for _, token, _ in one[1:]) for one in found)) if len(found) > 1 else ()
