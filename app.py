@@ -30,6 +30,7 @@ page = st.navigation(
         "See": [
             st.Page("pages/see/map.py", title="Map", icon=":material/map:"),
             st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
+            st.Page("pages/see/change.py", title="Neighbourhood change", icon=":material/compare_arrows:"),
         ],
     }
 )

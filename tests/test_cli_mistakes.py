@@ -47,6 +47,21 @@ vectors train {text} --model {model} --out empty.txt/out
 vectors train {text} --model vocab.txt --out out
 vectors train {text} --model {model} --casing cased --out out
 vectors import good.vec --casing cased --out out
+vectors train {text} --model {model} --resample -1 --out out
+vectors contextual --model {model} --corpus {text}
+vectors contextual --model {model} --corpus missing.txt --out out
+vectors contextual --model {model} --corpus {text} --layer 3 --length 64 --out out
+vectors contextual --model {model} --corpus {text} --layer top --length 64 --out out
+vectors contextual --model {model} --corpus {text} --layer -2 --length 64 --out out
+vectors contextual --model {model} --corpus {text} --length 65 --out out
+vectors contextual --model {model} --corpus {text} --length 64 --words missing.txt --out out
+vectors contextual --model {model} --corpus {text} --length 64 --words empty.txt --out out
+vectors contextual --model {model} --corpus {text} --length 64 --words good.vec --out out
+vectors contextual --model {model} --corpus {text} --length 64 --min-count 100000 --out out
+vectors contextual --model {model} --corpus empty.txt --length 64 --out out
+vectors contextual --model vocab.txt --corpus {text} --length 64 --out out
+vectors contextual --model weightless --corpus {text} --length 64 --out out
+vectors contextual --model bpe --corpus {text} --length 64 --out out
 vectors import missing.vec --out out
 vectors import ragged.vec --out out
 vectors import nan.vec --out out
@@ -70,6 +85,20 @@ neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
 neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
 neighbours two,words --vectors {vectors} --model {model}
+change --before {model}
+change --before {model} --after nothing/at/all
+change --before {model} --after vocab.txt
+change --before {model} --after {vectors} -k 0
+change --before {model} --after {vectors} -k 500
+change --before {model} --after {vectors} -n -1
+change --before {model} --after {vectors} --without verbs
+change --before {model} --after {vectors} --word nosuchword
+change --before {model} --after {model} --null-seed
+change --before {narrow} --after {narrow} --null-bootstrap
+change --before {model} --after {model} --null {model}
+change --before {model} --after {model} --null {model} nothing/at/all
+change --before {model} --after {vectors} --null {model} {model} --among all
+change --before {model} --after {model} --null {model} {model} --null-seed
 demo now
 demo --out vocab.txt
 demo --steps 3

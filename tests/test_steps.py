@@ -13,10 +13,22 @@ from vocadapt.cli.run import COMMANDS, find
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.lab.alignments import load_judged
 from vocadapt.lab.corpora import counts_path, kept_counts, read_corpus
-from vocadapt.lab.spec import FORMS, AlignmentStep, ConvertStep, CorpusStep, ImportStep, MapStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.spec import (
+    FORMS,
+    AlignmentStep,
+    ContextualStep,
+    ConvertStep,
+    CorpusStep,
+    ImportStep,
+    MapStep,
+    ModelStep,
+    Spec,
+    VectorsStep,
+)
 from vocadapt.lab.steps import STEPS, command_of, run_step
 from vocadapt.lab.workspace import Workspace, open_artefact
 from vocadapt.models.language_model import open_model
+from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, AnchorFilter
 from vocadapt.spaces.choosing import TokenChoice
@@ -257,6 +269,14 @@ SPECS = [
         offline=True,
     ),
     Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=8)), {"text": ["a.txt"], "model": "vocab.txt"}, casing="uncased"),
+    Spec("vectors", VectorsStep(resample=3), {"text": ["a.txt"], "model": "m"}),
+    Spec("contextual", ContextualStep(), {"text": ["a.txt"], "model": "m"}),
+    Spec(
+        "contextual",
+        ContextualStep(CorpusSettings("b", 2, 0.5, 3, True), ContextualSettings(0, 7, 64, 8, "tokens", 2, 100, 9)),
+        {"text": ["a.txt", "b c.txt"], "model": "m", "words": "w.txt"},
+        offline=True,
+    ),
     Spec("import", ImportStep(fold=True), {"file": "x.vec", "model": "vocab.txt"}, casing="cased"),
     Spec("import", ImportStep(), {"file": "x.vec"}),
     Spec(

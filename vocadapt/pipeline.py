@@ -22,6 +22,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe, preset
 from vocadapt.spaces.alignment import fit_alignment
+from vocadapt.spaces.resampled import train_resampled
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus, open_corpus
@@ -123,11 +124,13 @@ def target_space(
 
 
 def domain_space(
-    sources: Sources, model: LanguageModel, settings: Word2VecSettings, progress: Progress = silent, scratch: Path | None = None
-) -> EmbeddingSpace:
+    sources: Sources, model: LanguageModel, settings: Word2VecSettings, progress: Progress = silent, scratch: Path | None = None,
+    resample: int = 0,
+) -> EmbeddingSpace:  # fmt: skip
     """The word vectors of the domain: the ready ones, or trained on the corpus in the model's own words and width.
 
     The words of the corpus are written to a file in `scratch` (the system's folder for such files where it is None) and removed.
+    `resample`: train on lines drawn anew with this seed, the same words; 0 for the text as it is.
     """
     if sources.vectors is not None:
         return sources.vectors
@@ -138,7 +141,10 @@ def domain_space(
         sentences = Path(folder) / "sentences.txt"
         share = 1 / (1 + COUNTING * settings.epochs)
         counts = write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, share))
-        return train_word2vec(sentences, counts, replace(settings, dim=width), part(progress, share, 1.0))
+        training, rest = replace(settings, dim=width), part(progress, share, 1.0)
+        if resample:
+            return train_resampled(sentences, counts, training, resample, rest)
+        return train_word2vec(sentences, counts, training, rest)
 
 
 def _width_of(model: LanguageModel) -> int:

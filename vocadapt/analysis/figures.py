@@ -202,6 +202,64 @@ def growth_against_size(
     return figure
 
 
+def overlap_histogram(
+    words: ArrayLike, null: ArrayLike | None = None, kept: tuple[int, int] | None = None
+) -> go.Figure:  # fmt: skip
+    """How many words keep 0, 1, … k neighbours, as shares; the null's as a grey line; bars outside `kept` are pale.
+
+    words, null: numbers of words (k + 1,).
+    """
+    counts = np.asarray(words, dtype=float)
+    figure = _figure("neighbours kept", "share of the words", height=200)
+    first, last = kept or (0, len(counts) - 1)
+    figure.add_bar(
+        x=np.arange(len(counts)), y=counts / counts.sum(), name="these two spaces", customdata=counts.astype(int),
+        marker={"color": CHANGED, "opacity": [1.0 if first <= i <= last else 0.3 for i in range(len(counts))]},
+        hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
+    )  # fmt: skip
+    if null is not None:
+        luck = np.asarray(null, dtype=float)
+        figure.add_scatter(
+            x=np.arange(len(luck)), y=luck / luck.sum(), mode="lines+markers", name="null: nothing changed",
+            line={"color": NULL, "width": 2.5, "dash": "dot"}, marker={"symbol": "diamond", "size": 7},
+            hovertemplate="%{x} kept: %{y:.3f} of the words<extra>null</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(dtick=1 if len(counts) <= 21 else None)
+    figure.update_layout(showlegend=null is not None, bargap=0.12, margin={"t": 24 if null is not None else 4})
+    return figure
+
+
+def overlap_by_frequency(
+    counts: ArrayLike, overlap: ArrayLike, names: Sequence[str], changed: ArrayLike,
+    lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
+) -> go.Figure:  # fmt: skip
+    """A dot a word: its overlap against how often it occurs; changed ones violet diamonds; lines: means by frequency.
+
+    lines: name → (occurrences, mean overlap); the one called "null" is grey and dotted.
+    """
+    figure = _figure("occurrences of the word", "neighbours kept, share", height=300)
+    times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
+    labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
+    groups = [(~marked, "not changed" if marked.any() else "words", SOURCE, "circle"), (marked, "changed", CHANGED, "diamond")]
+    for mask, name, colour, symbol in groups:
+        if mask.any():
+            figure.add_scattergl(
+                x=times[mask].astype(np.int32), y=shares[mask].astype(np.float32), mode="markers", name=name, text=labels[mask],
+                marker={"color": colour, "size": 4, "symbol": symbol, "opacity": 0.45},
+                hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
+            )  # fmt: skip
+    for name, (x, y) in lines.items():
+        dash = "dot" if name == "null" else "solid"
+        figure.add_scattergl(
+            x=np.asarray(x), y=np.asarray(y), mode="lines+markers", name=f"mean, {name}",
+            line={"color": NULL if name == "null" else DOMAIN, "width": 3, "dash": dash}, marker={"size": 7},
+            hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
+        )  # fmt: skip
+    figure.update_xaxes(type="log", dtick=1, exponentformat="power")
+    figure.update_yaxes(range=[-0.04, 1.04])
+    return figure
+
+
 def _figure(x: str, y: str, height: int) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(**_layout(height))

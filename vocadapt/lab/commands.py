@@ -18,6 +18,7 @@ PROGRAM = ("python", "-m", "vocadapt")
 WORDS = {
     "corpus": ("words", "count"),
     "vectors": ("vectors", "train"),
+    "contextual": ("vectors", "contextual"),
     "import": ("vectors", "import"),
     "alignment": ("align",),
     "model": ("adapt",),
@@ -32,6 +33,7 @@ INPUTS = {  # others are given as they are
 }  # fmt: skip
 TEXT = {  # where text is not the command's own argument
     "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
+    "contextual": "--corpus",
 }  # fmt: skip
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
@@ -50,7 +52,12 @@ FLAGS: dict[str, dict[str, str]] = {
         f"word2vec.{name}": f"--{name.replace('_', '-')}"
         for name in ("dim", "window", "min_count", "negative", "skip_gram", "alpha", "epochs", "seed", "workers")
     }
-    | {"word2vec.sample": "--subsample"},
+    | {"word2vec.sample": "--subsample", "resample": "--resample"},
+    "contextual": CORPUS_FLAGS
+    | {
+        f"contextual.{name}": f"--{name.replace('_', '-')}"
+        for name in ("layer", "occurrences", "length", "batch", "unit", "min_count", "first", "seed")
+    },
     "import": CORPUS_FLAGS | {"limit": "--limit", "fold": "--fold", "collisions": "--collisions"},
     "alignment": {
         **{f"alignment.{name}": f"--{name}" for name in ("method", "unit", "centre", "ridge", "weights", "seed")},

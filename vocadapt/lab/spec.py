@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from vocadapt.analysis.leaderboard import LeaderboardSettings
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.recipe import PRESETS, Recipe, settings_from
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.choosing import TokenChoice
@@ -33,15 +34,33 @@ class CorpusStep(Unseeded):
 
 @dataclass(frozen=True)
 class VectorsStep:
-    """Which lines are read, and how the vectors are trained."""
+    """Which lines are read, and how the vectors are trained; `resample`: on lines drawn anew with this seed, 0 for the text."""
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
+    resample: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resample < 0:
+            raise InputError(f"The seed of the lines drawn anew is {self.resample}.", "Give 0 (the text as it is) or more.")
 
     @property
     def seed(self) -> int:
         """The seed that the step's randomness comes from."""
         return self.word2vec.seed
+
+
+@dataclass(frozen=True)
+class ContextualStep:
+    """Which lines are read, and which vectors in context are made of them."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    contextual: ContextualSettings = field(default_factory=ContextualSettings)
+
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.contextual.seed
 
 
 @dataclass(frozen=True)
@@ -135,7 +154,8 @@ class MapStep:
 
 
 Settings = (
-    CorpusStep | VectorsStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep | ConvertStep | MapStep
+    CorpusStep | VectorsStep | ContextualStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep
+    | ConvertStep | MapStep
 )
 
 
@@ -152,6 +172,7 @@ class Form:
 FORMS: dict[str, Form] = {
     "corpus": Form(CorpusStep, "corpora", ("text",), ("model",)),
     "vectors": Form(VectorsStep, "vectors", ("text", "model")),
+    "contextual": Form(ContextualStep, "vectors", ("text", "model"), ("words",)),
     "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
     "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),

@@ -17,6 +17,7 @@ from vocadapt.lab.adapting import model
 from vocadapt.lab.alignments import save_judged
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.comparing import leaderboard
+from vocadapt.lab.contextual import contextual
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, versions_of
 from vocadapt.lab.mapping import mapped
@@ -72,7 +73,7 @@ def corpus(task: Task, settings: CorpusStep) -> Numbers:
 def vectors(task: Task, settings: VectorsStep) -> Numbers:
     """Text → word vectors in a model's words and width."""
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
-    space = domain_space(Sources(corpus=text), task.model, settings.word2vec, task.progress, task.draft)
+    space = domain_space(Sources(corpus=text), task.model, settings.word2vec, task.progress, task.draft, settings.resample)
     save_space(space, task.draft)
     new = sum(word not in task.model.vocabulary for word in space.words)
     return {**size_of(space), "new_words": new, "workers": settings.word2vec.threads}
@@ -143,6 +144,9 @@ class Step:
 STEPS: dict[str, Step] = {
     "corpus": Step(corpus, "Take text into the workspace", steady=True),
     "vectors": Step(vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")),
+    "contextual": Step(
+        contextual, "Make vectors in context", ("numpy", "tokenizers", "safetensors", "torch", "transformers"), steady=True
+    ),
     "import": Step(imported, "Import word vectors"),
     "alignment": Step(alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")),
     "model": Step(model, "Adapt a model", ("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers")),

@@ -24,6 +24,8 @@ from vocadapt.pipeline import Sources, plan_for
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, fit_alignment
 from vocadapt.spaces.anchors import find_anchors
+from vocadapt.spaces.change import ChangeSettings, NeighbourhoodChange
+from vocadapt.spaces.change_null import Null, Pair, change_with_null
 from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.neighbours import CrossSpace
@@ -62,6 +64,15 @@ def space_stamp(name: str) -> str:
     """Changes when the files behind a space do: the first part of any key for what is computed from it."""
     folder = Path(name).expanduser()
     return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
+
+
+def change_of(
+    before: str, after: str, settings: ChangeSettings, null: tuple[Artefact, Artefact] | None = None, about: str = ""
+) -> tuple[NeighbourhoodChange, Null | None]:
+    """What became of the neighbours of the words that two spaces share, held against a null of two word vectors."""
+    stamps = (space_stamp(before), space_stamp(after), *(f"{one.folder} {one.stamp}" for one in null or ()), about)
+    pair = Pair(about, *(space_of(one) for one in null)) if null else None
+    return _change(stamps, settings, opened(before), opened(after), pair)
 
 
 def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
@@ -200,6 +211,13 @@ def _model(name: str, stamp: str) -> LanguageModel:
 @st.cache_resource(max_entries=6, show_spinner="Reading the space …")
 def _opened(name: str, stamp: str) -> Opened:
     return open_space(name, offline=True)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing the neighbours of every word …")
+def _change(
+    key: tuple[str, ...], settings: ChangeSettings, _before: Opened, _after: Opened, _pair: Pair | None
+) -> tuple[NeighbourhoodChange, Null | None]:
+    return change_with_null(_before.space, _after.space, settings, _pair, _before.special | _after.special)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

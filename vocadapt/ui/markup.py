@@ -25,6 +25,7 @@ FILL = {
     "domain": "light-dark(#D55E00, #F08A3C)",
     "target": "light-dark(#E69F00, #F2B93B)",
     "good": "light-dark(#009E73, #2FC79A)",
+    "changed": "light-dark(#CC79A7, #E0A0C4)",
     "null": "light-dark(#7A8793, #9AA6B1)",
 }
 STYLE = """<style>

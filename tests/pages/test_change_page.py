@@ -1,0 +1,159 @@
+"""The neighbourhood change page: empty, full, a null, words by type and by address, hostile words, vectors in context."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.walk_material import HOSTILE
+from vocadapt.lab import jobs
+from vocadapt.lab.nulls import next_seed, resampled, spec_of
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.change import ChangeSettings, neighbourhood_change
+from vocadapt.ui.change_view import three_cards, whole_list, within
+
+PAGE = "pages/see/change.py"
+SAME = {"before": "word vectors · trials-vectors", "after": "model · trials-model"}
+
+
+def markup(app):
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def texts(app):
+    return [element.value for kind in ("markdown", "error", "warning", "text") for element in app.get(kind)]
+
+
+def figures(app):
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.fixture
+def workspace(seeded, tmp_path):
+    """A copy of the seeded workspace to write into."""
+    shutil.copytree(seeded.root, tmp_path / "copy")
+    return Workspace(tmp_path / "copy")
+
+
+@pytest.fixture(scope="module")
+def with_nulls(seeded, tmp_path_factory):
+    """The seeded workspace with a second seed of its vectors and two draws of their lines."""
+    root = tmp_path_factory.mktemp("nulls") / "copy"
+    shutil.copytree(seeded.root, root)
+    workspace = Workspace(root)
+    spec = spec_of(workspace.artefact("vectors", "trials-vectors"))
+    again = {"seed": next_seed(spec), "lines": resampled(spec, 1), "lines-2": resampled(spec, 2)}
+    for name, one in again.items():
+        run_step(one, workspace.folder("vectors", name))
+    return workspace
+
+
+def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
+    app = open_page(PAGE, seeded, **SAME, k="5")
+    assert not app.exception and not app.error
+    assert any("No null: overlap cannot be called change" in text for text in texts(app))
+    assert figures(app)["Words compared"] == "39" and figures(app)["Changed beyond luck"] == "–"
+    assert {"null_seed", "null_lines"} <= {button.key for button in app.button}
+    assert "Only before" in markup(app) and "In both" in markup(app) and "Only after" in markup(app)
+    assert any("change --before" in block.value and "-k 5" in block.value for block in app.code)
+
+
+def test_a_null_is_made_as_a_job(open_page, workspace, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda workspace, spec, name: started.append((spec, name)))
+    app = open_page(PAGE, workspace, **SAME)
+    app.button(key="null_seed").click().run()
+    app.button(key="null_lines").click().run()
+    assert not app.exception
+    first, second = started
+    assert first[0].settings.word2vec.seed == 2 and first[1] == "trials-vectors-seed"
+    assert second[0].settings.resample == 1 and second[0].settings.word2vec.seed == 1 and second[1] == "trials-vectors-lines"
+
+
+def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
+    app = open_page(PAGE, with_nulls, **SAME, k="5")
+    assert not app.exception and not app.error
+    picker = app.selectbox(key="null")
+    assert len(picker.options) == 3 and picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
+    assert figures(app)["Changed beyond luck"] != "–"
+    assert any("the null" in text and "quantile" in text for text in texts(app))
+    assert any("--null" in block.value for block in app.code)
+    assert {"null", "quantile", "changed"} <= set(app.dataframe[0].value)
+    picker.select("none").run()
+    assert figures(app)["Changed beyond luck"] == "–" and any("cannot be called change" in text for text in texts(app))
+    app.selectbox(key="null").select(picker.options[1]).run()
+    assert not app.exception and picker.options[1].startswith("lines drawn anew · ")
+
+
+def test_all_of_it_stands_in_the_address(open_page, seeded):
+    app = open_page(PAGE, seeded, **SAME, k="4", word="heart", kept="[0,1]", among="all")
+    assert not app.exception and not app.error
+    assert app.text_input(key="word").value == "heart" and app.number_input(key="k").value == 4
+    assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
+    assert any("Among all words" in text for text in texts(app))
+
+
+def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
+    app = open_page(PAGE, seeded, **SAME, k="4")
+    assert len(app.dataframe[0].value) == 39
+    app.slider(key="kept").set_value((4, 4)).run()
+    assert not app.exception and len(app.dataframe[0].value) < 39
+    assert set(app.dataframe[0].value["overlap"]) <= {1.0}
+    app.number_input(key="k").set_value(3).run()
+    assert not app.exception and app.slider(key="kept").value == (0, 3)
+
+
+def test_too_many_neighbours_and_unknown_words_are_messages(open_page, seeded):
+    app = open_page(PAGE, seeded, **SAME, k="38")
+    assert not app.exception and any("neighbours need 40 words" in text for text in texts(app))
+    app = open_page(PAGE, seeded, **SAME, word="nosuchword")
+    assert not app.exception and any("nosuchword" in text and "not among" in text for text in texts(app))
+    app = open_page(PAGE, seeded, before="nothing/at/all", after="model · trials-model")
+    assert not app.exception and app.error
+
+
+@pytest.mark.parametrize("word", [*HOSTILE[:4], "\u202eabc", "x" * 500])
+def test_hostile_words_are_shown_as_they_are(open_page, hostile, word):
+    both = {"before": "word vectors · hostile", "after": "word vectors · hostile"}
+    app = open_page(PAGE, hostile, **both, word=word)
+    assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
+    if word in HOSTILE:
+        assert not app.error and any("keeps **10 of 10**" in text for text in texts(app))
+    assert any("Neither side can be trained a second time" in text for text in texts(app))
+
+
+def test_what_is_costly_waits_for_a_click(open_page, seeded, monkeypatch):
+    monkeypatch.setattr("vocadapt.ui.change_view.AT_ONCE", 0.0)
+    app = open_page(PAGE, seeded, **SAME)
+    assert not app.metric and any("Every word against every other" in text for text in texts(app))
+    app.button(key="compare").click().run()
+    assert not app.exception and figures(app)["Words compared"] == "39"
+    app.run()
+    assert figures(app)["Words compared"] == "39"
+
+
+def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda workspace, spec, name: started.append((spec, name)))
+    app = open_page(PAGE, seeded, **SAME)
+    assert any("39** words" in text and "of 2 layers" in text for text in texts(app))
+    app.button(key="make_contextual").click().run()
+    assert not app.exception
+    ((spec, name),) = started
+    assert spec.step == "contextual" and spec.settings.contextual.layer == 2 and name == "tiny-bert-layer-2"
+    assert spec.inputs["text"] == (str(seeded.root / "corpora" / "trials"),)
+
+
+def test_the_parts_by_hand():
+    from tests.test_change import AFTER, BEFORE
+
+    change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    assert [change.words[row] for row in within(change, (0, 0))] == ["a"]
+    assert [change.words[row] for row in within(change, (1, 2))] == ["b", "c", "d", "e"]
+    cards = three_cards(change.word("d"), ("<b>", "b"))
+    assert [[word for word, _ in card.rows] for card in cards] == [["c"], ["e"], ["a"]]
+    lines = whole_list(change, None).splitlines()
+    assert lines[0].split("\t") == ["word", "overlap", "only before", "both", "only after"]
+    assert lines[1].split("\t")[0] == "a" and len(lines) == 6
+    assert replace(change, words=("<i>", "b", "c", "d", "e")).word("<i>").word == "<i>"

@@ -1,0 +1,188 @@
+"""Neighbourhood change: overlaps worked by hand, what must not count as change, the null, bad input."""
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.spaces.change import ChangeSettings, estimate_seconds, neighbourhood_change
+from vocadapt.spaces.change_null import Pair, bands_of, change_with_null
+from vocadapt.spaces.space import EmbeddingSpace
+
+
+def angles(degrees, name="a", counts=None):
+    """Words on a circle: the nearest by cosine is the nearest by angle."""
+    turned = np.radians(list(degrees.values()))
+    matrix = np.stack([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
+    return EmbeddingSpace(tuple(degrees), matrix, counts, name)
+
+
+def random_space(words=60, dim=8, seed=1, name="r", counts=None):
+    matrix = np.random.default_rng(seed).normal(size=(words, dim)).astype(np.float32)
+    return EmbeddingSpace(tuple(f"w{i:03}" for i in range(words)), matrix, counts, name)
+
+
+BEFORE = angles({"a": 0, "b": 10, "c": 25, "d": 90, "e": 110, "only": 1})
+AFTER = angles({"e": 0, "a": 15, "d": 30, "b": 100, "c": 118, "other": 5}, "b")
+
+
+def test_overlap_by_hand():
+    # before (k = 2): a: b c, b: a c, c: b a, d: e c, e: d c · after: a: e d, b: c d, c: b d, d: a e, e: a d
+    change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2))
+    assert dict(zip(change.words, change.overlap, strict=True)) == {"a": 0, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5}
+    assert (change.shared, change.of) == (5, (6, 6))
+    assert change.mean == pytest.approx(0.4)
+    assert change.histogram.tolist() == [1, 4, 0]
+    assert [change.words[row] for row in change.order] == ["a", "b", "c", "d", "e"]
+    assert change.chance == pytest.approx(2 / 4)
+    found = change.word("d")
+    assert [word for word, _ in found.only_before] == ["c"] and [word for word, _ in found.only_after] == ["a"]
+    (both,) = found.both
+    assert both[0] == "e" and both[1:] == pytest.approx((np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6)
+    assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
+
+
+def test_among_all_words_the_new_ones_are_neighbours_too():
+    # "only" (at 1°) comes next to a, "other" (at 5°) next to e: they are in no other space's list
+    change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=1, among="all"))
+    assert [word for word, _ in change.word("a").only_before] == ["only"]
+    assert [word for word, _ in change.word("e").only_after] == ["other"]
+    assert change.words == ("a", "b", "c", "d", "e")
+    assert dict(zip(change.words, change.overlap, strict=True))["c"] == 1
+    assert change.chance == pytest.approx(1 * 4 / 25)
+
+
+def test_identical_and_rotated_spaces_change_nothing():
+    space = random_space(300, 16)
+    turn, _ = np.linalg.qr(np.random.default_rng(2).normal(size=(16, 16)))
+    wider = np.hstack([space.matrix @ turn.astype(np.float32), np.zeros((300, 5), dtype=np.float32)])
+    for other in (space, space.with_matrix(3 * space.matrix), space.with_matrix(wider, "turned")):
+        change = neighbourhood_change(space, other)
+        assert (change.overlap == 1).all() and change.histogram[-1] == 300
+        assert not change.word("w000").only_before and len(change.word("w000").both) == 10
+
+
+def test_unrelated_spaces_agree_by_chance():
+    change = neighbourhood_change(random_space(2000, 32, 1), random_space(2000, 16, 2))
+    assert change.chance == pytest.approx(10 / 1999)
+    assert change.mean == pytest.approx(change.chance, abs=0.002)
+
+
+def test_words_in_another_order_and_blocks_change_nothing(monkeypatch):
+    first, second = random_space(90, seed=1), random_space(90, seed=2)
+    whole = neighbourhood_change(first, second)
+    shuffled = second.take(np.random.default_rng(3).permutation(90))
+    monkeypatch.setattr("vocadapt.spaces.nearest.BLOCK", 500)
+    assert neighbourhood_change(first, shuffled).overlap.tolist() == whole.overlap.tolist()
+
+
+def test_kinds_of_words_are_left_out_and_counted():
+    words = ("[CLS]", "[unused7]", "##ing", "##", "zero", "a", "b", "c", "d")
+    matrix = np.random.default_rng(1).normal(size=(9, 4)).astype(np.float32)
+    matrix[4] = 0
+    space = EmbeddingSpace(words, matrix)
+    settings = ChangeSettings(k=1, without=("special", "continuation", "unused"))
+    change = neighbourhood_change(space, space, settings, special={"[CLS]"})
+    assert change.words == ("##", "a", "b", "c", "d") and change.shared == 9
+    assert change.left_out == {"special": 1, "continuation": 1, "unused": 1, "vector is zero": 1}
+
+
+def test_hostile_words_are_words():
+    words = ("<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500, "a\tb", "'; --")
+    matrix = np.random.default_rng(1).normal(size=(8, 4)).astype(np.float32)
+    change = neighbourhood_change(EmbeddingSpace(words, matrix), EmbeddingSpace(words, matrix[::-1]), ChangeSettings(k=2))
+    assert {change.word(word).word for word in words} == set(words)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (dict(k=0), "at least 1"),
+        (dict(among="some"), "Unknown candidates"),
+        (dict(without=("verbs",)), "no kind of word 'verbs'"),
+    ],
+)
+def test_bad_settings(settings, said):
+    with pytest.raises(InputError, match=said):
+        ChangeSettings(**settings)
+
+
+def test_bad_spaces():
+    with pytest.raises(InputError, match="no word in common"):
+        neighbourhood_change(angles({"a": 1, "b": 2}), angles({"c": 1, "d": 2}))
+    with pytest.raises(InputError, match="4 neighbours need 6 words at least, and 5 of the 5"):
+        neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=4))
+    neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=3))
+    with pytest.raises(InputError, match="not among the 5 words"):
+        neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2)).word("only")
+
+
+def test_it_can_be_stopped_and_says_its_cost():
+    space, told = random_space(60), []
+
+    def stop(fraction, message=""):
+        told.append(message)
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        neighbourhood_change(space, space, progress=stop)
+    assert told == ["r: neighbours of 60 words among 60"]
+    assert 0 < estimate_seconds(space, space) < estimate_seconds(space, random_space(60, 400))
+
+
+def test_the_null_by_hand():
+    # four words moved of 40; between the null's spaces nothing but the last word did
+    before = random_space(40, 12, 1)
+    moved = before.matrix.copy()
+    moved[:4] = -moved[:4]
+    near = before.matrix.copy()
+    near[-1] = -near[-1]
+    pair = Pair("two seeds", before, before.with_matrix(near, "again"))
+    change, null = change_with_null(before, before.with_matrix(moved, "b"), ChangeSettings(k=3), pair)
+    same = neighbourhood_change(before, before.with_matrix(near), ChangeSettings(k=3)).overlap
+    assert null is not None and null.overlap.tolist() == same.tolist() and null.bands == 1
+    threshold = np.sort(same)[1]  # of 40 values the 5 % quantile is the second
+    assert set(null.threshold) == {threshold}
+    assert null.share_below == (change.overlap < threshold).mean()
+    row = change.index["w000"]
+    x = change.overlap[row]
+    assert null.quantile[row] == pytest.approx(((same < x).sum() + (same == x).sum() / 2) / 40)
+    assert null.z[row] == pytest.approx((x - same.mean()) / same.std())
+    assert null.own_share_below <= 0.05 and not null.same
+    assert null.names == ("r", "again")
+
+
+def test_a_null_of_two_equal_spaces_varies_not_at_all():
+    space = random_space(50)
+    change, null = change_with_null(space, random_space(50, seed=2), ChangeSettings(k=5), Pair("equal", space, space))
+    assert null is not None and null.same and null.mean == 1 and np.isnan(null.z).all()
+    assert null.share_below == (change.overlap < 1).mean() and null.own_share_below == 0
+    _, still = change_with_null(space, space, ChangeSettings(k=5), Pair("equal", space, space))
+    assert still is not None and still.share_below == 0 and set(still.quantile) == {0.5}
+
+
+def test_words_that_the_null_lacks_are_not_compared():
+    before, after = random_space(60), random_space(60, seed=2)
+    holed = random_space(50, seed=3)
+    zero = before.matrix.copy()
+    zero[7] = 0
+    change, null = change_with_null(before, after, ChangeSettings(k=4), Pair("x", holed, before.with_matrix(zero)))
+    assert null is not None and len(change.words) == len(null.overlap) == 49 and "w007" not in change.words
+    assert change.left_out == {"not in the null": 11} and change.shared == 60
+    with pytest.raises(InputError, match="same candidates"):
+        change_with_null(before, after, ChangeSettings(k=4, among="all"), Pair("x", before, after))
+
+
+def test_words_are_held_against_their_own_frequency():
+    counts = np.repeat([1000, 100, 10, 1], 300)
+    assert bands_of(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
+    assert set(bands_of(None, 1200)) == {0} and set(bands_of(np.arange(300), 300)) == {0}
+    assert np.bincount(bands_of(np.arange(5000), 5000)).tolist() == [500] * 10
+    # rare words agree on nothing between the seeds, frequent ones on all: no rare word is called changed, each frequent one is
+    space = random_space(400, 10, 1)
+    other = random_space(400, 10, 2)
+    counts = np.repeat([50, 2], 200)
+    before = EmbeddingSpace(space.words, space.matrix, counts, "a")
+    mixed = EmbeddingSpace(space.words, np.vstack([space.matrix[:200], other.matrix[200:]]), None, "seed 2")
+    _, null = change_with_null(before, other, ChangeSettings(k=5), Pair("seeds", before, mixed))
+    assert null is not None and null.bands == 2
+    assert null.below[:200].mean() > 0.5 > null.below[200:].mean()

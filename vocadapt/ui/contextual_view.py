@@ -1,0 +1,101 @@
+"""The form that makes vectors in context: a model, a text, a layer; what it will cost; a job."""
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.spec import ContextualStep, Spec
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.in_context import check_layer, estimate_seconds, layers_of, most_tokens
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.occurrences import UNITS, ContextualSettings, Targets, find_targets
+from vocadapt.ui import cache, choose, job_panel, mistakes
+from vocadapt.ui.numbers import count, duration
+from vocadapt.vocabulary.lens import Counts
+
+HELP = {
+    "layer": "0: the embedding output, position included; 1: what leaves the first layer; … the last: the top.",
+    "occurrences": "The vector of a word is the mean over so many of its occurrences at most, drawn by the seed.",
+    "min_count": "Words that occur less often get no vector.",
+    "first": "Only so many of the most frequent; 0: all.",
+    "unit": "Whole words: the mean of their pieces. Wordpieces: as the model cuts the text.",
+}
+
+
+def form(workspace: Workspace) -> None:
+    """The folded form; what it makes becomes word vectors like any other."""
+    with st.expander("Make vectors in context", icon=":material/notes:"):
+        st.markdown(
+            "What a layer of a model makes of each word, averaged over its occurrences in a text: a space to compare, to map and "
+            "to diagnose like word vectors. (A model's *input rows*, what the thesis calls contextual embeddings, need no text: "
+            "choose the model itself above.)"
+        )
+        corpora = workspace.artefacts("corpora")
+        if not corpora:
+            choose.nothing_yet(
+                "There is no text in this workspace yet.", "Vectors in context are read off a text: take one in first.",
+                "pages/words/vectors.py", "Take in a text",
+            )  # fmt: skip
+            return
+        with mistakes.shown():
+            _form(workspace, corpora)
+
+
+def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
+    left, right = st.columns([1.4, 1], gap="large")
+    with left, st.container(horizontal=True):
+        name = choose.pick_model(workspace, key="contextual_model")
+        corpus = choose.pick("Text", corpora, "contextual_corpus")
+    model = cache.model_of(name)
+    with left:
+        settings = _settings(model)
+    with right:
+        counts = cache.words_of(corpus, model.splitter, workspace.root)
+        st.markdown(_foreseen(str(model.path), corpus, model, settings, counts))
+        wish = f"{choose.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
+        made = choose.name_for(workspace, "vectors", wish, "contextual_name")
+        if st.button("Make vectors in context", key="make_contextual", type="primary", icon=":material/play_arrow:"):
+            inputs = {"text": (str(corpus.folder),), "model": (name,)}
+            job_panel.start(workspace, Spec("contextual", ContextualStep(contextual=settings), inputs), made)
+
+
+def _settings(model: LanguageModel) -> ContextualSettings:
+    default, layers = ContextualSettings(), layers_of(model)
+    positions = int(model.config.get("max_position_embeddings", 512))
+    first, second = st.container(horizontal=True), st.container(horizontal=True)
+    with first:
+        layer = st.number_input(f"Layer, 0 to {layers}", 0, layers, layers, help=HELP["layer"])
+        occurrences = st.number_input("Occurrences", 1, 10_000, default.occurrences, help=HELP["occurrences"])
+        min_count = st.number_input("Min count", 1, 100_000, default.min_count, help=HELP["min_count"])
+    with second:
+        most = st.number_input("First words", 0, 1_000_000, default.first, step=1000, help=HELP["first"])
+        length = st.number_input("Window, wordpieces", 4, positions, min(default.length, positions))
+        unit = st.selectbox("Of", list(UNITS), format_func=lambda name: name.capitalize(), help=HELP["unit"])
+    return ContextualSettings(
+        layer=int(layer), occurrences=int(occurrences), length=int(length), min_count=int(min_count), first=int(most), unit=unit
+    )
+
+
+def _foreseen(model: str, corpus: Artefact, found: LanguageModel, settings: ContextualSettings, counts: Counts | None) -> str:
+    """What will be made and how long it takes at most, where the text was counted in this model's words."""
+    if counts is None:
+        return "This text was not counted in this model's words yet: how long it takes is not known."
+    targets, tokens = _plan((str(corpus.folder), corpus.stamp, model, cache.model_stamp(model)), settings, counts, found)
+    if targets is None:
+        return "No word of this text would get a vector: lower *Min count*."
+    seconds = estimate_seconds(tokens, found, settings)
+    return (
+        f"**{count(len(targets.names))}** {settings.unit} · {count(int(targets.taken(settings.occurrences).sum()))} occurrences "
+        f"· at most {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers · at most about "
+        f"**{duration(seconds)}**"
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking up the words …")
+def _plan(
+    key: tuple[str, ...], settings: ContextualSettings, _counts: Counts, _model: LanguageModel
+) -> tuple[Targets | None, int]:
+    try:
+        targets = find_targets(_counts, _model.vocabulary, settings)
+    except InputError:
+        return None, 0
+    return targets, most_tokens(_counts, targets, _model, settings)
