@@ -28,6 +28,7 @@ page = st.navigation(
             st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
         ],
         "See": [
+            st.Page("pages/see/map.py", title="Map", icon=":material/map:"),
             st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
             st.Page("pages/see/change.py", title="Neighbourhood change", icon=":material/compare_arrows:"),
         ],

@@ -26,7 +26,10 @@ FLOORS = [
     {"app"},
 ]
 APART = {"cli", "ui"}
-HEAVY = {"torch", "transformers", "gensim", "sklearn", "scipy", "pandas", "pyarrow", "umap", "accelerate", "huggingface_hub"}
+HEAVY = {
+    "torch", "transformers", "gensim", "sklearn", "scipy", "pandas", "pyarrow", "umap", "openTSNE", "kaleido", "accelerate",
+    "huggingface_hub",
+}  # fmt: skip
 STREAMLIT = {"ui", "pages", "app"}
 RENDERERS = {"vocadapt/ui/markup.py"}  # the one place that writes HTML, escaped
 

@@ -116,6 +116,27 @@ vocabulary study --model {model} --corpus {text} --keep 0
 vocabulary study --model {model} --corpus {text} --keep 1.5
 vocabulary study --model {model} --corpus {text} --keep 0.9 nan
 vocabulary study --model {model} --corpus {text} --keep 0.01
+map --out m.html
+map --model {model} --vectors {vectors} --out m.html
+map --model {model}
+map --model {model} --out m.pdf
+map --model {model} --out missing/m.html
+map --model {model} --out empty.txt
+map --model {model} --out m.html --name n
+map --model {model} --around missing --out m.html
+map --model {model} --around --out m.html
+map --model {model} --first 1 --out m.csv
+map --model {model} --first 2 --out out
+map --model {model} --first 60 --method tsne --out m.html
+map --model {model} --first 10 --method umap --out out
+map --model {model} --method tnse --out m.html
+map --model {model} --perplexity 1 --out m.html
+map --model {model} --search nothing --out m.csv
+map --model {model} --band count --low 3 --out m.csv
+map --model {model} --other {narrow} --search thing --out m.csv
+map --model vocab.txt --out m.html
+map --model no/pe --offline --out m.html
+map --vectors missing --out m.html
 vocabulary study --model {model} --corpus {text} --heuristics shortest
 vocabulary study --model {model} --corpus {text} --seeds -1
 vocabulary reduce --model {model} --out out

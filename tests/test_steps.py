@@ -20,6 +20,7 @@ from vocadapt.lab.spec import (
     ConvertStep,
     CorpusStep,
     ImportStep,
+    MapStep,
     ModelStep,
     Spec,
     VectorsStep,
@@ -30,7 +31,9 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings, AnchorFilter
+from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.files import load_space
+from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.spaces.word2vec import Word2VecSettings, usable_cores
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
@@ -290,6 +293,16 @@ SPECS = [
     Spec("model", ModelStep(), {"model": "m", "vectors": "v"}),
     Spec("model", ModelStep(PRESETS["green-bert-replace"], CorpusSettings(seed=4), False), {"model": "m", "text": ["a", "b"]}),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
+    Spec("map", MapStep(), {"space": "m"}),
+    Spec("map", MapStep(TokenChoice(around="--x $y$ <s>", search="-a")), {"space": "m", "other": "n"}, offline=True),
+    Spec(
+        "map",
+        MapStep(
+            TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
+            ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8, "openTSNE"),
+        ),
+        {"space": "m"},
+    ),
 ]
 
 

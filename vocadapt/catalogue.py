@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import METHODS
+from vocadapt.spaces.projectors import METHODS as PROJECTIONS
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
 from vocadapt.vocabulary.plan import KINDS
@@ -20,6 +21,7 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
     return {
         "preset": {name: recipe.about for name, recipe in PRESETS.items()},
         "alignment": {name: method.about for name, method in METHODS.items()},
+        "projection": {name: method.about for name, method in PROJECTIONS.items()},
         "initialiser": {name: initialiser.about for name, initialiser in INITIALISERS.items()},
         "reduction": {name: reduction.about for name, reduction in REDUCTIONS.items()},
         "augmentation": {name: augmentation.about for name, augmentation in AUGMENTATIONS.items()},

@@ -14,13 +14,14 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.maps import AlignmentSettings
 
 CHANGE = "pages/see/change.py"
-HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT = (
+HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, MAP = (
     "pages/start/home.py", "pages/start/advise.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/words/alignment.py",
-    "pages/vocabulary/lens.py", "pages/vocabulary/vocabulary.py", "pages/vocabulary/adapt.py",
+    "pages/vocabulary/lens.py", "pages/vocabulary/vocabulary.py", "pages/vocabulary/adapt.py", "pages/see/map.py",
 )  # fmt: skip
 TITLES = {
     HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment",
-    LENS: "Tokenizer lens", VOCABULARY: "Vocabulary", ADAPT: "Adapt", CHANGE: "Neighbourhood change",
+    LENS: "Tokenizer lens", VOCABULARY: "Vocabulary", ADAPT: "Adapt", MAP: "Map",
+    CHANGE: "Neighbourhood change",
 }  # fmt: skip
 DIAGNOSTICS = "pages/see/diagnostics.py"
 TITLES[DIAGNOSTICS] = "Diagnostics"
@@ -34,6 +35,7 @@ EMPTY = {
     LENS: "There is no model to look through yet.",
     VOCABULARY: "There is no model to look into yet.",
     ADAPT: "There are no word vectors to make new words from yet.",
+    MAP: "There is no space to map yet.",
     CHANGE: "There are no two spaces to compare yet.",
 }
 FULL = {
@@ -48,6 +50,7 @@ FULL = {
     LENS: ["On a whole text", "Words that changed most"],
     VOCABULARY: ["Make it smaller", "What goes, what stays", "Vocabularies beside each other"],
     ADAPT: ["Adapt another"],
+    MAP: ["Selected tokens"],
     CHANGE: ["Words, most changed first", "Against how often a word occurs"],
 }  # fmt: skip
 
@@ -76,7 +79,7 @@ def test_a_full_workspace_shows_its_last_results_at_once(page, open_page, seeded
     assert [heading.value for heading in app.subheader] == FULL[page]
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, CHANGE])
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, MAP, CHANGE])
 def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
     root = tmp_path / "broken"
     shutil.copytree(seeded.root, root)
@@ -102,7 +105,7 @@ def test_an_artefact_that_is_not_ours_is_passed_over(open_page, tmp_path):
     assert not app.exception and any(EMPTY[VECTORS] in text for text in texts(app))
 
 
-@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, CHANGE])
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, ADAPT, MAP, CHANGE])
 def test_hostile_words_stay_words(page, open_page, hostile):
     app = open_page(page, hostile)
     assert not app.exception

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "align": ("align", "ALIGN", "fit a map from word vectors to a model's wordpieces, and judge it on held-out words"),
     "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training"),
     "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
+    "map": ("map", "MAP", "the words of a space, or of two, in the plane: PCA, t-SNE, UMAP"),
     "diagnose": ("diagnose", "DIAGNOSE", "the geometry of spaces: mean cosines within and between, isotropy, hubness, norms"),
     "relations": ("diagnose", "RELATIONS", "how near the words of a relation lie, against the space's mean and random pairs"),
     "change": ("change", "CHANGE", "which words have other neighbours in one space than in another"),

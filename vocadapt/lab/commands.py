@@ -2,13 +2,16 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from vocadapt.lab.spec import FORMS, CorpusStep, ModelStep, Spec
 from vocadapt.lab.workspace import UPLOADS, Artefact
 from vocadapt.recipe import is_preset
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.files import VECTORS
+from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.text.corpus import CorpusSettings
 
 PROGRAM = ("python", "-m", "vocadapt")
@@ -22,9 +25,11 @@ WORDS = {
     "leaderboard": ("initialisers",),
     "pretrain": ("pretrain", "--from-scratch"),
     "convert": ("convert",),
+    "map": ("map",),
 }
 INPUTS = {  # others are given as they are
     "model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "held_out": "--text",
+    "other": "--other",
 }  # fmt: skip
 TEXT = {  # where text is not the command's own argument
     "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
@@ -71,6 +76,10 @@ FLAGS: dict[str, dict[str, str]] = {
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
     "convert": {},
+    "map": {
+        **{f"choice.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(TokenChoice)},
+        **{f"projection.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(ProjectionSettings)},
+    },
 }
 
 
@@ -129,7 +138,13 @@ def _inputs(spec: Spec) -> Iterator[str]:
     for role, paths in spec.inputs.items():
         flag = TEXT.get(spec.step) if role == "text" else INPUTS.get(role)
         flag = None if spec.step == "convert" else flag
+        flag = _flag_of(paths[0]) if role == "space" else flag
         yield from ([flag, *paths] if flag else paths)
+
+
+def _flag_of(space: str) -> str:
+    """Word vectors and models are named by different flags."""
+    return "--vectors" if (Path(space).expanduser() / VECTORS).is_file() else "--model"
 
 
 def _settings(spec: Spec) -> Iterator[str]:
@@ -138,8 +153,12 @@ def _settings(spec: Spec) -> Iterator[str]:
         value = values[path]
         if value == defaults[path]:
             continue
-        given = value if isinstance(value, tuple) else () if value is True else (value,)
-        yield from [flag, *map(str, given)]
+        if isinstance(value, tuple):
+            yield from [flag, *map(str, value)]
+        elif value is True:
+            yield flag
+        else:  # a value that looks like a flag stays a value
+            yield from [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
 def _recipe(spec: Spec, folder: Path) -> list[str]:

@@ -11,6 +11,8 @@ from vocadapt.lab import strict_json
 from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.recipe import PRESETS, Recipe, settings_from
 from vocadapt.spaces.alignment import AlignmentSettings
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.pretrain import ScratchSettings
@@ -138,9 +140,22 @@ class ConvertStep(Unseeded):
     """Turning a model's .bin weights into safetensors has no settings."""
 
 
+@dataclass(frozen=True)
+class MapStep:
+    """Which tokens of a space are shown, and how they are laid out in the plane."""
+
+    choice: TokenChoice = field(default_factory=TokenChoice)
+    projection: ProjectionSettings = field(default_factory=ProjectionSettings)
+
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.projection.seed
+
+
 Settings = (
     CorpusStep | VectorsStep | ContextualStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep
-    | ConvertStep
+    | ConvertStep | MapStep
 )
 
 
@@ -164,6 +179,7 @@ FORMS: dict[str, Form] = {
     "leaderboard": Form(LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")),
     "pretrain": Form(PretrainStep, "models", ("text",)),
     "convert": Form(ConvertStep, "models", ("model",)),
+    "map": Form(MapStep, "maps", ("space",), ("other",)),
 }
 CASINGS = ("", "cased", "uncased")
 SEVERAL = ("text", "held_out")  # the roles that take more than one path

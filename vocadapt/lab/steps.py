@@ -20,12 +20,14 @@ from vocadapt.lab.comparing import leaderboard
 from vocadapt.lab.contextual import contextual
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, versions_of
+from vocadapt.lab.mapping import mapped
 from vocadapt.lab.spec import (
     AlignmentStep,
     ConvertStep,
     CorpusStep,
     ImportStep,
     LeaderboardStep,
+    MapStep,
     ModelStep,
     PretrainStep,
     Spec,
@@ -47,8 +49,8 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "LeaderboardStep", "ModelStep", "PretrainStep", "Spec", "Task",
-    "VectorsStep", "command_of", "judge", "run_step",
+    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep", "PretrainStep", "Spec",
+    "Task", "VectorsStep", "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -153,6 +155,7 @@ STEPS: dict[str, Step] = {
         pretrained, "Train a model from scratch", ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers")
     ),
     "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
+    "map": Step(mapped, "Draw a map", ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors")),
 }
 
 

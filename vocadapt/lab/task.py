@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.lab.manifest import Input, take_input
+from vocadapt.lab.opening import Opened, open_space
 from vocadapt.lab.spec import Spec
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
@@ -46,9 +47,20 @@ class Task:
         """The word vectors that were named."""
         return load_space(Path(self.spec.inputs["vectors"][0]))
 
+    def opened(self, role: str) -> Opened:
+        """Any space that was named in this role, a model's rows or word vectors; opened once."""
+        if role not in self._opened:
+            self._opened[role] = open_space(self.spec.inputs[role][0], self.spec.offline or None)
+        return self._opened[role]
+
+    @cached_property
+    def _opened(self) -> dict[str, Opened]:
+        return {}
+
     def inputs(self) -> dict[str, Input]:
         """The stamps of all inputs."""
         opened = {"model": lambda: [self.model.path], "target": lambda: [self.target.path] if self.target else []}
+        opened |= {role: lambda role=role: [self.opened(role).folder] for role in ("space", "other")}  # type: ignore[misc]
         return {
             role: take_input(opened[role]() if role in opened else [Path(path) for path in paths], self.root)
             for role, paths in self.spec.inputs.items()

@@ -1,8 +1,10 @@
 """Pickers that several pages share, and what they offer by default."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
@@ -53,13 +55,24 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
     """
     known = spaces_of(workspace)
     names = list(known)
-    if names and key not in st.session_state and key not in st.query_params:
-        st.session_state[key] = names[min(default, len(names) - 1)]  # no default of the widget: it stands in the address, too
+    if names and not st.session_state.get(key, st.query_params.get(key)):
+        begin_with(key, names[min(default, len(names) - 1)])
     chosen = st.selectbox(
         label, names, index=None, key=key, bind="query-params", accept_new_options=True,
         placeholder="Type a model, or a folder of word vectors", help=help,
     )  # fmt: skip
     return known.get(str(chosen), str(chosen or ""))
+
+
+def begin_with(key: str, value: str) -> None:
+    """What a picker shows first, written into the address: its default is nothing, so what it shows always stands there.
+
+    A link then means the same when there are newer spaces and maps. Streamlit writes into the address what a bound widget is
+    set to, except before the widget was ever there.
+    """
+    st.session_state[key] = value
+    with suppress(StreamlitAPIException):  # the widget is there: setting it was enough
+        st.query_params[key] = value
 
 
 def spaces_of(workspace: Workspace) -> dict[str, str]:

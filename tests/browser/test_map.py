@@ -1,0 +1,135 @@
+"""The map in a real Chromium: by link, search, click, lasso, slice, export, reload; hostile tokens under the pointer."""
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.browser.test_walk import JOB, drawn
+from tests.walk_material import HOSTILE, seed_hostile, seed_workspace
+from vocadapt.lab.slices import slices_of
+from vocadapt.lab.workspace import Workspace
+
+pytestmark = pytest.mark.browser
+
+ALL = "tokens=first&first=0&shortest=0"
+POINT = """(id) => {
+  const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout;
+  const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
+  for (const trace of chart._fullData) for (let i = 0; i < trace.x.length; i++)
+    if (trace.customdata[i] === id) return [plane.x + xaxis.d2p(trace.x[i]), plane.y + yaxis.d2p(trace.y[i])];
+}"""
+LONELY = """() => {  // the id of a point that no other covers
+  const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout, trace = chart._fullData[0];
+  const at = [...trace.x].map((x, i) => [xaxis.d2p(x), yaxis.d2p(trace.y[i])]);
+  let best = 0, far = -1;
+  at.forEach((a, i) => {
+    const near = Math.min(...at.map((b, j) => i === j ? 1e9 : Math.hypot(a[0] - b[0], a[1] - b[1])));
+    if (near > far && a[0] > 60 && a[1] > 60) [best, far] = [i, near];
+  });
+  return trace.customdata[best];
+}"""
+
+
+def chart(page):
+    page.locator(".js-plotly-plot .gl-canvas").first.wait_for(timeout=JOB)
+    drawn(page)
+    page.wait_for_timeout(1500)
+
+
+def point_at(page, id):
+    """Rest the pointer on a token of the map: plotly looks for the point under it a moment later."""
+    x, y = page.evaluate(POINT, id)
+    page.mouse.move(x - 2, y - 2)
+    page.mouse.move(x, y)
+    page.wait_for_timeout(1200)
+    return x, y
+
+
+def lasso_everything(page):
+    page.locator('.modebar-btn[data-title="Lasso Select"]').first.click()
+    page.wait_for_timeout(800)
+    box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    left, right, top, bottom = box["x"] + 3, box["x"] + box["width"] - 3, box["y"] + 30, box["y"] + box["height"] - 3
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
+        page.mouse.move(x, y, steps=6)
+    page.mouse.up()
+
+
+def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_bert):
+    root = seed_workspace(tmp_path / "trials", tiny_bert).root
+    page.goto(f"{serve(root)}/map?space=word+vectors+·+trials-vectors&{ALL}")
+    chart(page)
+    page.wait_for_url(re.compile("view=PCA"))  # what is looked at stands in the address, the default too
+
+    search = page.get_by_role("textbox", name="Find a token")
+    search.fill("aspirin")
+    search.press("Enter")
+    page.get_by_test_id("neighbours").get_by_text("Nearest to aspirin").wait_for()
+    page.wait_for_url(re.compile("word=aspirin"))
+    chart(page)
+
+    id = page.evaluate(LONELY)
+    page.mouse.click(*point_at(page, id))
+    page.wait_for_url(re.compile("word=(?!aspirin)"))
+    (clicked,) = parse_qs(urlsplit(page.url).query)["word"]
+    page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
+    chart(page)
+
+    lasso_everything(page)
+    page.get_by_role("heading", name=re.compile(r"Selected · \d")).wait_for()
+    name = page.get_by_role("textbox", name="Keep them as a slice")
+    name.fill("All of <them>")
+    name.press("Enter")
+    page.get_by_role("button", name="Save slice").click()
+    page.wait_for_url(re.compile("slice=all-of-them"))
+    (saved,) = slices_of(Workspace(root))
+    assert saved.name == "All of <them>" and clicked in saved.tokens and len(saved.tokens) > 20
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="all-of-them.csv").click()
+    lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("id,token,length") and len(lines) == len(saved.tokens) + 1
+
+    page.get_by_text("Details & export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="map.html").click()
+    assert "plotly" in Path(download.value.path()).read_text(encoding="utf-8")
+
+    page.reload()
+    chart(page)
+    assert search.input_value() == clicked
+    page.get_by_text(f"{len(saved.tokens)} of {len(saved.tokens)} tokens in this space").wait_for()
+    page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.wait_for_url(re.compile(r"^(?!.*slice=)"))
+    page.get_by_role("heading", name="Selected tokens").wait_for()
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
+    root = seed_workspace(tmp_path / "trials", tiny_bert).root
+    page.goto(f"{serve(root)}/map?space=word+vectors+·+trials-vectors&{ALL}")
+    chart(page)
+    page.get_by_role("button", name="Make a map").click()
+    page.get_by_role("button", name="Make the map").click()
+    page.get_by_test_id("stSidebar").get_by_text(re.compile("Draw a map")).wait_for()
+    page.locator(".js-plotly-plot").wait_for()  # the old one
+    page.wait_for_url(re.compile("view=trials-vectors-tsne"), timeout=JOB)
+    chart(page)
+    page.get_by_text(re.compile(r"trustworthiness \.\d")).wait_for()
+
+
+def test_hostile_tokens_are_literal_under_the_pointer(serve, page, tmp_path, tiny_bert):
+    root = seed_hostile(tmp_path / "hostile", tiny_bert).root
+    page.goto(f"{serve(root)}/map?space=word+vectors+·+hostile&{ALL}&specials=true")
+    chart(page)
+    seen = set()
+    for id in range(len(HOSTILE)):
+        point_at(page, id)
+        seen |= set(page.locator(".hoverlayer .nums").all_text_contents())
+    assert seen & set(HOSTILE) and not any("&" in text for text in seen), seen
+    assert page.evaluate("document.querySelectorAll('img[src=\"x\"]').length") == 0

@@ -1,0 +1,175 @@
+"""The map page: what is drawn, what is near, two spaces, finished maps, slices, colours; all of it by link."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.pages.test_pages import markup, texts
+from tests.walk_material import HOSTILE
+from vocadapt.lab.slices import load_slice, save_slice, slices_of
+from vocadapt.lab.spec import MapStep, Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.projection import ProjectionSettings
+from vocadapt.ui.map_colours import TABLES
+
+MAP = "pages/see/map.py"
+VECTORS = "word vectors · trials-vectors"
+
+
+@pytest.fixture
+def own(seeded, tmp_path) -> Workspace:
+    """A copy of the seeded workspace, to write into."""
+    shutil.copytree(seeded.root, tmp_path / "own")
+    return Workspace(tmp_path / "own")
+
+
+def charts(app):
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+
+
+def drawn_ids(spec):
+    """The ids of every trace of a figure, the rings included."""
+    return [decoded(trace["customdata"]) for trace in spec["data"]]
+
+
+def decoded(array):
+    import base64
+
+    return np.frombuffer(base64.b64decode(array["bdata"]), dtype=array["dtype"]).tolist()
+
+
+def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS)
+    assert not app.exception and not app.error
+    (spec,) = charts(app)
+    said = " ".join(texts(app))
+    shown = len(drawn_ids(spec)[0])
+    assert f"{shown} of " in said.replace(",", "") and "longer than 3 characters" in said
+    assert "trustworthiness **" in said and "neighbourhood preservation **" in said and "chance" in said
+    assert spec["layout"]["dragmode"] == "pan"  # with a lasso in hand a click would do nothing
+
+
+def test_a_word_is_ringed_and_its_neighbours_are_those_of_the_space(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS, word="aspirin", near="5", shortest="0")
+    assert not app.exception and not app.error
+    assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
+    *_, near, word = drawn_ids(charts(app)[0])
+    assert len(near) == 5 and len(word) == 1 and not set(near) & set(word)
+
+
+def test_a_word_of_no_space_is_said(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS, word="nosuchword")
+    assert not app.exception and "nosuchword is none of its tokens" in markup(app)
+
+
+def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS)
+    next(button for button in app.button if button.label == "cancer").click().run()
+    assert not app.exception
+    if app.error:  # the invented text may lack the word: then it is said
+        assert any("cancer" in text for text in texts(app))
+    else:
+        assert "Nearest to cancer" in markup(app) and any("around" in text or "cancer and its" in text for text in texts(app))
+
+
+def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
+    model = next(name for name in ("model · trials-model",))
+    app = open_page(MAP, seeded, space=VECTORS, other=model, shortest="0")
+    assert not app.exception and not app.error
+    first, second = charts(app)
+    assert drawn_ids(first) == drawn_ids(second)
+    assert sum("trustworthiness" in text for text in texts(app)) == 2
+    app.button_group(key="pair").set_value("overlaid").run()
+    (start,) = charts(app)
+    app.slider(key="move").set_value(1.0).run()
+    (end,) = charts(app)
+    assert start["data"][0]["x"] == first["data"][0]["x"] and end["data"][0]["x"] == second["data"][0]["x"]
+
+
+def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, own):
+    settings = MapStep(TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250))
+    run_step(Spec("map", settings, {"space": str(own.folder("vectors", "trials-vectors"))}), own.folder("maps", "mine"))
+    app = open_page(MAP, own, space=VECTORS)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="view").value == "mine" and len(drawn_ids(charts(app)[0])[0]) <= 60
+    assert any("vocadapt map" in code.value and "--method tsne" in code.value for code in app.code)
+    app.selectbox(key="view").select("PCA, at once").run()
+    assert not app.exception and app.selectbox(key="view").value == "PCA, at once"
+    assert any("vocadapt map" in code.value and "tsne" not in code.value for code in app.code)
+
+
+def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS)
+    assert any("tokens · about **" in text for text in texts(app))
+    assert any(button.key == "make_map" for button in app.button)
+
+
+def test_a_slice_is_a_link(open_page, own):
+    words = ("aspirin", "sepsis", "not-a-token")
+    saved = save_slice(own, "My <b>slice</b>", words, {"space": "here"})
+    app = open_page(MAP, own, space=VECTORS, slice=saved.id)
+    assert not app.exception and not app.error
+    table = app.dataframe[0].value
+    assert table["token"].tolist() == ["aspirin", "sepsis"] and {"id", "length"} <= set(table.columns)
+    assert any("2 of 3 tokens" in text for text in texts(app)) and not any("<b>" in text for text in texts(app))
+    app.button(key="remove_slice").click().run()
+    assert not app.exception and slices_of(own) == []
+
+
+def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):
+    app = open_page(MAP, own, space=VECTORS, picked="3,5,x,99999999")
+    assert app.dataframe[0].value["id"].tolist() == [3, 5]
+    app.text_input(key="slice_name").set_value("Two of them").run()
+    app.button(key="save_slice").click().run()
+    assert not app.exception and not app.error
+    assert len(load_slice(own, "two-of-them").tokens) == 2
+    assert app.selectbox(key="slice").value == "two-of-them"
+
+
+@pytest.mark.parametrize("colour", ["length", "id", "region", "frequency", "slice · mine", "table · mine.csv"])
+def test_colours(colour, open_page, own):
+    save_slice(own, "mine", ["aspirin"])
+    (own.root / TABLES).mkdir(parents=True)
+    (own.root / TABLES / "mine.csv").write_text("token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8")
+    app = open_page(MAP, own, space=VECTORS, colour=colour, shortest="0")
+    assert not app.exception and not app.error
+    assert app.selectbox(key="colour").value == colour
+    if colour.startswith("table"):
+        assert any("tokens on the map have a value" in text for text in texts(app))
+
+
+def test_origin_colours_the_adapted_model(open_page, seeded):
+    app = open_page(MAP, seeded, space="model · trials-model", colour="origin · trials-model", shortest="0", pieces="true")
+    assert not app.exception and not app.error
+    names = [trace["name"].split(" · ")[0] for trace in charts(app)[0]["data"]]
+    assert names == ["source", "added"]
+
+
+def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
+    (own.root / TABLES).mkdir(parents=True)
+    (own.root / TABLES / "torn.csv").write_bytes(b"\xff\xfe")
+    app = open_page(MAP, own, space=VECTORS, colour="table · torn.csv")
+    assert not app.exception and app.error and len(charts(app)) == 1
+
+
+@pytest.mark.parametrize("query", [
+    {"zoom": "<script>"}, {"colour": "nothing"}, {"view": "../../etc"}, {"slice": "../../etc/passwd"}, {"tokens": "around a word",
+    "around": "<script>alert(1)</script>"}, {"tokens": "search", "holding": "$x$"}, {"first": "2", "tokens": "first"},
+    {"other": "nowhere"}, {"near": "1e9"}, {"move": "7", "pair": "overlaid"},
+])  # fmt: skip
+def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS, **query)
+    assert not app.exception
+    assert "<script" not in markup(app) and not any("<script" in code for code in texts(app) if not code.startswith("'"))
+
+
+def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
+    app = open_page(MAP, hostile, shortest="0", specials="true", word=HOSTILE[0], picked="0,1,2,3,4", labels="true")
+    assert not app.exception and not app.error
+    spec = json.dumps(charts(app)[0], ensure_ascii=False)
+    assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)
+    assert app.dataframe[0].value["token"].tolist() == HOSTILE

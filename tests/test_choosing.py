@@ -1,0 +1,83 @@
+"""Which tokens a map shows, by hand."""
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.choosing import TokenChoice, choose
+from vocadapt.spaces.space import EmbeddingSpace
+
+WORDS = ("[CLS]", "[unused3]", "the", "cancer", "##cancer", "cancers", "heart", "hearts", "##ing", "of", "blood", "Cancerous")
+ANGLES = np.radians([0, 90, 90, 0, 5, 2, 90, 95, 180, 200, 60, 10])
+SPACE = EmbeddingSpace(WORDS, np.c_[np.cos(ANGLES), np.sin(ANGLES)].astype(np.float32), name="small")
+COUNTED = EmbeddingSpace(WORDS, SPACE.matrix, np.array([0, 0, 90, 8, 4, 2, 8, 1, 30, 60, 7, 1]))
+SPECIAL = frozenset({"[CLS]"})
+
+
+def shown(choice: TokenChoice, space: EmbeddingSpace = SPACE) -> list[str]:
+    chosen = choose(space, choice, SPECIAL)
+    assert chosen.of == len(WORDS) and chosen.how.startswith(f"{len(chosen)} of 12 shown: ")
+    return [space.words[row] for row in chosen.rows]
+
+
+def test_the_filter_of_the_thesis():
+    assert shown(TokenChoice()) == ["cancer", "cancers", "heart", "hearts", "blood", "Cancerous"]
+    assert shown(TokenChoice(first=2)) == ["cancer", "cancers"]
+    how = choose(SPACE, TokenChoice(first=2), SPECIAL).how
+    assert how == "2 of 12 shown: the first 2, longer than 3 characters, no special tokens, no ## pieces, no [unused]"
+
+
+def test_all_is_all():
+    everything = TokenChoice(first=0, min_length=0, specials=True, continuations=True, unused=True)
+    assert shown(everything) == list(WORDS)
+    assert choose(SPACE, everything).how == "12 of 12 shown: all"
+
+
+def test_length_counts_without_the_mark():
+    assert "##ing" not in shown(TokenChoice(continuations=True))
+    assert "##ing" in shown(TokenChoice(continuations=True, min_length=3))
+
+
+@pytest.mark.parametrize(
+    ("band", "expected"),
+    [
+        ({"low": 1, "high": 2}, ["the", "of"]),
+        ({"low": 2, "high": 10, "band": "count"}, ["cancer", "cancers", "heart", "blood"]),
+        ({"low": 30, "band": "count"}, ["the", "of"]),
+    ],
+)
+def test_a_band_of_frequency(band, expected):
+    assert shown(TokenChoice(min_length=0, **band), COUNTED) == expected
+
+
+def test_without_counts_the_rank_is_the_place_and_that_is_said():
+    choice = TokenChoice(low=4, high=6)
+    assert shown(choice) == ["cancer", "cancers"]
+    assert "the order of the rows" in choose(SPACE, choice).how
+    with pytest.raises(InputError, match="knows no counts"):
+        choose(SPACE, TokenChoice(band="count", low=2))
+
+
+def test_search_is_plain_text_whatever_the_case():
+    assert shown(TokenChoice(search="CANCER")) == ["cancer", "cancers", "Cancerous"]
+    with pytest.raises(InputError, match=r"None of the 12 tokens.*'c\.\*'"):
+        choose(SPACE, TokenChoice(search="c.*"))
+
+
+def test_around_a_word_the_nearest_come_first():
+    assert shown(TokenChoice(around="cancer", nearest=3)) == ["cancer", "cancers", "Cancerous", "blood"]
+    assert shown(TokenChoice(around="the", nearest=2)) == ["the", "heart", "hearts"]  # the word itself passes every filter
+    assert "cancer and its 3 nearest" in choose(SPACE, TokenChoice(around="CANCER", nearest=3)).how
+
+
+@pytest.mark.parametrize("word", ["missing", "<script>alert(1)</script>", "x" * 500])
+def test_a_missing_word(word):
+    with pytest.raises(InputError, match="none of the 12 tokens of small") as caught:
+        choose(SPACE, TokenChoice(around=word))
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("bad", [{"first": -1}, {"band": "size"}, {"low": 5, "high": 4}, {"nearest": 1}, {"min_length": -2}])
+def test_settings_that_cannot_be(bad):
+    with pytest.raises(InputError):
+        TokenChoice(**bad)

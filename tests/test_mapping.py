@@ -1,0 +1,204 @@
+"""A map as an artefact, as a file, and on the command line."""
+
+import csv
+import json
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vocadapt.cli import main
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.map_files import map_html, map_table, write_map
+from vocadapt.lab.mapping import draw_map, load_map, save_map
+from vocadapt.lab.opening import Opened, open_space
+from vocadapt.lab.spec import MapStep, Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace, open_artefact
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.projection import ProjectionSettings
+from vocadapt.spaces.space import EmbeddingSpace
+
+HOSTILE = (
+    "<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "\u202e\u05d0\u05d1\u05d2", "x" * 500, "&amp;", "%{x}", 'a,b"c',
+    "=1+1", "</script><b>", "{braces}",
+)  # fmt: skip
+ALL = TokenChoice(first=0, min_length=0, specials=True, continuations=True, unused=True)
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    random = np.random.default_rng(0)
+    counts = np.arange(len(HOSTILE), 0, -1)
+    return EmbeddingSpace(HOSTILE, random.normal(size=(len(HOSTILE), 6)).astype(np.float32), counts, "<i>hostile</i>")
+
+
+def drawn_of(space, step=None):
+    return draw_map(Opened(None, space), None, step or MapStep(ALL))
+
+
+def same(one, other):
+    assert one.words == other.words and one.how == other.how and one.of == other.of and one.settings == other.settings
+    assert one.regions.regions == other.regions.regions and one.first.quality == other.first.quality
+    for get in (lambda m: m.rows, lambda m: m.first.projection.xy, lambda m: m.regions.of, lambda m: m.counts, lambda m: m.moved):
+        assert np.array_equal(get(one), get(other)) or (get(one) is None and get(other) is None)
+    assert one.first.projection.versions == other.first.projection.versions
+
+
+def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert, tmp_path):
+    workspace = Workspace(tmp_path / "ws")
+    step = MapStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
+    made = run_step(Spec("map", step, {"space": tiny_bert, "other": vectors}), workspace.folder("maps", "m"))
+    assert [found.name for found in workspace.artefacts("maps")] == ["m"] and made.stale(workspace) == []
+    manifest = made.manifest
+    assert manifest.seed == 7 and manifest.settings["choice"]["first"] == 20 and set(manifest.inputs) == {"space", "other"}
+    assert {"numpy", "scikit-learn", "openTSNE", "umap-learn"} <= set(manifest.versions)
+    assert (manifest.numbers["shown"], manifest.numbers["second"]["name"]) == (20, vectors.name)
+    kept = load_map(made.folder)
+    same(kept, draw_map(open_space(tiny_bert), open_space(vectors), step))
+    assert kept.moved.shape == (20,) and kept.second.projection.xy.shape == (20, 2)
+    model = open_space(tiny_bert).space
+    assert [model.words[row] for row in kept.rows] == list(kept.words)
+    assert kept.of == len([word for word in model.words if word in open_space(vectors).space])
+    assert f"{kept.of} of {len(model)} are in {vectors.name} too" in kept.how
+
+
+def test_a_map_is_stale_when_its_space_was_made_again(vectors, tmp_path):
+    workspace = Workspace(tmp_path / "ws")
+    copied = workspace.folder("vectors", "v")
+    copied.parent.mkdir(parents=True)
+    shutil.copytree(vectors, copied)
+    made = run_step(Spec("map", MapStep(), {"space": copied}), workspace.folder("maps", "m"))
+    assert made.stale(workspace) == []
+    edited = json.loads((copied / "manifest.json").read_text())
+    (copied / "manifest.json").write_text(json.dumps({**edited, "seconds": 1.5}))
+    assert made.stale(workspace) == ["vectors v was rebuilt since"]
+
+
+def test_a_cancelled_map_leaves_nothing(vectors, tmp_path):
+    def stop(fraction, message=""):
+        if message.startswith("iteration"):
+            raise Cancelled
+
+    step = MapStep(TokenChoice(min_length=0), ProjectionSettings("tsne", perplexity=3))
+    with pytest.raises(Cancelled):
+        run_step(Spec("map", step, {"space": vectors}), tmp_path / "maps" / "m", stop)
+    assert not (tmp_path / "maps").exists() or not any((tmp_path / "maps").iterdir())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "map.json").unlink(),
+        lambda folder: (folder / "map.json").write_text("{"),
+        lambda folder: (folder / "map.json").write_text("{}"),
+        lambda folder: (folder / "map.json").write_text((folder / "map.json").read_text().replace('"the",', "")),
+        lambda folder: (folder / "map.safetensors").write_bytes(b"x"),
+    ],
+)
+def test_a_damaged_map_is_said(vectors, tmp_path, damage):
+    made = run_step(Spec("map", MapStep(TokenChoice(min_length=0)), {"space": vectors}), tmp_path / "m")
+    damage(made.folder)
+    with pytest.raises(InputError):
+        load_map(made.folder)
+
+
+def test_hostile_words_survive_saving(hostile, tmp_path):
+    drawn = drawn_of(hostile)
+    save_map(drawn, tmp_path)
+    assert load_map(tmp_path).words == HOSTILE
+    same(load_map(tmp_path), drawn)
+
+
+def test_tables_hold_words_literally(hostile, tmp_path):
+    drawn = drawn_of(hostile)
+    write_map(drawn, tmp_path / "m.csv")
+    write_map(drawn, tmp_path / "m.parquet")
+    with (tmp_path / "m.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["token"] for row in rows] == list(HOSTILE) and [int(row["id"]) for row in rows] == list(range(len(HOSTILE)))
+    assert np.allclose([[float(row["x"]), float(row["y"])] for row in rows], drawn.first.projection.xy)
+    assert [int(row["count"]) for row in rows] == hostile.counts.tolist()
+    assert pd.read_parquet(tmp_path / "m.parquet").token.tolist() == list(HOSTILE)
+    assert list(map_table(drawn).columns) == ["id", "token", "x", "y", "region", "count"]
+
+
+def test_the_page_is_complete_and_no_word_is_markup(hostile):
+    page = map_html(drawn_of(hostile))
+    assert len(re.findall(r"<script[^>]*src=", page)) == 0 and "<link" not in page.split("<script")[0]
+    outside = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert "alert(1)" not in outside and "<i>" not in outside and "&lt;i&gt;hostile" in outside
+    data = page[page.rindex("Plotly.newPlot") :]
+    assert "$x$" not in data and "<s>" not in data and "<b>" not in data
+    assert f"{len(HOSTILE)} of {len(HOSTILE)} shown" in outside and "trustworthiness@5" in outside and "seed 1" in outside
+
+
+def test_a_file_that_is_there_is_not_replaced_unasked(hostile, tmp_path):
+    drawn = drawn_of(hostile)
+    (tmp_path / "m.csv").write_text("mine")
+    with pytest.raises(InputError, match="already exists"):
+        write_map(drawn, tmp_path / "m.csv")
+    assert (tmp_path / "m.csv").read_text() == "mine"
+    write_map(drawn, tmp_path / "m.csv", overwrite=True)
+    assert (tmp_path / "m.csv").read_text().startswith("id,token")
+
+
+def test_without_a_browser_a_picture_is_one_clear_line(hostile, tmp_path, monkeypatch):
+    import plotly.graph_objects as go
+
+    def none(*arguments, **named):
+        raise RuntimeError("Kaleido requires Google Chrome\nto be installed.")
+
+    monkeypatch.setattr(go.Figure, "to_image", none)
+    with pytest.raises(InputError, match="A picture needs a browser") as caught:
+        write_map(drawn_of(hostile), tmp_path / "m.png")
+    assert "\n" not in caught.value.problem and ".html" in caught.value.remedy
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def ask(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = main(["map", *map(str, arguments), "--json"])
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return json.loads(out)
+
+    return run
+
+
+def test_the_command_writes_each_format(ask, tiny_bert, tmp_path):
+    for ending in ("html", "csv", "parquet"):
+        answer = ask("--model", tiny_bert, "--first", 12, "--out", f"m.{ending}")
+        assert answer["out"] == f"m.{ending}" and (tmp_path / answer["out"]).stat().st_size > 300
+        assert (answer["shown"], answer["settings"]["choice"]["first"]) == (12, 12)
+        assert 0 < answer["trustworthiness"] <= 1 and 0 <= answer["preservation"] <= 1 and answer["seconds"] > 0
+        assert answer["how"].startswith(f"12 of {answer['of']} shown: the first 12, longer than 3 characters")
+
+
+def test_the_command_makes_an_artefact(ask, vectors, tiny_bert, tmp_path):
+    answer = ask("--vectors", vectors, "--other", tiny_bert, "--workspace", "ws", "--name", "both", "--min-length", 0)
+    folder = tmp_path / "ws" / "maps" / "both"
+    assert answer["manifest"] == str(folder / "manifest.json") and Manifest.load(folder).kind == "maps"
+    assert answer["second"]["name"] == "tiny-bert" and answer["moved"] > 0
+    assert open_artefact(folder).manifest.command.startswith("python -m vocadapt map --vectors ")
+
+
+def test_the_command_looks_around_a_word(ask, vectors):
+    answer = ask("--vectors", vectors, "--around", "cancer", "--nearest", 5, "--out", "m.csv")
+    assert answer["shown"] == 6 and "cancer and its 5 nearest" in answer["how"]
+    assert pd.read_csv("m.csv").token[0] == "cancer"
+
+
+def test_the_rows_of_a_real_model_are_drawn_in_a_breath(minilm, tmp_path):
+    drawn = draw_map(open_space(minilm), None, MapStep())
+    assert len(drawn) == 4000 and drawn.of == 30_522
+    why = "the first 4,000, longer than 3 characters, no special tokens, no ## pieces, no [unused]"
+    assert drawn.how == f"4,000 of 30,522 shown: {why}"
+    assert 0.6 < drawn.first.quality.trustworthiness < 0.95 and drawn.first.quality.n == 4000

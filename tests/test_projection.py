@@ -1,0 +1,230 @@
+"""Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and stopping."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.spaces.picture_quality import picture_quality
+from vocadapt.spaces.projection import (
+    METHODS,
+    Projection,
+    ProjectionSettings,
+    align_layout,
+    between,
+    estimate_seconds,
+    movement,
+    project,
+    project_pair,
+)
+from vocadapt.spaces.projectors import principal
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.tsne import CROSS_OVER, ENGINES, engine_for
+
+ENGINE = list(ENGINES)
+QUICK = {"method": "tsne", "perplexity": 8.0, "iterations": 250}
+
+
+def space_of(matrix, words=None, name="made") -> EmbeddingSpace:
+    return EmbeddingSpace(tuple(words or (f"w{i}" for i in range(len(matrix)))), np.asarray(matrix, dtype=np.float32), name=name)
+
+
+@pytest.fixture(scope="module")
+def clouds() -> EmbeddingSpace:
+    """Three clouds of forty words each, 60 wide."""
+    random = np.random.default_rng(0)
+    centres = np.repeat(random.normal(size=(3, 60)) * 4, 40, axis=0)
+    return space_of(centres + random.normal(size=(120, 60)))
+
+
+def apart(projection: Projection) -> float:
+    """The share of words whose nearest word in the plane is of their own cloud."""
+    distance = np.linalg.norm(projection.xy[:, None] - projection.xy[None], axis=2) + np.eye(120) * 1e9
+    return float((distance.argmin(axis=1) // 40 == np.arange(120) // 40).mean())
+
+
+def test_pca_finds_the_plane_that_the_rows_lie_in():
+    random = np.random.default_rng(1)
+    flat = random.normal(size=(50, 2)) * (5, 1)
+    found = project(space_of(flat @ np.linalg.qr(random.normal(size=(9, 2)))[0].T + 3), ProjectionSettings(metric="euclidean"))
+    assert found.explained == pytest.approx(1) and found.xy.dtype == np.float32
+    centred = flat - flat.mean(axis=0)
+    assert np.allclose(np.linalg.norm(found.xy, axis=1), np.linalg.norm(centred, axis=1), atol=1e-4)
+
+
+def test_pca_agrees_with_scikit_learn(clouds):
+    from sklearn.decomposition import PCA
+
+    ours, share = principal(clouds.matrix, 7)
+    theirs = PCA(7, svd_solver="full").fit(clouds.matrix)
+    assert np.allclose(np.abs(ours), np.abs(theirs.transform(clouds.matrix)), atol=1e-3)
+    assert share == pytest.approx(theirs.explained_variance_ratio_.sum(), abs=1e-5)
+
+
+def test_the_cosine_does_not_see_lengths(clouds):
+    longer = clouds.with_matrix(clouds.matrix * np.linspace(1, 9, 120, dtype=np.float32)[:, None])
+    assert np.allclose(project(longer, ProjectionSettings()).xy, project(clouds, ProjectionSettings()).xy, atol=1e-5)
+    seen = project(longer, ProjectionSettings(metric="euclidean"))
+    assert not np.allclose(seen.xy[:, 0], project(clouds, ProjectionSettings(metric="euclidean")).xy[:, 0], atol=0.1)
+
+
+@pytest.mark.parametrize("engine", ENGINE)
+def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds, engine):
+    settings = ProjectionSettings(**{**QUICK, "iterations": 500}, engine=engine)
+    np.random.seed(1)  # noqa: NPY002
+    one = project(clouds, settings)
+    np.random.seed(2)  # noqa: NPY002
+    again = project(clouds, settings)
+    assert np.array_equal(one.xy, again.xy)
+    assert one.engine == engine and engine in one.versions
+    assert apart(one) == 1
+    assert picture_quality(clouds, one.xy).trustworthiness > 0.9
+
+
+@pytest.mark.slow
+def test_umap_keeps_clouds_apart_and_can_be_stopped(clouds):
+    settings, told = ProjectionSettings("umap", neighbours=8, iterations=60), []
+    one = project(clouds, settings, lambda fraction, message="": told.append(fraction))
+    again = project(clouds, settings)
+    assert np.array_equal(one.xy, again.xy) and apart(one) > 0.95
+    assert told == sorted(told) and told[-1] == 1 and len(told) > 10
+    first, second = project_pair(clouds, clouds, settings)
+    assert np.median(movement(first, second)) < 0.5
+    with pytest.raises(Cancelled):
+        project(clouds, settings, stopping_at(0.5))
+
+
+def stopping_at(fraction):
+    def stop(at, message=""):
+        if at is not None and at >= fraction:
+            raise Cancelled
+
+    return stop
+
+
+@pytest.mark.parametrize("engine", ENGINE)
+def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, engine, capsys):
+    told = []
+    settings = ProjectionSettings(**QUICK, engine=engine)
+    project(clouds, settings, lambda fraction, message="": told.append((fraction, message)) or sys.stdout.write("beside\n"))
+    fractions = [fraction for fraction, _ in told]
+    assert fractions == sorted(fractions) and fractions[-1] == 1
+    iterations = [message for _, message in told if message.startswith("iteration")]
+    assert iterations == [f"iteration {i} of 250" for i in range(50, 251, 50)]
+    assert capsys.readouterr().out == "beside\n" * len(told)  # nothing of the library's, all of the caller's
+    with pytest.raises(Cancelled):
+        project(clouds, settings, stopping_at(0.5))
+
+
+def test_the_engine_goes_by_size_unless_it_is_named():
+    assert engine_for(CROSS_OVER) == "scikit-learn" and engine_for(CROSS_OVER + 1) == "openTSNE"
+    assert engine_for(10, "openTSNE") == "openTSNE"
+
+
+def test_two_spaces_are_laid_over_each_other(clouds):
+    random = np.random.default_rng(4)
+    turned = clouds.matrix @ np.linalg.qr(random.normal(size=(60, 60)))[0].astype(np.float32)
+    order = random.permutation(120)
+    other = space_of(turned[order], [f"w{i}" for i in order][:110] + [f"x{i}" for i in range(10)], "other")
+    first, second = project_pair(clouds, other, ProjectionSettings())
+    assert first.words == second.words == tuple(word for word in clouds.words if word in other)
+    assert len(first) == 110 and second.name == "other"
+    assert movement(first, second).max() < 1e-3
+
+
+def test_a_word_that_moved_stands_out(clouds):
+    changed = clouds.matrix.copy()
+    changed[0] = changed[119]
+    settings = ProjectionSettings("tsne", perplexity=8.0, iterations=600)
+    first, second = project_pair(clouds, clouds.with_matrix(changed), settings)
+    moved = movement(first, second)
+    assert moved.argmax() == 0 and moved[0] > 5 * np.median(moved)
+
+
+def test_procrustes_undoes_a_turn_a_mirror_a_scale_and_a_shift():
+    random = np.random.default_rng(6)
+    xy = random.normal(size=(30, 2)).astype(np.float32)
+    mirrored = (xy @ np.array([[0.6, 0.8], [0.8, -0.6]]) * 3 + 7).astype(np.float32)
+    assert np.allclose(align_layout(xy, mirrored), xy, atol=1e-5)
+
+
+def test_movement_is_in_units_of_the_spread_and_between_is_a_straight_way():
+    words, settings = ("a", "b"), ProjectionSettings()
+    a = Projection(words, np.array([[0, 0], [4, 0]], dtype=np.float32), settings, "x")  # spread 2
+    b = Projection(words, np.array([[0, 1], [4, 0]], dtype=np.float32), settings, "x")
+    assert movement(a, b).tolist() == [0.5, 0]
+    assert between(a, b, 0.25).tolist() == [[0, 0.25], [4, 0]]
+
+
+def test_too_few_shared_words(clouds):
+    with pytest.raises(InputError, match="share 0 words"):
+        project_pair(clouds, space_of(np.eye(4), "abcd"), ProjectionSettings())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_and_two_points(method, n):
+    with pytest.raises(InputError, match=f"at least 3 tokens, there are {n}"):
+        project(space_of(np.eye(4)[:n]), ProjectionSettings(method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("matrix", "metric"),
+    [(np.ones((40, 5)), "euclidean"), (np.zeros((40, 5)), "cosine"), (np.outer(np.arange(1, 41), [3, 1]), "cosine")],
+)
+def test_vectors_that_are_all_alike(method, matrix, metric):
+    with pytest.raises(InputError, match="alike by the"):
+        project(space_of(matrix), ProjectionSettings(method, metric=metric))
+
+
+def test_vectors_that_are_not_finite_are_no_space():
+    with pytest.raises(InputError, match="1 of 3 vectors hold NaN"):
+        space_of([[1, 2], [np.nan, 1], [3, 4]])
+
+
+def test_three_points_have_a_plane_and_points_on_a_line_a_flat_one():
+    assert project(space_of(np.eye(3)), ProjectionSettings()).xy.shape == (3, 2)
+    line = project(space_of([[1.0], [2.0], [4.0]]), ProjectionSettings(metric="euclidean"))
+    assert line.xy[:, 1].tolist() == [0, 0, 0] and line.explained == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("n", "largest"), [(40, 13), (90, 29), (7, 2)])
+def test_fewer_points_than_the_perplexity_needs(n, largest):
+    space = space_of(np.random.default_rng(0).normal(size=(n, 4)))
+    with pytest.raises(InputError, match=rf"needs at least 91 tokens, there are {n}") as caught:
+        project(space, ProjectionSettings("tsne"))
+    assert f"Set the perplexity to {largest} or less" in caught.value.remedy
+    assert len(project(space, ProjectionSettings("tsne", perplexity=largest, iterations=250))) == n
+
+
+def test_four_points_are_too_few_for_any_perplexity():
+    with pytest.raises(InputError, match="Use PCA"):
+        project(space_of(np.eye(4)), ProjectionSettings("tsne"))
+
+
+def test_fewer_points_than_neighbours():
+    with pytest.raises(InputError, match="14 or less"):
+        project(space_of(np.random.default_rng(0).normal(size=(15, 4))), ProjectionSettings("umap"))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"method": "x"}, {"metric": "x"}, {"engine": "x"}, {"perplexity": 1}, {"perplexity": float("nan")}, {"exaggeration": 0.5},
+     {"iterations": -1}, {"learning_rate": -1}, {"neighbours": 1}, {"min_dist": 2}, {"pca": -1}, {"seed": -1}],
+)  # fmt: skip
+def test_settings_that_cannot_be(bad):
+    with pytest.raises(InputError):
+        ProjectionSettings(**bad)
+
+
+def test_hostile_words_are_only_words():
+    words = ["<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500]
+    assert project(space_of(np.random.default_rng(0).normal(size=(6, 4)), words), ProjectionSettings()).words == tuple(words)
+
+
+def test_the_estimate_grows_with_the_work():
+    tsne, pca = ProjectionSettings("tsne"), ProjectionSettings()
+    assert estimate_seconds(30_522, 768, pca) < 3 < estimate_seconds(4000, 768, tsne) < estimate_seconds(30_522, 768, tsne)
+    assert estimate_seconds(4000, 768, ProjectionSettings("tsne", iterations=2000)) > 1.5 * estimate_seconds(4000, 768, tsne)

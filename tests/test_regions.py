@@ -1,0 +1,42 @@
+"""Regions of a map: clouds are found, and named by the words in their middle."""
+
+import numpy as np
+import pytest
+
+from vocadapt.spaces.regions import find_regions, regions_for
+
+RANDOM = np.random.default_rng(2)
+XY = np.concatenate([RANDOM.normal(size=(60, 2)) + centre for centre in ([0, 0], [40, 0], [0, 40])]).astype(np.float32)[:150]
+WORDS = tuple(f"{'abc'[i // 60]}{i}" for i in range(150))
+
+
+def test_clouds_are_regions_the_largest_first():
+    found = find_regions(WORDS, XY, 3)
+    assert [region.size for region in found.regions] == [60, 60, 30]
+    for number, region in enumerate(found.regions):
+        inside = {WORDS[row][0] for row in np.flatnonzero(found.of == number)}
+        assert len(inside) == 1 and {word[0] for word in region.words} == inside and len(region.words) == 3
+        assert region.label == " · ".join(region.words)
+
+
+def test_the_words_are_the_nearest_to_the_centre_or_the_most_frequent_near_it():
+    plain, counts = find_regions(WORDS, XY, 3), np.zeros(150, dtype=np.int64)
+    region = next(region for region in plain.regions if region.words[0][0] == "c")
+    distance = np.linalg.norm(XY - (region.x, region.y), axis=1)
+    assert region.words == tuple(WORDS[row] for row in np.argsort(distance)[:3])
+    core, far = np.argsort(distance)[8], 120 + np.argmax(distance[120:])
+    counts[core], counts[far] = 5, 50  # frequent, but at the edge: does not name the region
+    named = find_regions(WORDS, XY, 3, counts).regions
+    assert next(region for region in named if region.words[0][0] == "c").words[0] == WORDS[core]
+
+
+def test_the_same_seed_gives_the_same_regions():
+    one, again = find_regions(WORDS, XY, seed=3), find_regions(WORDS, XY, seed=3)
+    assert np.array_equal(one.of, again.of) and one.regions == again.regions
+    assert len(one.regions) == regions_for(150)
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_points_in_few_places_have_few_regions(places):
+    xy = np.repeat(np.arange(places, dtype=np.float32)[:, None], 2, axis=1)[np.arange(9) % places]
+    assert len(find_regions(WORDS[:9], xy).regions) == places

@@ -1,0 +1,152 @@
+"""Which tokens of a space a map shows: filters first, then the first n of what is left, or a word and its nearest."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.nearest import nearest
+from vocadapt.spaces.space import EmbeddingSpace
+
+BANDS = ("rank", "count")
+UNUSED = re.compile(r"\[unused\d+\]")
+CONTINUATION = "##"
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TokenChoice:
+    """Which tokens; the defaults are the thesis' filter (3.4.1): the first n, longer than three characters, whole words.
+
+    `first` 0 takes all. `min_length` counts characters without ##. `low` and `high` keep a band of frequency, both ends
+    included: ranks (1: the most frequent) or counts, by `band`; 0 leaves an end open. Without known counts the order of the
+    rows is the rank. `search` keeps the tokens that hold this text, whatever their case. `around` takes a word and its
+    `nearest` by cosine instead of the first n.
+    """
+
+    first: int = 4000
+    min_length: int = 4
+    specials: bool = False
+    continuations: bool = False
+    unused: bool = False
+    band: str = "rank"
+    low: int = 0
+    high: int = 0
+    search: str = ""
+    around: str = ""
+    nearest: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("first", "min_length", "low", "high"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} of the tokens shown must be 0 or more, got {getattr(self, name)}.")
+        if self.band not in BANDS:
+            raise InputError(f"Unknown frequency band {self.band!r}.", f"Choose one of: {', '.join(BANDS)}.")
+        if self.high and self.high < self.low:
+            raise InputError(f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}.")
+        if self.nearest < 2:
+            raise InputError(f"A map around a word needs at least its 2 nearest, got {self.nearest}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The rows that are shown (n,), in the space's order (around a word: the word, then nearest first), of how many, and why.
+
+    `how` is the sentence that stands beside every map.
+    """
+
+    rows: NDArray[np.int64]
+    of: int
+    how: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def choose(
+    space: EmbeddingSpace, choice: TokenChoice, special: frozenset[str] = frozenset(), continuation: str = CONTINUATION
+) -> Chosen:
+    """The rows of `space` that `choice` asks for; `special` are the model's special tokens.
+
+    Raises InputError where no token is left, for a word to look around that the space lacks, and for a band of counts
+    where none are known.
+    """
+    reasons: list[str] = []
+    mask = _kept(space, choice, special, continuation, reasons)
+    if choice.around:
+        rows = _around(space, choice, mask)
+        reasons.insert(0, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine")
+    else:
+        rows = np.flatnonzero(mask)
+        if choice.first and len(rows) > choice.first:
+            rows = rows[: choice.first]
+            reasons.insert(0, f"the first {choice.first:,}")
+        else:
+            reasons.insert(0, "all")
+    if not len(rows):
+        asked = f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
+        raise InputError(asked, "Loosen the filters.")
+    return Chosen(rows.astype(np.int64), len(space), f"{len(rows):,} of {len(space):,} shown: {', '.join(reasons)}")
+
+
+def _kept(
+    space: EmbeddingSpace, choice: TokenChoice, special: frozenset[str], continuation: str, reasons: list[str]
+) -> Mask:
+    """What every filter leaves (words,); each one that is on adds its words to `reasons`."""
+    words = space.words
+    mask = np.ones(len(words), dtype=bool)
+    if choice.min_length > 1:
+        mask &= [len(word.removeprefix(continuation)) >= choice.min_length for word in words]
+        reasons.append(f"longer than {choice.min_length - 1} characters")
+    if not choice.specials and special:
+        mask &= [word not in special for word in words]
+        reasons.append("no special tokens")
+    if not choice.continuations and continuation:
+        inside = np.array([word.startswith(continuation) for word in words])
+        mask &= ~inside
+        reasons += [f"no {continuation} pieces"] if inside.any() else []
+    if not choice.unused:
+        unused = np.array([UNUSED.fullmatch(word) is not None for word in words])
+        mask &= ~unused
+        reasons += ["no [unused]"] if unused.any() else []
+    if choice.low or choice.high:
+        mask &= _band(space, choice, reasons)
+    if choice.search:
+        mask &= [choice.search.casefold() in word.casefold() for word in words]
+        reasons.append(f"holding {choice.search!r}")
+    return mask
+
+
+def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:
+    if choice.band == "count" and space.counts is None:
+        raise InputError(f"{space.name} knows no counts, so no band of counts can be taken.", "Take a band of ranks.")
+    values = space.counts if choice.band == "count" else ranks(space)
+    assert values is not None
+    ends = f"from {choice.low:,} to {choice.high:,}" if choice.high else f"of {choice.low:,} and more"
+    source = "" if space.counts is not None else " (rank: the order of the rows)"
+    reasons.append(f"{choice.band} {ends}{source}")
+    return np.asarray((values >= choice.low) & ((values <= choice.high) | (choice.high == 0)))
+
+
+def ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
+    """The rank of each row by its count (words,), 1 the most frequent; without counts the place of the row."""
+    if space.counts is None:
+        return np.arange(1, len(space) + 1)
+    rank = np.empty(len(space), dtype=np.int64)
+    rank[np.argsort(-space.counts, kind="stable")] = np.arange(1, len(space) + 1)
+    return rank
+
+
+def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[np.int64]:
+    """The word, and its nearest among the tokens that the filters leave."""
+    own = space.index.get(choice.around, space.index.get(choice.around.lower()))
+    if own is None:
+        raise InputError(f"{choice.around[:100]!r} is none of the {len(space):,} tokens of {space.name}.", "Check the spelling.")
+    among = np.flatnonzero(mask & (np.arange(len(space)) != own))
+    if not len(among):
+        return np.array([own])
+    found = nearest(space.matrix[[own]], space.take(among), choice.nearest)
+    return np.concatenate([[own], among[found.rows[0]]])

@@ -1,0 +1,78 @@
+"""The form that makes a t-SNE or UMAP map: its parameters, how long it will take, one job."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.commands import command_of
+from vocadapt.lab.spec import MapStep, Spec
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.choosing import TokenChoice
+from vocadapt.spaces.projection import METHODS, ProjectionSettings, estimate_seconds
+from vocadapt.spaces.projectors import METRICS
+from vocadapt.ui import choose, job_panel
+from vocadapt.ui.map_sources import Named, Shown
+from vocadapt.ui.numbers import count, duration
+
+SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
+LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
+STANDARD = ProjectionSettings()
+
+
+def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int) -> None:
+    """Form: a map of these tokens by a method that takes a while. `tokens`: how many the choice gives."""
+    method = st.segmented_control(
+        "Method", SLOW, default=SLOW[0], required=True, key="method", bind="query-params", format_func=LABELS.__getitem__
+    )
+    st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
+    settings = _parameters(method, tokens)
+    width = spaces[0].opened.space.dim
+    seconds = len(spaces) * estimate_seconds(tokens, width, settings)
+    both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
+    st.markdown(f"**{count(tokens)}** tokens{both} · about **{duration(seconds)}**")
+    name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
+    if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
+        inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
+        job_panel.start(workspace, Spec("map", MapStep(choice, settings), inputs), name)
+
+
+def command(shown: Shown) -> str:
+    """The command line that draws the same map."""
+    if shown.kept and shown.kept.manifest.command:
+        return shown.kept.manifest.command
+    inputs = dict(zip(("space", "other"), ((one.name,) for one in shown.spaces), strict=False))
+    return command_of(Spec("map", shown.map.settings, inputs), Path("map.html"))
+
+
+def _parameters(method: str, tokens: int) -> ProjectionSettings:
+    """Widgets of a method's parameters; the first one matters, the others stand folded."""
+    if method == "tsne":
+        most = max(2.0, float((tokens - 1) // 3))
+        about = "Neighbours that count, about."
+        perplexity = st.number_input("Perplexity", 2.0, most, min(STANDARD.perplexity, most), help=about)
+        settings = replace(STANDARD, method=method, perplexity=perplexity)
+    else:
+        most_near = max(2, tokens - 1)
+        neighbours = st.number_input("Neighbours", 2, most_near, min(STANDARD.neighbours, most_near))
+        settings = replace(STANDARD, method=method, neighbours=int(neighbours))
+    with st.expander("All parameters"):
+        if method == "tsne":
+            settings = replace(
+                settings,
+                exaggeration=float(st.number_input("Early exaggeration", 1.0, 1000.0, STANDARD.exaggeration)),
+                learning_rate=float(st.number_input("Learning rate", 0.0, 1e6, STANDARD.learning_rate, help="0: by size.")),
+            )
+        else:
+            settings = replace(settings, min_dist=float(st.number_input("Least distance", 0.0, 1.0, STANDARD.min_dist)))
+        return replace(
+            settings,
+            iterations=int(st.number_input("Iterations", 0, 100_000, STANDARD.iterations, help="0: the method's own number.")),
+            metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
+            pca=int(st.number_input("Principal components before", 0, 100_000, STANDARD.pca, help="0: all dimensions.")),
+            seed=int(st.number_input("Seed", 0, 2**32 - 1, STANDARD.seed, key="map_seed")),
+        )
+
+
+def _stem(spaces: tuple[Named, ...]) -> str:
+    return "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)
