@@ -67,18 +67,17 @@ def check_tag(tag: str, place: str) -> str:
 
 
 def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme that tags are in: BIOES where an E or S stands, IOB1 where B stands only where IOB1 has it, else IOB2.
+    """The scheme of tags: BIOES where an E or S stands, IOB1 where more spans after an O begin with I than with B, else IOB2.
 
     The same spans come out whatever it is; it says what an I without a B means: nothing odd (IOB1), or a slip (IOB2, BIOES).
     """
-    begun_by_i = b_elsewhere = False
+    begun = {"I": 0, "B": 0}
     for before, tag in _pairs(sentences):
         if tag[0] in "ES":
             return "BIOES"
-        fresh = before == "O" or type_of(before) != type_of(tag)
-        begun_by_i |= tag[0] == "I" and fresh
-        b_elsewhere |= tag[0] == "B" and fresh
-    return "IOB1" if begun_by_i and not b_elsewhere else "IOB2"
+        if tag != "O" and (before == "O" or type_of(before) != type_of(tag)):
+            begun[tag[0]] += 1
+    return "IOB1" if begun["I"] > begun["B"] else "IOB2"
 
 
 def stray_insides(sentences: Iterable[Sequence[str]]) -> int:

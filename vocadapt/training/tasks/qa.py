@@ -25,7 +25,7 @@ def read_questions(path: Path) -> Split:
     at an end, standing more than once in the context, and longer than 500 characters. Raises InputError for other JSON, for
     answers to some questions only, and for no question.
     """
-    notes: Counter[str] = Counter()
+    notes: Counter[str] = Counter({REPAIRED: 0, NOT_IN_CONTEXT: 0})
     questions = tuple(_questions(_load(path), path, notes))
     if not questions:
         raise InputError(f"{path}: holds no question.", REMEDY)

@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.text.source import opened
 
 Row = dict[str, Any]
-# What columns are called, ours first; a header is a first line that holds a name of a text and nothing that is not a name.
+# What columns are called, ours first; a header is a first line that holds the name of what every row needs, or all names chosen.
 NAMES = {
     "text": ("text", "sentence", "sentence1", "premise"),
     "pair": ("pair", "sentence2", "hypothesis"),
@@ -39,7 +39,7 @@ def rows_of(path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = 
     what the shape says: text, or text and label, or id, text and label. `chosen` (role → column) overrides the usual names.
     Raises InputError, with the line, for a ragged row, JSON that is none, a column that is not there, and a file without rows.
     """
-    rows = json_rows(path) if _is_json(path) else _table_rows(path, shape)
+    rows = json_rows(path) if _is_json(path) else _table_rows(path, shape, frozenset((chosen or {}).values()))
     empty = True
     for place, row in rows:
         empty = False
@@ -69,7 +69,7 @@ def _is_json(path: Path) -> bool:
         return next((line for line in source.lines() if line.strip()), "").lstrip().startswith("{")
 
 
-def _table_rows(path: Path, shape: Shape) -> Iterator[tuple[str, Row]]:
+def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tuple[str, Row]]:
     with opened(path) as source:
         names: Sequence[str] = ()
         for number, line in enumerate(source.lines(), start=1):
@@ -78,7 +78,7 @@ def _table_rows(path: Path, shape: Shape) -> Iterator[tuple[str, Row]]:
                 continue
             place = f"{path}: line {number:,}"
             if not names:
-                names = _header(cells, place, shape)
+                names = cells if chosen and chosen <= {*cells} else _header(cells, place, shape)
                 if tuple(names) == tuple(cells):
                     continue
             if len(cells) != len(names):
