@@ -70,6 +70,26 @@ neighbours drug --vectors {vectors} --model vocab.txt
 neighbours drug --vectors {vectors} --model {model} --metric x
 neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
 neighbours two,words --vectors {vectors} --model {model}
+tasks list now
+tasks list --kind parsing
+tasks list --knid ner
+tasks card
+tasks card zzzz
+tasks card NCBI-disease
+tasks download mednli --out out
+tasks download covid-qa
+tasks download covid-qa --from nowhere --out out
+tasks download covid-qa --from evil --out out
+tasks download covid-qa --from evil --out vocab.txt
+score --gold empty.txt --predicted empty.txt --kind ner
+score --gold missing.txt --predicted missing.txt --kind qa
+score --gold binary.txt --predicted binary.txt --kind relations
+score --gold good.vec --predicted good.vec --kind ner
+score --gold vocab.txt --predicted vocab.txt --kind ner
+score --gold vocab.txt --predicted vocab.txt --kind parsing
+score --gold good.vec --predicted good.vec --kind ner --scorer squad
+score --gold good.vec --predicted good.vec --kind ner --rounds -1
+score --gold good.vec --predicted good.vec --kind ner --level 95
 demo now
 demo --out vocab.txt
 demo --steps 3

@@ -6,7 +6,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import Rules
+from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tags import Span, scheme_of, spans_of, stray_insides, tags_of
 
 ALPHABETS = {
@@ -23,14 +23,14 @@ def conlleval_chunks(tags):
     """conlleval.pl's two subroutines, as they stand there, over one sentence: the oracle."""
 
     def end_of_chunk(prev_tag, tag, prev_type, type_):
-        end = prev_tag == "B" and tag in "BO" or prev_tag == "I" and tag in "BO"
-        end = end or prev_tag in ("E", "S") or prev_tag in ("B", "I") and tag == "S"
-        return end or prev_tag != "O" and prev_type != type_
+        end = (prev_tag == "B" and tag in "BO") or (prev_tag == "I" and tag in "BO")
+        end = end or prev_tag in ("E", "S") or (prev_tag in ("B", "I") and tag == "S")
+        return end or (prev_tag != "O" and prev_type != type_)
 
     def start_of_chunk(prev_tag, tag, prev_type, type_):
-        start = tag == "B" or tag == "S" or prev_tag == "O" and tag in "IE"
-        start = start or prev_tag in ("E", "S") and tag in "IE"
-        return start or tag != "O" and prev_type != type_
+        start = tag == "B" or tag == "S" or (prev_tag == "O" and tag in "IE")
+        start = start or (prev_tag in ("E", "S") and tag in "IE")
+        return start or (tag != "O" and prev_type != type_)
 
     chunks, begin, previous = [], None, ("O", "")
     for place, label in enumerate([*tags, "O"]):
@@ -60,7 +60,7 @@ def oracle_f1(gold, said, chunks=conlleval_chunks):
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
 
 
-def figures(name, gold, said, rules=Rules()):
+def figures(name, gold, said, rules=USUAL):
     values = scorer_of("ner", name).score(gold, said, rules).values
     return values["precision"], values["recall"], values["f1"]
 

@@ -48,7 +48,9 @@ def test_binary_f1_is_sklearns_and_names_its_class():
     from sklearn.metrics import f1_score
 
     gold, said = drawn(3, ["0", "1"])
-    assert scorer_of("relations", "binary-f1").score(ones(gold), ones(said)).value == pytest.approx(f1_score(gold, said, pos_label="1"))
+    assert scorer_of("relations", "binary-f1").score(ones(gold), ones(said)).value == pytest.approx(
+        f1_score(gold, said, pos_label="1")
+    )
     zero = scorer_of("relations", "binary-f1").score(ones(gold), ones(said), Rules(positive="0"))
     assert zero.value == pytest.approx(f1_score(gold, said, pos_label="0"))
     assert scorer_of("relations", "binary-f1").score(ones("00"), ones("00")).value == 0.0
@@ -77,7 +79,9 @@ def test_multilabel_micro_and_macro_are_sklearns():
     gold, said = ([[c for c in "abc" if draw.random() < 0.5] for _ in range(25)] for _ in range(2))
     matrices = [MultiLabelBinarizer(classes=list("abc")).fit_transform(side) for side in (gold, said)]
     for average in ("micro", "macro"):
-        assert scorer_of("multilabel", f"{average}-f1").score(gold, said).value == pytest.approx(f1_score(*matrices, average=average))
+        assert scorer_of("multilabel", f"{average}-f1").score(gold, said).value == pytest.approx(
+            f1_score(*matrices, average=average)
+        )
 
 
 def blue_hoc(gold, said):
@@ -128,7 +132,10 @@ def squad_f1(prediction, truth):
     return 2 * precision * recall / (precision + recall)
 
 
-HOSTILE = ["", "the", "A. b", "13.3% (95% CI 6.9-23.6%)", "  The  cat's   toy ", "an-the a", "naïve THÉ", "\u2014 a\u00a0b", "ß SS", "a\tb"]
+HOSTILE = [
+    "", "the", "A. b", "13.3% (95% CI 6.9-23.6%)", "  The  cat's   toy ", "an-the a", "naïve THÉ", "\u2014 a\u00a0b", "ß SS",
+    "a\tb",
+]  # fmt: skip
 
 
 def test_answers_are_squads():

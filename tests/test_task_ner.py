@@ -92,7 +92,9 @@ def test_words_alone_are_to_be_predicted_on(read):
 
 
 def test_json_lines(read):
-    split = read('{"words": ["No", "gout"], "tags": ["O", "B-D"], "document": "7"}\n\n{"words": ["x"], "tags": ["O"]}\n', "t.jsonl")
+    split = read(
+        '{"words": ["No", "gout"], "tags": ["O", "B-D"], "document": "7"}\n\n{"words": ["x"], "tags": ["O"]}\n', "t.jsonl"
+    )
     assert split.examples[0] == Sentence(("No", "gout"), ("O", "B-D"), "7") and len(split) == 2
     assert not read('{"words": ["No"]}\n', "t.jsonl").labelled
 

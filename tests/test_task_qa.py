@@ -42,7 +42,12 @@ def test_questions_and_their_answers(read):
 def test_wrong_offsets_are_moved_to_the_nearest_place_and_counted(read):
     split = read(squad(asked("a", "dog", 18), asked("b", "cat", 30), asked("c", "dog ran ", 16)))
     assert [question.answers[0].start for question in split.examples] == [17, 35, 17]
-    assert (split.notes[REPAIRED], split.notes["moved by -1"], split.notes["moved by +5"], split.notes["moved by +1"]) == (3, 1, 1, 1)
+    assert (split.notes[REPAIRED], split.notes["moved by -1"], split.notes["moved by +5"], split.notes["moved by +1"]) == (
+        3,
+        1,
+        1,
+        1,
+    )
     assert split.notes["answers with blanks at an end"] == 1
     assert split.notes["answers that stand more than once in their context"] == 1
 

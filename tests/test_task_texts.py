@@ -16,7 +16,7 @@ def read(tmp_path):
     return read
 
 
-GAD = "index\tsentence\tlabel\n0\t@GENE$ and @DISEASE$\t1\n7\t@GENE$ \"not\" @DISEASE$\t0\n"
+GAD = 'index\tsentence\tlabel\n0\t@GENE$ and @DISEASE$\t1\n7\t@GENE$ "not" @DISEASE$\t0\n'
 
 
 def test_a_table_with_a_header(read):
@@ -32,7 +32,9 @@ def test_a_table_without_a_header_by_the_number_of_columns(read):
 
 
 def test_json_lines_with_marks(read):
-    split = read('{"text": "<< Ang II >> and [[ losartan ]]", "label": "INHIBITOR", "metadata": []}\n\n{"text": "x", "label": 3}\n')
+    split = read(
+        '{"text": "<< Ang II >> and [[ losartan ]]", "label": "INHIBITOR", "metadata": []}\n\n{"text": "x", "label": 3}\n'
+    )
     assert split.examples[0].labels == ("INHIBITOR",) and split.examples[1].labels == ("3",)
     assert split.notes[NO_PAIR] == 1
 
@@ -51,7 +53,10 @@ def test_hoc_flags_names_and_documents(read):
     flags = "labels\tsentence\tindex\n0_0,1_1,2_1\tone\t12_s0\n0_1,1_1,2_0\ttwo\t12_s1\n0_0,1_0,2_0\tthree\t9_s0\n"
     split = read(flags, "multilabel")
     assert split.gold == (("1", "2"), ("0", "1"), ()) and split.documents == ("12", "12", "9")
-    assert by_document(split.examples) == (Text("12", "one two", ("0", "1", "2"), document="12"), Text("9", "three", (), document="9"))
+    assert by_document(split.examples) == (
+        Text("12", "one two", ("0", "1", "2"), document="12"),
+        Text("9", "three", (), document="9"),
+    )
     names = "index\tsentence\tlabels\n12_s0\tone\tcell death,tumor promoting\n12_s1\ttwo\t\n"
     assert read(names, "multilabel").gold == (("cell death", "tumor promoting"), ())
     assert read('{"text": "a", "labels": ["x", "y", "x"]}\n', "multilabel").gold == (("x", "y"),)
@@ -77,8 +82,10 @@ def test_nli_pairs(read):
 def test_columns_that_are_not_called_as_usual(read):
     split = read("body\tverdict\nhello\tyes\n", "classification", chosen={"text": "body", "label": "verdict"})
     assert split.examples == (Text("0", "hello", ("yes",)),)
-    assert read('{"body": "hello", "verdict": true}\n', "classification", chosen={"text": "body", "label": "verdict"}).gold == (("1",),)
-    with pytest.raises(InputError, match="there is no 'boddy'.*\nIt has: body"):
+    assert read('{"body": "hello", "verdict": true}\n', "classification", chosen={"text": "body", "label": "verdict"}).gold == (
+        ("1",),
+    )
+    with pytest.raises(InputError, match=r"there is no 'boddy'.*\nIt has: body"):
         read('{"body": "hello"}\n', "classification", chosen={"text": "boddy"})
 
 

@@ -1,12 +1,13 @@
 """tasks list, tasks card, tasks download: the benchmarks of the papers."""
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
+from vocadapt.cli.options import add_out, destination
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
+from vocadapt.errors import InputError
 from vocadapt.lab.benchmarks import fetch_benchmark
 from vocadapt.lab.manifest import MANIFEST
 from vocadapt.progress import Progress
@@ -54,14 +55,15 @@ def _sizes(card: Card) -> str:
 
 def _download_options(parser: Parser) -> None:
     parser.add_argument("benchmark", metavar="NAME", help=NAME)
-    parser.add_argument("--out", metavar="DIR", required=True, help="the folder to write: the splits and a task.toml")
     place = "a mirror's address or a folder, instead of the card's own place"
     parser.add_argument("--from", dest="source", metavar="PLACE", default="", help=place)
-    parser.add_argument("--overwrite", action="store_true", help="replace what vocadapt wrote there before")
+    add_out(parser)
 
 
 def _download(options: Namespace, progress: Progress) -> Answer:
-    folder = Path(options.out)
+    folder = destination(options, "tasks")
+    if folder is None:
+        raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
     task, manifest = fetch_benchmark(options.benchmark, folder, options.source, options.overwrite, progress)
     place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
     answer: dict[str, Any] = {**place, "task": task.name, "kind": task.kind, **manifest.numbers}

@@ -28,7 +28,7 @@ def fetch_benchmark(
         sizes = {split: len(part) for split, part in task.splits.items()}
         command = f"python -m vocadapt tasks download {shlex.quote(card.name)} --out {shlex.quote(str(folder))}"
         manifest = Manifest(
-            "task", folder.name, {"card": card.name, "source": source or card.base}, command=command,
+            "tasks", folder.name, {"card": card.name, "source": source or card.base}, command=command,
             numbers={"examples": sizes, "sha256": dict(made.sha256), "findings": list(task.findings)},
             seconds=time.perf_counter() - start,
         )  # fmt: skip

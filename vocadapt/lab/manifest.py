@@ -21,6 +21,7 @@ ARTEFACTS = {  # kind: one of them
     "alignments": "alignment",
     "leaderboards": "leaderboard",
     "models": "model",
+    "tasks": "task",
 }
 
 

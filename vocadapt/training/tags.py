@@ -82,9 +82,7 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
 
 def stray_insides(sentences: Iterable[Sequence[str]]) -> int:
     """How many I (or E) begin a span that no B began."""
-    return sum(
-        tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag)) for before, tag in _pairs(sentences)
-    )
+    return sum(tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag)) for before, tag in _pairs(sentences))
 
 
 def _pairs(sentences: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
