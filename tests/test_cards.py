@@ -9,8 +9,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.benchmarks import fetch_benchmark
+from vocadapt.lab.benchmarks import fetch_benchmark, find_task
 from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks import card as card_module
 from vocadapt.training.tasks.base import KINDS, SPLITS
@@ -40,7 +41,8 @@ def test_a_card_is_whole(card):
     assert card.metric and card.source and card.access in ACCESS
     assert set(card.sizes) <= set(SPLITS) and set(card.files) <= set(SPLITS)
     assert all(count > 0 for held in card.sizes.values() for count in held.values())
-    assert bool(card.files) == (card.access == "free") == bool(card.base and card.files)
+    assert card.free == (card.access == "free") and (card.free or not card.base or not card.files)
+    assert bool(card.folds) == any("{fold}" in file.path for file in card.files.values())
     assert set(card.negative) <= set(card.labels) and len(set(card.labels)) == len(card.labels)
     assert all(len(file.sha256) in (0, 64) for file in card.files.values())
     assert card.where and card.to_dict()["licence"] == (card.licence or None)
@@ -89,7 +91,7 @@ def source(tmp_path):
 
 def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     made, manifest = fetch_benchmark("free", tmp_path / "out", str(source))
-    assert made.splits == {"train": "train.txt", "test": "test.txt"} and made.sha256 == {"train": SUM, "test": SUM}
+    assert made.splits == {"train": "train.txt", "test": "test.txt"} and made.sha256 == {"train.txt": SUM, "test.txt": SUM}
     assert read_task_file(tmp_path / "out" / "task.toml") == made
     task = read_task(tmp_path / "out")
     assert (task.name, task.labels, len(task.split("train"))) == ("x/free", ("D",), 1)
@@ -97,6 +99,26 @@ def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     assert manifest.numbers["examples"] == {"train": 1, "test": 1}
     assert Manifest.load(tmp_path / "out").foreign(tmp_path / "out") == []
     assert manifest.command.startswith("python -m vocadapt tasks download x/free --out ")
+
+
+def test_files_that_one_brings(tmp_path):
+    """GAD is not free, and has folds: what lies in a folder becomes a task all the same."""
+    for fold in range(1, 11):
+        (tmp_path / "gad" / str(fold)).mkdir(parents=True)
+        (tmp_path / "gad" / str(fold) / "train.tsv").write_text("@GENE$ and @DISEASE$\t1\n" * fold)
+        (tmp_path / "gad" / str(fold) / "test.tsv").write_text("index\tsentence\tlabel\n0\t@GENE$ or @DISEASE$\t0\n")
+    made, _ = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
+    assert (made.folds, len(made.sha256)) == (10, 20)
+    task = read_task(tmp_path / "out", fold=7)
+    assert (task.name, len(task.split("train")), task.labels) == ("bio-lm/GAD, fold 7", 7, ("0", "1"))
+    (tmp_path / "gad" / "3" / "test.tsv").unlink()
+    with pytest.raises(InputError, match=r"3/test.tsv: cannot be fetched"):
+        fetch_benchmark("bio-lm/GAD", tmp_path / "other", str(tmp_path / "gad"))
+
+
+def test_files_may_lie_without_their_folders(known, source, tmp_path):
+    fetch_benchmark("free", tmp_path / "out", str(source / "t"))
+    assert (tmp_path / "out" / "train.txt").read_text() == TAGGED
 
 
 def test_members_of_a_zip(known, source, tmp_path):
@@ -166,7 +188,24 @@ def test_a_zip_that_is_none_or_lacks_the_file(known, source, tmp_path):
 
 
 def test_what_is_not_free_says_where_it_is(tmp_path):
-    with pytest.raises(InputError, match=r"under an agreement \(https://physionet.org.*\)"):
+    with pytest.raises(InputError, match=r"under an agreement \(https://physionet.org.*\)(.|\n)*Put mli_train_.*--from"):
         fetch_benchmark("mednli", tmp_path / "out")
+    with pytest.raises(InputError, match=r"a task.toml of your own"):
+        fetch_benchmark("mtl/BC4CHEMD", tmp_path / "out")
     with pytest.raises(InputError, match="bring the files"):
         fetch_benchmark("bio-lm/GAD", tmp_path / "out")
+
+
+def test_a_task_is_found_by_its_place_and_by_its_name(known, source, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    folder = workspace.folder("tasks", "mine")
+    fetch_benchmark("free", folder, str(source))
+    assert find_task(str(folder)) == find_task("mine", workspace) == folder
+    assert find_task(str(folder / "task.toml")) == folder / "task.toml"
+    assert [task.name for task in workspace.artefacts("tasks")] == ["mine"]
+    with pytest.raises(InputError, match=r"not here yet(.|\n)*tasks download x/free"):
+        find_task("free", workspace)
+    with pytest.raises(InputError, match="no benchmark 'yours'"):
+        find_task("yours", workspace)
+    with pytest.raises(InputError, match=r"a folder with a task.toml"):
+        find_task(str(source), workspace)

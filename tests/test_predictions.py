@@ -8,7 +8,7 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, read_predictions, units
+from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, read_predictions, tally_of
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
@@ -63,9 +63,20 @@ def test_answers_in_either_form_and_missing_ones_are_counted(against):
 def test_documents_are_judged_as_a_whole(tmp_path, against):
     said = against("multilabel", "0_1,1_0\n0_1,1_0\n0_0,1_0\n").said
     gold = read_split("multilabel", tmp_path / "gold.multilabel")
-    assert units(gold, said, scorer_of("multilabel")) == ([("0", "1"), ()], [("0",), ()])
-    assert units(gold, said, scorer_of("multilabel"), whole=False) == (gold.gold, said)
-    assert units(gold, said, scorer_of("multilabel", "micro-f1")) == (gold.gold, said)
+    example, micro = scorer_of("multilabel"), scorer_of("multilabel", "micro-f1")
+    # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1 and 1.
+    values = example.of(tally_of(gold, said, example)).values
+    assert (values["precision"], values["recall"]) == (1.0, 0.75)
+    by_sentence = example.of(tally_of(gold, said, example, unit="example"))
+    assert (by_sentence.units, by_sentence.values["recall"]) == (3, pytest.approx(2 / 3))
+    assert [micro.of(tally_of(gold, said, micro, unit=unit)).units for unit in ("", "document")] == [3, 2]
+    assert micro.of(tally_of(gold, said, micro)).values == micro.of(tally_of(gold, said, micro, unit="document")).values
+
+
+def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
+    said = against("relations", "x\ny\n").said
+    with pytest.raises(InputError, match="which document each example is of"):
+        tally_of(read_split("relations", tmp_path / "gold.relations"), said, scorer_of("relations"), unit="document")
 
 
 @pytest.mark.parametrize(
@@ -122,12 +133,13 @@ def test_score_against_other_predictions(score):
 
 
 def test_score_without_draws_and_by_sentence(score):
-    answer = score("multilabel", "--rounds", "0", "--sentences", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")
+    answer = score("multilabel", "--rounds", "0", "--unit", "example", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")
     assert "interval" not in answer and answer["units"] == 3
     assert score("multilabel", "--rounds", "0", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")["units"] == 2
 
 
 def test_i_without_b_is_said_of_the_gold_file(score, tmp_path):
+    assert score("relations", said="x\ny\n")["rules"] == {"negative": ["false", "DDI-false"]}
     answer = score("ner", "--untyped", said="No\tO\ngout\tI\n\nIt\tO\n")
     assert answer["f1"] == 1.0 and answer["notes"]["entities"] == 1
 

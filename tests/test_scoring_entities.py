@@ -5,6 +5,7 @@ import random
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.entities import on_pieces
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tags import Span, scheme_of, spans_of, stray_insides, tags_of
@@ -188,3 +189,14 @@ def test_tags_survive_the_way_through_spans():
         for tags in drawn(["O", "B-X", "I-X", "B-Y", "I-Y"], seed, 0)[0]:
             again = tags_of(spans_of(tags), len(tags))
             assert spans_of(again) == spans_of(tags) and stray_insides([again]) == 0
+
+
+def test_every_piece_of_a_word_takes_its_tag():
+    assert on_pieces(["B-X", "O", "I-X"], [3, 1, 0]) == ("B-X", "B-X", "B-X", "O")
+    gold, said = on_pieces(["B", "O"], [3, 1]), on_pieces(["B", "B"], [3, 1])
+    assert figures("wordpiece-macro", [gold], [said])[2] == pytest.approx((2 * 3 / (3 + 4) + 0) / 2)
+
+
+def test_a_score_names_the_rules_it_used():
+    assert scorer_of("ner").score([["B"]], [["B"]], Rules(untyped=True)).to_dict()["rules"] == {"untyped": True}
+    assert scorer_of("ner", "token").score([["B"]], [["B"]]).rules == {}

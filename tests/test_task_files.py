@@ -5,7 +5,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.tally import Rules
 from vocadapt.training.tasks.base import Sentence, Split, Task, labels_of
-from vocadapt.training.tasks.own import read_task, read_task_file
+from vocadapt.training.tasks.own import read_task, read_task_file, task_of_files
 
 
 def write(folder, toml, **files):
@@ -119,3 +119,12 @@ def test_no_file_no_split_and_an_unknown_split(tmp_path):
 def test_labels_of_bare_tags_are_one_type_without_a_name():
     assert labels_of("ner", [Sentence(("a", "b"), ("B", "O"))]) == {""}
     assert labels_of("ner", [Sentence(("a",), None)]) == frozenset()
+
+
+def test_loose_files_are_a_task(tmp_path):
+    (tmp_path / "a.tsv").write_text(table("x", "y"))
+    task = task_of_files("relations", {"test": tmp_path / "a.tsv"}, "accuracy")
+    assert (task.name, task.labels, task.scorer.name, len(task.split("test"))) == (tmp_path.name, ("x", "y"), "accuracy", 2)
+    for kind, files in (("relations", {}), ("parsing", {"test": tmp_path / "a.tsv"})):
+        with pytest.raises(InputError):
+            task_of_files(kind, files)

@@ -1,5 +1,6 @@
 """score: predictions of any program against a gold file."""
 
+import json
 from argparse import Namespace, RawDescriptionHelpFormatter
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ from vocadapt.training.scoring.tally import USUAL, Rules, Score, Scorer
 from vocadapt.training.tasks.base import KINDS, Split
 from vocadapt.training.tasks.ner import read_sentences
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import Predictions, read_predictions, units
+from vocadapt.training.tasks.predictions import UNITS, Predictions, read_predictions, tally_of
 
 FORMS = """
 files:
@@ -44,7 +45,8 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--negative", nargs="+", metavar="LABEL", default=USUAL.negative, help="classes of no relation")
     parser.add_argument("--positive", metavar="LABEL", default=USUAL.positive, help="the class of binary-f1 (1)")
     parser.add_argument("--untyped", action="store_true", help="make one type of all entity types")
-    parser.add_argument("--sentences", action="store_true", help="example-f1 of sentences, where documents are known too")
+    unit = "what is drawn, and for example-f1 judged, as one (example; for example-f1 document, where known)"
+    parser.add_argument("--unit", choices=UNITS, default="", help=unit)
     parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws for intervals and tests (1000; 0: none)")
     parser.add_argument("--level", type=real, default=Draws().level, help="what an interval holds (.95)")
     parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
@@ -60,7 +62,7 @@ def _score(options: Namespace, progress: Progress) -> Answer:
     answer: dict[str, Any] = {"kind": options.kind, "gold": options.gold, "predicted": options.predicted, "scores": {}}
     parts = []
     for scorer in scorers:
-        found = _one(scorer, gold, said, against, rules, draws, not options.sentences)
+        found = _one(scorer, gold, said, against, rules, draws, options.unit)
         answer["scores"][scorer.name] = found[0]
         parts.append(found[1])
     notes = {what: count for what, count in {**gold.notes, **said.notes}.items() if isinstance(count, int) and count}
@@ -83,19 +85,20 @@ def _gold(path: Path, kind: str) -> Split:
 
 
 def _one(
-    scorer: Scorer, gold: Split, said: Predictions, against: Predictions | None, rules: Rules, draws: Draws, whole: bool
+    scorer: Scorer, gold: Split, said: Predictions, against: Predictions | None, rules: Rules, draws: Draws, unit: str
 ) -> tuple[dict[str, Any], str]:
     """One score as JSON values and as text."""
-    tally = scorer.tally(*units(gold, said.said, scorer, whole), rules)
+    tally = tally_of(gold, said.said, scorer, rules, unit)
     score = scorer.of(tally, rules)
-    values, lines = score.to_dict(), [f"{scorer.name}: {scorer.about}", _figures(score)]
+    used = "".join(f"; {name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in score.rules.items())
+    values, lines = score.to_dict(), [f"{scorer.name}: {scorer.about}{used}", _figures(score)]
     if draws.rounds:
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
         lines.append(f"{draws.level:.0%} of {draws.rounds:,} draws of {score.units:,} units give {scorer.headline} "
                      f"{number(interval.low)} to {number(interval.high)}")  # fmt: skip
     if against is not None and draws.rounds:
-        other = scorer.tally(*units(gold, against.said, scorer, whole), rules)
+        other = tally_of(gold, against.said, scorer, rules, unit)
         theirs, ours = aligned(other, tally)
         compared = compare_tallies(scorer, theirs, ours, rules, draws)
         values["against"] = asdict(compared)

@@ -24,7 +24,7 @@ def _list_options(parser: Parser) -> None:
 def _list(options: Namespace, progress: Progress) -> Answer:
     wanted = getattr(options, "kind", None)
     shown = [card for card in cards().values() if wanted in (None, card.kind)]
-    rows = [(card.name, card.kind, card.scorer, _sizes(card), "free" if card.files else card.access) for card in shown]
+    rows = [(card.name, card.kind, card.scorer, _sizes(card), "free" if card.free else card.access) for card in shown]
     said = "tasks card NAME tells all that is known of one; tasks download NAME --out DIR fetches a free one."
     return Answer([card.to_dict() for card in shown], f"{table(('name', 'kind', 'score', 'sizes', 'files'), rows)}\n\n{said}")
 
@@ -40,7 +40,7 @@ def _card(options: Namespace, progress: Progress) -> Answer:
         "labels": ", ".join(label or "(bare tags: one type)" for label in card.labels),
         **{split: ", ".join(f"{number(count)} {what}" for what, count in held.items()) for split, held in card.sizes.items()},
         "folds": card.folds or ("" if card.folds else "none"), "metric": card.metric, "score here": card.scorer,
-        "licence": card.licence, "files": "tasks download fetches them" if card.files else ACCESS[card.access],
+        "licence": card.licence, "files": "tasks download fetches them" if card.free else ACCESS[card.access],
         "where": card.where, "facts from": card.source,
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
     }  # fmt: skip

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.workspace import Workspace
 from vocadapt.lab.writing import writing
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.card import card_of
@@ -34,6 +35,23 @@ def fetch_benchmark(
         )  # fmt: skip
         manifest.save(draft)
     return made, manifest
+
+
+def find_task(given: str, workspace: Workspace | None = None) -> Path:
+    """The folder or TOML file of a task: a path, or the name of one in the workspace.
+
+    Raises InputError for anything else; for a benchmark it says how to come by its files.
+    """
+    path = Path(given)
+    if (path / TASK).is_file() or (path.suffix == ".toml" and path.is_file()):
+        return path
+    if workspace is not None and given in {artefact.name for artefact in workspace.artefacts("tasks")}:
+        return workspace.folder("tasks", given)
+    if path.exists():
+        raise InputError(f"{given}: expected a task's .toml, or a folder with a {TASK}.", "tasks download makes one.")
+    card = card_of(given)
+    remedy = f"python -m vocadapt tasks download {card.name} --out DIR, then give that folder."
+    raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
 
 
 def _recorded(folder: Path, card: str) -> dict[str, str]:

@@ -49,6 +49,14 @@ def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) ->
     return count_items([items(tags) for tags in gold], [items(tags) for tags in predicted])
 
 
+def on_pieces(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
+    """Tags of words → tags of wordpieces as exBERT has them: every piece of a word takes the word's tag.
+
+    `on_pieces(["B", "O"], [3, 1])` → B B B O.
+    """
+    return tuple(tag for tag, count in zip(tags, pieces, strict=True) for _ in range(count))
+
+
 def _check_types(gold: Tagged, predicted: Tagged, rules: Rules) -> None:
     """Bare tags on one side only would never agree: that is a slip, not a score."""
     if rules.untyped:
@@ -64,7 +72,7 @@ ENTITY_SCORERS = (
         "entity-strict",
         "micro precision, recall, F1 over entities; right = same first word, last word and type; spans by conlleval's rules "
         "(an I without a B begins one); bare B I O are one type",
-        ("ner",), _strict, micro,
+        ("ner",), _strict, micro, uses=("untyped",),
     ),
     Scorer(
         "token",

@@ -67,10 +67,10 @@ LEFT_OUT = "the classes of no relation (false, DDI-false, or those given) left o
 LABEL_SCORERS = (
     Scorer("accuracy", "share of texts whose label (all labels) is right", EVERY, _right, _accuracy, "accuracy", False),
     Scorer("micro-f1", "micro F1 over all classes; with one label a text it is accuracy", EVERY, _labels, micro),
-    Scorer("micro-f1-positive", f"micro F1, {LEFT_OUT}", SINGLE, _labels, _positive(micro)),
+    Scorer("micro-f1-positive", f"micro F1, {LEFT_OUT}", SINGLE, _labels, _positive(micro), uses=("negative",)),
     Scorer("macro-f1", "mean over the classes that occur of each class's F1 (sklearn's macro)", EVERY, _labels, macro),
-    Scorer("macro-f1-positive", f"macro F1, {LEFT_OUT}", SINGLE, _labels, _positive(macro)),
-    Scorer("binary-f1", 'precision, recall, F1 of one class ("1", or the one given)', SINGLE, _labels, _binary),
+    Scorer("macro-f1-positive", f"macro F1, {LEFT_OUT}", SINGLE, _labels, _positive(macro), uses=("negative",)),
+    Scorer("binary-f1", "precision, recall, F1 of the class under `positive`", SINGLE, _labels, _binary, uses=("positive",)),
     Scorer(
         "example-f1",
         "BLUE's for HoC: precision and recall of each example's label set, the mean of each over examples, and their harmonic "

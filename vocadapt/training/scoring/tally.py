@@ -59,7 +59,7 @@ class Tally:
 class Score:
     """Figures under the definition they have: fractions from 0 to 1, the headline one by name, and each label's own.
 
-    `units` is the number of sentences, documents or questions; 0/0 counts as 0.
+    `units` is the number of sentences, documents or questions; `rules` are the conventions it used; 0/0 counts as 0.
     """
 
     scorer: str
@@ -68,6 +68,7 @@ class Score:
     values: Mapping[str, float]
     units: int
     by_label: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
@@ -77,7 +78,7 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values, the figures first."""
         labels = {name: dict(values) for name, values in self.by_label.items()}
-        named = {"scorer": self.scorer, "definition": self.definition, "metric": self.headline}
+        named = {"scorer": self.scorer, "definition": self.definition, "rules": dict(self.rules), "metric": self.headline}
         return {**self.values, **named, "units": self.units, "by_label": labels}
 
 
@@ -86,7 +87,8 @@ class Scorer:
     """A score by name: what it is exactly, for which kinds of task, how a unit is counted, how sums become figures.
 
     `count(gold, predicted, rules)` gives a Tally; `reckon(sums, labels, rules)` takes sums (…, labels, columns) and gives each
-    figure as (…). `counted` says that the columns are gold, predicted, right, so that every label has figures of its own.
+    figure as (…). `counted` says that the columns are gold, predicted, right, so that every label has figures of its own; `uses`
+    are the rules it depends on.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Scorer:
     reckon: Callable[[Array, Sequence[str], Rules], dict[str, Array]]
     headline: str = "f1"
     counted: bool = True
+    uses: tuple[str, ...] = ()
 
     def tally(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Tally:
         """Count unit by unit; raises InputError where gold and predictions differ in number, or there are none."""
@@ -116,7 +119,8 @@ class Scorer:
         """The score of what was counted."""
         values = {name: float(value) for name, value in self.reckon(tally.totals, tally.labels, rules).items()}
         labels = per_label(tally) if self.counted else {}
-        return Score(self.name, self.about, self.headline, values, len(tally.rows), labels)
+        used = {name: getattr(rules, name) for name in self.uses}
+        return Score(self.name, self.about, self.headline, values, len(tally.rows), labels, used)
 
     def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = USUAL) -> Array:
         """The headline figure of each of many sums (many, labels, columns)."""

@@ -31,7 +31,8 @@ class CardFile:
 class Card:
     """A benchmark. `sizes` is split → what is counted → how many; `metric` is how its papers score it, `scorer` how we do.
 
-    `source` says where the card's facts come from, `files` what `download` fetches (none: bring the files).
+    `source` says where the card's facts come from, `files` which files `download` takes (from `base`; without one, bring them;
+    {fold} in a path stands for the number of a fold).
     """
 
     name: str
@@ -52,6 +53,11 @@ class Card:
     groups: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     source: str = ""
+
+    @property
+    def free(self) -> bool:
+        """Whether `download` can fetch it by itself."""
+        return bool(self.base and self.files)
 
     @property
     def family(self) -> str:

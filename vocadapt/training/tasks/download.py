@@ -16,8 +16,8 @@ from urllib.request import url2pathname
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.training.tasks.card import ACCESS, UNKNOWN, Card, CardFile
-from vocadapt.training.tasks.own import TASK, TaskFile
+from vocadapt.training.tasks.card import ACCESS, Card, CardFile
+from vocadapt.training.tasks.own import FOLD, TASK, TaskFile
 
 TIMEOUT = 60  # seconds without an answer
 LARGEST = 1 << 30  # bytes of one file in a zip
@@ -28,27 +28,40 @@ def download(
 ) -> TaskFile:
     """Fetch the files of a card into a folder that is there, and write its task.toml.
 
-    `source` stands for the card's own place: the address of a mirror, a file:// address, or a folder. `recorded` are checksums
-    of an earlier download (split → SHA-256). Raises InputError for a card without files, a place that does not answer, and a
-    file that is not the one expected.
+    `source` stands for the card's own place: the address of a mirror, a file:// address, or a folder (in which the files may
+    also lie without the folders of their own). `recorded` are checksums of an earlier download (by file name). Raises InputError
+    for a card that is not free without a source, a place that does not answer, and a file that is not the one expected.
     """
-    if not card.files:
-        place = f" ({card.where})" if card.where else ""
-        raise InputError(
-            f"{card.name}: {ACCESS[card.access]}{place}.",
-            "Put them in a folder with a task.toml that names them: tasks card NAME shows what it says.",
-        )
-    base = _base(source or card.base)
+    base = _base(source or _own_place(card))
+    splits = {split: _placed(split, file) for split, file in card.files.items()}
+    wanted = [(split, fold) for split in splits for fold in range(1, card.folds + 1)] or [(split, 0) for split in splits]
     sums: dict[str, str] = {}
     with TemporaryDirectory(prefix="vocadapt-") as draft:
-        for number, (split, file) in enumerate(card.files.items()):
-            progress(number / len(card.files), f"{card.name}: {file.path}")
-            target = folder / f"{split}{Path(file.member or file.path).suffix}"
-            sums[split] = _fetch(base, file, target, Path(draft), (recorded or {}).get(split, ""))
-    made = task_file(card, {split: f"{split}{Path(file.member or file.path).suffix}" for split, file in card.files.items()}, sums)
+        for number, (split, fold) in enumerate(wanted):
+            name, file = (text.replace(FOLD, str(fold)) for text in (splits[split], card.files[split].path))
+            progress(number / len(wanted), f"{card.name}: {file}")
+            (folder / name).parent.mkdir(exist_ok=True)
+            held = (recorded or {}).get(name, "")
+            sums[name] = _fetch(base, replace(card.files[split], path=file), folder / name, Path(draft), held)
+    made = task_file(card, splits, sums)
     (folder / TASK).write_text(as_toml(made), encoding="utf-8")
     progress(1.0, card.name)
     return made
+
+
+def _own_place(card: Card) -> str:
+    """Where a free card's files are; raises InputError for one that is not free."""
+    if card.free:
+        return card.base
+    names = ", ".join(file.path for file in card.files.values())
+    remedy = f"Put {names} in a folder, and give it: --from FOLDER." if names else "Name its files in a task.toml of your own."
+    raise InputError(f"{card.name}: {ACCESS[card.access]}{f' ({card.where})' if card.where else ''}.", remedy)
+
+
+def _placed(split: str, file: CardFile) -> str:
+    """The name that a split's file gets: train.tsv, in a folder for each fold where there are folds."""
+    name = f"{split}{Path(file.member or file.path).suffix}"
+    return f"{FOLD}/{name}" if FOLD in file.path else name
 
 
 def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) -> TaskFile:
@@ -89,6 +102,9 @@ def _base(place: str) -> str:
 def _fetch(base: str, file: CardFile, target: Path, draft: Path, recorded: str) -> str:
     """Put one split in its place; gives its SHA-256."""
     expected = file.sha256 or recorded
+    local = Path(url2pathname(urlparse(base).path)) if base.startswith("file:") else None
+    if local and not (local / file.path).exists() and (local / Path(file.path).name).exists():
+        file = replace(file, path=Path(file.path).name)
     if file.member:
         archive = draft / Path(file.path).name
         if not archive.exists():
@@ -151,7 +167,3 @@ def _reason(error: Exception) -> str:
         return f"{response.status_code} {response.reason}"
     return getattr(error, "strerror", None) or type(error).__name__
 
-
-def shown(value: Any) -> Any:
-    """A card's value for people: what is empty is not known."""
-    return value if value or value == 0 else UNKNOWN

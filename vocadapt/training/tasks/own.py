@@ -80,6 +80,17 @@ def read_task(path: Path, fold: int = 0) -> Task:
     return Task(name, said.kind, splits, said.labels or tuple(sorted(found)), said.scorer, said.rules)
 
 
+def task_of_files(kind: str, files: Mapping[str, Path], scorer: str = "") -> Task:
+    """A task of loose files (split → file), without a TOML; named after the folder of the first."""
+    if not files:
+        raise InputError(f"There is no file for the {kind} task.", "Give a train, dev or test file.")
+    if kind not in KINDS:
+        raise InputError(f"There is no kind of task {kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
+    splits = {name: read_split(kind, path) for name, path in files.items()}
+    labels = frozenset[str]().union(*(labels_of(kind, split.examples) for split in splits.values()))
+    return Task(next(iter(files.values())).absolute().parent.name, kind, splits, tuple(sorted(labels)), scorer)
+
+
 def read_split(kind: str, path: Path, columns: Mapping[str, str] | None = None) -> Split:
     """The examples of one file of a kind of task."""
     if kind == "ner":

@@ -13,7 +13,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.text.source import opened
-from vocadapt.training.scoring.tally import Scorer
+from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Question, Sentence, Split, Text
 from vocadapt.training.tasks.labelled import labels_in, united
 from vocadapt.training.tasks.ner import read_sentences
@@ -40,12 +40,24 @@ def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
     return _answers(path, gold) if kind == "qa" else _labels(path, kind, gold)
 
 
-def units(gold: Split, said: Sequence[Any], scorer: Scorer, whole: bool = True) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Gold and predictions as a scorer takes them: for example-f1 by document, where every example says its own (and `whole`)."""
+UNITS = ("example", "document")
+
+
+def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = USUAL, unit: str = "") -> Tally:
+    """Count predictions by example or by document, which is then what an interval and a test draw.
+
+    By document, example-f1 judges the labels of all sentences of a document together (as BLUE does, and as it does unless told
+    otherwise where every sentence names its document); any other score adds up what it counts. Raises InputError where
+    documents are asked for and not known.
+    """
     documents = gold.documents
-    if scorer.name != "example-f1" or not whole or not all(documents):
-        return gold.gold, said
-    return _merged(documents, gold.gold), _merged(documents, said)
+    if unit == "document" and not all(documents):
+        raise InputError(f"{gold.path}: does not say which document each example is of.", "Count by example.")
+    whole = unit == "document" or (not unit and scorer.name == "example-f1" and all(documents))
+    if whole and scorer.name == "example-f1":
+        return scorer.tally(_merged(documents, gold.gold), _merged(documents, said), rules)
+    tally = scorer.tally(gold.gold, said, rules)
+    return tally.grouped(documents) if whole else tally
 
 
 def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
