@@ -139,6 +139,7 @@ def test_a_bad_file_is_refused_with_its_line(read, text, said):
         ('{"words": "a b"}', "expected a list of texts under 'words'"),
         ('{"words": ["a", ""]}', "expected a list"),
         ('{"words": ["a"], "tags": ["Z"]}', "the tag 'Z'"),
+        ('{"words": ["a"], "tags": ["B"]}\n{"words": ["a"], "tags": ["B-X"]}', "bare and typed tags"),
     ],
 )
 def test_bad_json_lines_are_refused(read, text, said):

@@ -25,6 +25,10 @@ def test_a_table_with_a_header(read):
     assert (len(split), split.notes[NO_PAIR], split.labelled) == (2, 0, True)
 
 
+def test_a_header_may_leave_a_column_without_a_name(read):
+    assert read("\tsentence\tlabel\n0\ta\t1\n").examples == (Text("0", "a", ("1",)),)
+
+
 def test_a_table_without_a_header_by_the_number_of_columns(read):
     assert read("some text\t1\nmore\t0\n").examples == (Text("0", "some text", ("1",)), Text("1", "more", ("0",)))
     assert read("12.T1\tsome text\tCPR:3\n").examples == (Text("12.T1", "some text", ("CPR:3",)),)
@@ -107,6 +111,7 @@ def test_an_empty_text_is_kept_and_counted(read):
         ('{"text": "a", "label": 1.5}\n', "expected a label, found 1.5"),
         ('{"text": "a", "label": {"x": 1}}\n', "expected a label"),
         ('{"title": "a"}\n', "no text among title"),
+        ("text\ttext\tlabel\na\tb\tx\n", "two columns are called alike"),
         ("", "holds no example"),
         ("index\tsentence\tlabel\n", "holds no example"),
         (b"caf\xe9\t1\n", "expected UTF-8"),

@@ -13,6 +13,7 @@ from vocadapt.training.tasks.rows import json_rows
 
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"
+SAME_FORM = "Give all tags a type, or none."
 REMEDY = "Expected a word and its tag on each line (tab or blanks between), and a blank line after each sentence."
 
 
@@ -44,7 +45,10 @@ def _as_iob2(sentence: Sentence) -> Sentence:
 
 def _read(path: Path) -> tuple[list[Sentence], int]:
     """The sentences of a file, and how many had no word."""
-    found = list(_json_sentences(path) if path.name.removesuffix(".gz").endswith(".jsonl") else _conll_sentences(path))
+    lines = path.name.removesuffix(".gz").endswith(".jsonl")
+    found = list(_json_sentences(path) if lines else _conll_sentences(path))
+    if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
+        raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
     return [sentence for sentence in found if sentence.words], sum(not sentence.words for sentence in found)
 
 
@@ -118,7 +122,7 @@ class Columns:
             self.typed.setdefault("-" in tag, number)
         if len(self.typed) > 1:
             lines = f"lines {self.typed[False]:,} and {self.typed[True]:,}"
-            raise InputError(f"{self.path}: bare and typed tags in one file ({lines}).", "Give all tags a type, or none.")
+            raise InputError(f"{self.path}: bare and typed tags in one file ({lines}).", SAME_FORM)
         return tag
 
 

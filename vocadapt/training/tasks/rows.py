@@ -18,6 +18,7 @@ NAMES = {
     "id": ("id", "index", "pairID"),
 }
 KNOWN = {name.lower(): role for role, names in NAMES.items() for name in names}
+LONGEST_NAME = 40  # characters of a column's name
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
 def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
     """The names of the columns: those of the first line where it is a header, else by their number."""
     lowered = [cell.strip().lower() for cell in cells]
-    if any(KNOWN.get(name) == shape.needs for name in lowered) and all(len(name) <= 40 and name for name in lowered):
+    if any(KNOWN.get(name) == shape.needs for name in lowered) and all(len(name) <= LONGEST_NAME for name in lowered):
+        if len(set(cells)) < len(cells):
+            raise InputError(f"{place}: two columns are called alike ({', '.join(cells)}).", "Rename one.")
         return cells
     if len(cells) not in shape.without_header:
         raise InputError(f"{place} has {len(cells)} columns and no header.", "Name them on the first line: id, text, label.")
