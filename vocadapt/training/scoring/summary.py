@@ -27,11 +27,6 @@ class SeedSummary:
     mean_learned: float | None
     sd_learned: float | None
 
-    @property
-    def within_noise(self) -> float | None:
-        """A difference smaller than this is within noise: one standard deviation."""
-        return self.sd
-
 
 def over_seeds(values: Sequence[float], collapsed: Sequence[bool] = ()) -> SeedSummary:
     """Sum up one figure of several runs; `collapsed` says of each run whether it is one."""
