@@ -99,6 +99,28 @@ change --before {model} --after {model} --null {model}
 change --before {model} --after {model} --null {model} nothing/at/all
 change --before {model} --after {vectors} --null {model} {model} --among all
 change --before {model} --after {model} --null {model} {model} --null-seed
+tasks list now
+tasks list --kind parsing
+tasks list --knid ner
+tasks card
+tasks card zzzz
+tasks card NCBI-disease
+tasks download mednli --out out
+tasks download covid-qa
+tasks download covid-qa --from nowhere --out out
+tasks download covid-qa --from evil --out out
+tasks download covid-qa --from evil --out vocab.txt
+tasks download bio-lm/GAD --from bpe --out out
+tasks download covid-qa --name x --out out
+score --gold empty.txt --predicted empty.txt --kind ner
+score --gold missing.txt --predicted missing.txt --kind qa
+score --gold binary.txt --predicted binary.txt --kind relations
+score --gold good.vec --predicted good.vec --kind ner
+score --gold vocab.txt --predicted vocab.txt --kind ner
+score --gold vocab.txt --predicted vocab.txt --kind parsing
+score --gold good.vec --predicted good.vec --kind ner --scorer squad
+score --gold good.vec --predicted good.vec --kind ner --rounds -1
+score --gold good.vec --predicted good.vec --kind ner --level 95
 demo now
 demo --out vocab.txt
 demo --steps 3

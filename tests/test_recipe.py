@@ -9,6 +9,8 @@ from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
 from vocadapt.recipe import PRESETS, Recipe, called, preset, read_recipe, settings_from, write_recipe
 from vocadapt.spaces.alignment import METHODS, AlignmentSettings
+from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
 from vocadapt.vocabulary.plan import KINDS
@@ -74,8 +76,9 @@ def test_a_bool_is_no_number() -> None:
 
 def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     groups = catalogue()
-    assert set(groups) == {"preset", "alignment", "initialiser", "reduction", "augmentation", "trainer", "plan", "tokenizer"}
-    registries = (PRESETS, METHODS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES)
+    names = "preset alignment initialiser reduction augmentation trainer plan tokenizer task scorer"
+    assert list(groups) == names.split()
+    registries = (PRESETS, METHODS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES, TASKS, SCORERS)
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
     assert all(len(about) > 15 for group in groups.values() for about in group.values())
 

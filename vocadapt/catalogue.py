@@ -1,6 +1,7 @@
 """Everything that can be chosen by name, in one list: what the command line, the pages and the tests iterate.
 
-A new alignment, initialiser, plan, tokenizer mode or preset registers beside its siblings and appears here by that.
+A new alignment, initialiser, plan, tokenizer mode, preset, task or scorer registers beside its siblings and appears here by
+that.
 """
 
 from collections.abc import Mapping
@@ -8,6 +9,8 @@ from collections.abc import Mapping
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import METHODS
 from vocadapt.spaces.projectors import METHODS as PROJECTIONS
+from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
 from vocadapt.vocabulary.plan import KINDS
@@ -28,4 +31,6 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "trainer": {name: trainer.about for name, trainer in TRAINERS.items()},
         "plan": {name: kind.about for name, kind in KINDS.items()},
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
+        "task": TASKS,
+        "scorer": {name: scorer.about for name, scorer in SCORERS.items()},
     }

@@ -156,7 +156,8 @@ def _presets(options: Namespace, progress: Progress) -> Answer:
     if options.toml is not None:
         recipe = preset(options.toml)
         return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
-    tables = [table((group, "what it does"), list(entries.items())) for group, entries in catalogue().items()]
+    chosen = {group: entries for group, entries in catalogue().items() if group not in ("task", "scorer")}
+    tables = [table((group, "what it does"), list(entries.items())) for group, entries in chosen.items()]
     return Answer({name: recipe.to_dict() for name, recipe in RECIPES.items()}, "\n\n".join([*tables, SOURCES]))
 
 

@@ -44,6 +44,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "lens": ("lens", "LENS", "how models cut a text, in figures, and the words they cut otherwise"),
     "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
     "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),
+    "tasks list": ("tasks", "LIST", "the benchmarks of the papers (tasks alone does the same)"),
+    "tasks card": ("tasks", "CARD", "what is known of a benchmark: labels, sizes, metric, licence, where to get it"),
+    "tasks download": ("tasks", "DOWNLOAD", "fetch a benchmark that is free, checked, ready to train on"),
+    "score": ("score", "SCORE", "score predictions of any program, each score under its exact definition"),
     "jobs list": ("jobs", "LIST", "long steps beside the page: how each stands (jobs alone does the same)"),
     "jobs show": ("jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
     "jobs cancel": ("jobs", "CANCEL", "stop a job, and say how it ended"),
@@ -53,6 +57,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 HIDDEN = {
     "job": ("app", "JOB", "run a job's folder"),
     "jobs": ("jobs", "LIST", COMMANDS["jobs list"][2]),
+    "tasks": ("tasks", "LIST", COMMANDS["tasks list"][2]),
 }
 
 

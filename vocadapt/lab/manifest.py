@@ -22,6 +22,7 @@ ARTEFACTS = {  # kind: one of them
     "leaderboards": "leaderboard",
     "models": "model",
     "maps": "map",
+    "tasks": "task",
 }
 
 

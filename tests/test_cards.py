@@ -1,0 +1,211 @@
+"""Cards of the papers' benchmarks: what each must hold; downloads from a folder and from a server."""
+
+import hashlib
+import threading
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.lab.benchmarks import fetch_benchmark, find_task
+from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.workspace import Workspace
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.tasks import card as card_module
+from vocadapt.training.tasks.base import KINDS, SPLITS
+from vocadapt.training.tasks.card import ACCESS, Card, CardFile, card_of, cards, groups
+from vocadapt.training.tasks.own import read_task, read_task_file
+
+EVERY = cards().values()
+
+
+def test_every_benchmark_of_the_papers_has_a_card():
+    families = {family: [card for card in EVERY if card.family == family] for family in {card.family for card in EVERY}}
+    assert len(families["biobert"]) == 8 and all(card.kind == "ner" for card in families["biobert"])
+    assert len(families["bio-lm"]) == 18
+    assert {"mtl/NCBI-disease", "mtl/BC5CDR-disease", "qa/Covid-QA"} <= set(cards())
+    assert {card.kind for card in EVERY} == set(KINDS) - {"classification"}
+
+
+def test_the_groups_are_those_of_the_thesis():
+    assert {name: len(tasks) for name, tasks in groups().items()} == {
+        "sequence labelling": 11, "classification": 7, "PubMed": 13, "clinical": 5
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("card", EVERY, ids=lambda card: card.name)
+def test_a_card_is_whole(card):
+    assert card.kind in KINDS and scorer_of(card.kind, card.scorer).name == card.scorer
+    assert card.metric and card.source and card.access in ACCESS
+    assert set(card.sizes) <= set(SPLITS) and set(card.files) <= set(SPLITS)
+    assert all(count > 0 for held in card.sizes.values() for count in held.values())
+    assert card.free == (card.access == "free") and (card.free or not card.base or not card.files)
+    assert bool(card.folds) == any("{fold}" in file.path for file in card.files.values())
+    assert set(card.negative) <= set(card.labels) and len(set(card.labels)) == len(card.labels)
+    assert all(len(file.sha256) in (0, 64) for file in card.files.values())
+    assert card.where and card.to_dict()["licence"] == (card.licence or None)
+
+
+def test_a_card_is_found_by_its_short_name_where_only_one_has_it():
+    assert card_of("mtl/NCBI-disease") is card_of("MTL/ncbi-disease")
+    assert card_of("mednli").name == "bio-lm/MedNLI"
+    with pytest.raises(InputError, match="3 benchmarks 'NCBI-disease': bio-lm/NCBI-disease, biobert/"):
+        card_of("NCBI-disease")
+    with pytest.raises(InputError, match="bio-lm/MedNLI"):
+        card_of("MedNIL")
+    with pytest.raises(InputError, match="no benchmark 'zzzzzz'"):
+        card_of("zzzzzz")
+
+
+TAGGED = "Gout\tB-D\nis\tO\n\n"
+SUM = hashlib.sha256(TAGGED.encode()).hexdigest()
+FREE = Card(
+    "x/free", "ner", labels=("D",), scorer="entity-strict", access="free", base="http://127.0.0.1:9/data",
+    files={"train": CardFile("t/train.txt", SUM), "test": CardFile("t/test.txt")},
+)  # fmt: skip
+ZIPPED = Card(
+    "x/zip", "ner", access="free", base="http://127.0.0.1:9/",
+    files={"train": CardFile("a.zip", member="in/train.tsv"), "dev": CardFile("a.zip", SUM, member="in/dev.tsv")},
+)  # fmt: skip
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Two free benchmarks of our own."""
+    monkeypatch.setattr(card_module, "cards", lambda: {card.name: card for card in (FREE, ZIPPED)})
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A folder with their files."""
+    (tmp_path / "source" / "t").mkdir(parents=True)
+    for name in ("train.txt", "test.txt"):
+        (tmp_path / "source" / "t" / name).write_text(TAGGED)
+    with zipfile.ZipFile(tmp_path / "source" / "a.zip", "w") as packed:
+        for name in ("train", "dev"):
+            packed.writestr(f"in/{name}.tsv", TAGGED)
+    return tmp_path / "source"
+
+
+def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
+    made, manifest = fetch_benchmark("free", tmp_path / "out", str(source))
+    assert made.splits == {"train": "train.txt", "test": "test.txt"} and made.sha256 == {"train.txt": SUM, "test.txt": SUM}
+    assert read_task_file(tmp_path / "out" / "task.toml") == made
+    task = read_task(tmp_path / "out")
+    assert (task.name, task.labels, len(task.split("train"))) == ("x/free", ("D",), 1)
+    assert Manifest.load(tmp_path / "out").numbers == manifest.numbers
+    assert manifest.numbers["examples"] == {"train": 1, "test": 1}
+    assert Manifest.load(tmp_path / "out").foreign(tmp_path / "out") == []
+    assert manifest.command.startswith("python -m vocadapt tasks download x/free --out ")
+
+
+def test_files_that_one_brings(tmp_path):
+    """GAD is not free, and has folds: what lies in a folder becomes a task all the same."""
+    for fold in range(1, 11):
+        (tmp_path / "gad" / str(fold)).mkdir(parents=True)
+        (tmp_path / "gad" / str(fold) / "train.tsv").write_text("@GENE$ and @DISEASE$\t1\n" * fold)
+        (tmp_path / "gad" / str(fold) / "test.tsv").write_text("index\tsentence\tlabel\n0\t@GENE$ or @DISEASE$\t0\n")
+    made, _ = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
+    assert (made.folds, len(made.sha256)) == (10, 20)
+    task = read_task(tmp_path / "out", fold=7)
+    assert (task.name, len(task.split("train")), task.labels) == ("bio-lm/GAD, fold 7", 7, ("0", "1"))
+    (tmp_path / "gad" / "3" / "test.tsv").unlink()
+    with pytest.raises(InputError, match=r"3/test.tsv: cannot be fetched"):
+        fetch_benchmark("bio-lm/GAD", tmp_path / "other", str(tmp_path / "gad"))
+
+
+def test_files_may_lie_without_their_folders(known, source, tmp_path):
+    fetch_benchmark("free", tmp_path / "out", str(source / "t"))
+    assert (tmp_path / "out" / "train.txt").read_text() == TAGGED
+
+
+def test_members_of_a_zip(known, source, tmp_path):
+    fetch_benchmark("x/zip", tmp_path / "out", source.as_uri())
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["dev.tsv", "manifest.json", "task.toml", "train.tsv"]
+
+
+def test_a_server(known, source, tmp_path):
+    class Silent(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(source)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}"
+        fetch_benchmark("free", tmp_path / "out", address)
+        assert (tmp_path / "out" / "train.txt").read_text() == TAGGED
+        with pytest.raises(InputError, match=r"cannot be fetched .404"):
+            fetch_benchmark("free", tmp_path / "other", f"{address}/elsewhere")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_file_that_was_changed_is_refused_and_nothing_stays(known, source, tmp_path):
+    (source / "t" / "train.txt").write_text("other\tO\n")
+    with pytest.raises(InputError, match=r"train.txt is not the file expected: its SHA-256 differs"):
+        fetch_benchmark("free", tmp_path / "out", str(source))
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+def test_without_a_known_checksum_the_first_download_is_what_later_ones_are_held_to(known, source, tmp_path):
+    fetch_benchmark("free", tmp_path / "out", str(source))
+    fetch_benchmark("free", tmp_path / "out", str(source), overwrite=True)
+    (source / "t" / "test.txt").write_text("other\tO\n")
+    with pytest.raises(InputError, match=r"test.txt is not the file expected"):
+        fetch_benchmark("free", tmp_path / "out", str(source), overwrite=True)
+    assert (tmp_path / "out" / "test.txt").read_text() == TAGGED
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "said"),
+    [
+        ("free", "nowhere", "nowhere: no such folder"),
+        ("free", "", "cannot be fetched"),
+        ("free", "gopher://x/", "cannot be fetched"),
+        ("zip", "{empty}", "cannot be fetched"),
+    ],
+)
+def test_a_place_that_has_nothing_is_said(known, tmp_path, name, place, said):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=said):
+        fetch_benchmark(name, tmp_path / "out", place.replace("{empty}", str(tmp_path / "empty")))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_zip_that_is_none_or_lacks_the_file(known, source, tmp_path):
+    with zipfile.ZipFile(source / "a.zip", "w") as packed:
+        packed.writestr("in/other.tsv", TAGGED)
+    with pytest.raises(InputError, match=r"in/train.tsv"):
+        fetch_benchmark("zip", tmp_path / "out", str(source))
+    (source / "a.zip").write_text("no zip")
+    with pytest.raises(InputError, match="not a zip file"):
+        fetch_benchmark("zip", tmp_path / "out", str(source))
+
+
+def test_what_is_not_free_says_where_it_is(tmp_path):
+    with pytest.raises(InputError, match=r"under an agreement \(https://physionet.org.*\)(.|\n)*Put mli_train_.*--from"):
+        fetch_benchmark("mednli", tmp_path / "out")
+    with pytest.raises(InputError, match=r"a task.toml of your own"):
+        fetch_benchmark("mtl/BC4CHEMD", tmp_path / "out")
+    with pytest.raises(InputError, match="bring the files"):
+        fetch_benchmark("bio-lm/GAD", tmp_path / "out")
+
+
+def test_a_task_is_found_by_its_place_and_by_its_name(known, source, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    folder = workspace.folder("tasks", "mine")
+    fetch_benchmark("free", folder, str(source))
+    assert find_task(str(folder)) == find_task("mine", workspace) == folder
+    assert find_task(str(folder / "task.toml")) == folder / "task.toml"
+    assert [task.name for task in workspace.artefacts("tasks")] == ["mine"]
+    with pytest.raises(InputError, match=r"not here yet(.|\n)*tasks download x/free"):
+        find_task("free", workspace)
+    with pytest.raises(InputError, match="no benchmark 'yours'"):
+        find_task("yours", workspace)
+    with pytest.raises(InputError, match=r"a folder with a task.toml"):
+        find_task(str(source), workspace)

@@ -1,0 +1,118 @@
+"""Intervals and paired tests: known answers, seeds, and what must hold whatever the data."""
+
+import random
+
+import numpy as np
+import pytest
+
+from vocadapt.training.scoring.certainty import Draws, aligned, bootstrap, compare, compare_tallies, mcnemar_test
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.tally import Tally
+
+ACCURACY = scorer_of("nli")
+STRICT = scorer_of("ner")
+
+
+def answers(right, of, shift=0):
+    """`of` predictions for gold label x, `right` of which are right, beginning at `shift`."""
+    return [("x",) if shift <= place < shift + right else ("y",) for place in range(of)]
+
+
+GOLD = [("x",)] * 200
+
+
+def test_the_interval_of_a_share_is_the_binomials():
+    interval = bootstrap(ACCURACY, ACCURACY.tally(GOLD, answers(150, 200)), draws=Draws(4000))
+    spread = 1.96 * (0.75 * 0.25 / 200) ** 0.5
+    assert (interval.low, interval.high) == pytest.approx((0.75 - spread, 0.75 + spread), abs=0.012)
+
+
+def test_draws_come_from_the_seed_alone():
+    tally = ACCURACY.tally(GOLD, answers(150, 200))
+    first = bootstrap(ACCURACY, tally, draws=Draws(200, seed=7))
+    np.random.seed(99)  # noqa: NPY002 - a global seed must not matter
+    random.seed(99)
+    assert bootstrap(ACCURACY, tally, draws=Draws(200, seed=7)) == first
+    assert bootstrap(ACCURACY, tally, draws=Draws(200, seed=8)) != first
+
+
+def test_a_figure_that_cannot_vary_has_an_interval_of_nothing():
+    interval = bootstrap(ACCURACY, ACCURACY.tally(GOLD, GOLD), draws=Draws(100))
+    assert (interval.low, interval.high) == (1.0, 1.0)
+
+
+def test_the_same_predictions_are_never_different():
+    found = compare(ACCURACY, GOLD, answers(150, 200), answers(150, 200), draws=Draws(200))
+    assert (found.difference, found.p_randomisation, found.p_mcnemar, found.better_share) == (0.0, 1.0, 1.0, 0.0)
+    assert (found.interval.low, found.interval.high) == (0.0, 0.0)
+
+
+def test_a_clear_difference_is_found_and_its_sign_kept():
+    found = compare(ACCURACY, GOLD, answers(100, 200), answers(160, 200), draws=Draws(500))
+    assert (found.a, found.b, found.difference) == pytest.approx((0.5, 0.8, 0.3))
+    assert found.p_randomisation == pytest.approx(1 / 501) and found.better_share == 1.0
+    assert found.interval.low > 0.2
+    back = compare(ACCURACY, GOLD, answers(160, 200), answers(100, 200), draws=Draws(500))
+    assert back.difference == pytest.approx(-0.3) and back.better_share == 0.0
+
+
+def test_mcnemar_by_hand():
+    # Only A right 1 time, only B right 5 times: two-sided 2 · (C(6,0) + C(6,1)) / 2⁶.
+    a = np.array([1.0] + [0.0] * 5 + [1.0] * 10)
+    b = np.array([0.0] + [1.0] * 5 + [1.0] * 10)
+    assert mcnemar_test(a, b) == pytest.approx(2 * 7 / 64)
+    assert mcnemar_test(a, b) == mcnemar_test(b, a)
+
+
+def test_randomisation_agrees_with_mcnemar_on_accuracy():
+    gold = [("x",)] * 60
+    found = compare(ACCURACY, gold, answers(40, 60), answers(40, 60, shift=12), draws=Draws(4000))
+    assert found.difference == 0.0 and found.p_randomisation == found.p_mcnemar == 1.0
+    found = compare(ACCURACY, gold, answers(36, 60), answers(40, 60, shift=2), draws=Draws(4000))
+    assert found.p_mcnemar == pytest.approx(found.p_randomisation, abs=0.03)
+
+
+def test_randomisation_is_level_under_the_null():
+    """Two systems that err alike at random: about one in ten p values lies under .1."""
+    draw = random.Random(0)
+    gold = [("x",)] * 40
+    small = 0
+    for seed in range(120):
+        a, b = ([("x",) if draw.random() < 0.7 else ("y",) for _ in gold] for _ in range(2))
+        small += compare(ACCURACY, gold, a, b, draws=Draws(199, seed=seed)).p_randomisation <= 0.1
+    assert small <= 22  # 12 expected; more than 22 of 120 has a chance below .003
+
+
+def test_entities_are_compared_by_sentence_over_the_types_of_both():
+    gold = [["B-X", "O"], ["B-X", "O"], ["O", "B-Y"]] * 10
+    a, b = [["B-X", "O"], ["O", "O"], ["O", "B-Z"]] * 10, gold
+    found = compare(STRICT, gold, a, b, draws=Draws(200))
+    assert (found.a, found.b, found.units) == (pytest.approx(0.4 / 0.5 * 0.5), 1.0, 30)
+    assert found.p_mcnemar is None and found.p_randomisation < 0.05
+    first, second = aligned(STRICT.tally(gold, a), STRICT.tally(gold, b))
+    assert first.labels == second.labels == ("X", "Y", "Z")
+    assert compare_tallies(STRICT, first, second, draws=Draws(200)) == found
+
+
+def test_many_units_are_drawn_in_blocks_with_the_same_result(monkeypatch):
+    from vocadapt.training.scoring import certainty
+
+    gold, said = [["B", "O"]] * 30, [["B", "O"], ["O", "B"], ["B", "B"]] * 10
+    whole = bootstrap(STRICT, STRICT.tally(gold, said), draws=Draws(100))
+    monkeypatch.setattr(certainty, "BLOCK", 90)
+    assert bootstrap(STRICT, STRICT.tally(gold, said), draws=Draws(100)) == whole
+
+
+def test_sentences_of_a_document_are_drawn_together():
+    tally = STRICT.tally([["B"], ["B"], ["O"]], [["B"], ["O"], ["B"]])
+    grouped = tally.grouped(["d1", "d2", "d1"])
+    assert grouped.rows[:, 0].tolist() == [[1, 2, 1], [1, 0, 0]]
+    assert STRICT.of(grouped).values == STRICT.of(tally).values
+    with pytest.raises(ValueError, match="2 groups for 3 units"):
+        tally.grouped(["d1", "d2"])
+
+
+def test_rows_of_a_tally_add_up_to_its_score():
+    gold, said = [["B-X", "O"], ["B-X", "I-X"]], [["B-X", "B-Y"], ["B-X", "O"]]
+    tally = STRICT.tally(gold, said)
+    assert isinstance(tally, Tally) and tally.totals.tolist() == [[2, 2, 1], [0, 1, 0]]

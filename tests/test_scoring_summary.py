@@ -1,0 +1,54 @@
+"""Several runs together: seeds, collapsed runs, groups of tasks."""
+
+import pytest
+
+from vocadapt.training.scoring.summary import Baseline, baseline_of, group_means, is_collapsed, over_seeds
+
+
+def test_mean_and_deviation_over_seeds_by_hand():
+    found = over_seeds([0.8, 0.82, 0.84])
+    assert (found.mean, found.sd) == pytest.approx((0.82, 0.02))
+    assert (found.collapsed, found.mean_learned) == (0, pytest.approx(0.82))
+    assert over_seeds([0.5]).sd is None
+    with pytest.raises(ValueError, match="no value"):
+        over_seeds([])
+
+
+def test_a_collapsed_run_is_shown_beside_the_mean_without_it():
+    found = over_seeds([0.9, 0.0, 0.8], [False, True, False])
+    assert (found.mean, found.collapsed) == (pytest.approx(1.7 / 3), 1)
+    assert (found.mean_learned, found.sd_learned) == pytest.approx((0.85, 0.05 * 2**0.5))
+    every = over_seeds([0.0, 0.0], [True, True])
+    assert (every.mean, every.mean_learned, every.sd_learned) == (0.0, None, None)
+
+
+def test_collapsed_is_never_leaving_the_baseline():
+    gold = [("0",)] * 6 + [("1",)] * 4
+    baseline = baseline_of("relations", gold, "accuracy")
+    assert baseline == Baseline(0.6, (0.6, 0.4))
+    assert is_collapsed([0.6, 0.6, 0.6], baseline) and is_collapsed([0.4, 0.6], baseline) and is_collapsed([0.5], baseline)
+    assert not is_collapsed([0.6, 0.7, 0.6], baseline)
+    assert not is_collapsed([], baseline)
+
+
+def test_always_answering_the_rarer_class_is_collapsed_too():
+    """Binary F1 of always 0 is 0, of always 1 is .57: a run stuck at either has learned nothing."""
+    baseline = baseline_of("relations", [("0",)] * 6 + [("1",)] * 4, "binary-f1")
+    assert baseline.majority == 0.0 and max(baseline.constants) == pytest.approx(4 / 7)
+    assert is_collapsed([4 / 7, 0.0], baseline) and not is_collapsed([0.55], baseline)
+
+
+def test_baselines_of_the_other_kinds():
+    assert baseline_of("ner", [["B", "O"], ["O"]]).majority == 0.0
+    assert baseline_of("ner", [["B", "O"], ["O", "O"]], "wordpiece-macro").majority == pytest.approx(2 * 0.75 / 1.75 / 2)
+    assert baseline_of("qa", [("x",), ()]).majority == 0.5  # no answer is right once
+    found = baseline_of("multilabel", [("a",), ("a",), ("b", "c"), ()])
+    assert found.constants[0] == found.majority and len(found.constants) == 3
+
+
+def test_means_of_groups_say_how_many_tasks_they_hold():
+    groups = {"PubMed": ("a", "b"), "clinical": ("c",)}
+    found = group_means({"a": 0.8, "b": 0.6, "other": 0.1}, groups)
+    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2}
+    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1}
+    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4}

@@ -1,0 +1,194 @@
+"""Reading tagged sentences: columns, schemes, documents; chunks; slices; what is refused and what is counted."""
+
+import gzip
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.training.tags import spans_of
+from vocadapt.training.tasks.base import EMPTY, INSIDE, Sentence
+from vocadapt.training.tasks.chunks import ChunkSettings, chunk_bounds, chunked
+from vocadapt.training.tasks.ner import read_sentences
+from vocadapt.training.tasks.slices import suffix_slice
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text, name="t.tsv", **how):
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_sentences(tmp_path / name, **how)
+
+    return read
+
+
+TYPED = "Gout\tB-D\nand\tO\nrenal\tB-D\nfailure\tI-D\n\nGout\tB-D\n"
+
+
+def test_two_columns(read):
+    split = read(TYPED)
+    assert split.examples[0] == Sentence(("Gout", "and", "renal", "failure"), ("B-D", "O", "B-D", "I-D"))
+    assert (len(split), split.notes["words"], split.notes["entities"], split.notes["scheme"]) == (2, 5, 3, "IOB2")
+    assert split.labelled and split.gold[1] == ("B-D",)
+
+
+def test_blanks_instead_of_tabs_and_windows_lines_and_gzip(read, tmp_path):
+    expected = read(TYPED).gold
+    assert read(TYPED.replace("\t", "  ")).gold == expected
+    assert read(TYPED.replace("\n", "\r\n")).gold == expected
+    assert read("\ufeff" + TYPED).examples[0].words[0] == "Gout"
+    (tmp_path / "t.tsv.gz").write_bytes(gzip.compress(TYPED.encode()))
+    assert read_sentences(tmp_path / "t.tsv.gz").gold == expected
+
+
+def test_four_columns_of_blue_name_the_document(read):
+    split = read("Torsade\t2004\t0\tB\nde\t-\t8\tI\n\nis\t2004\t11\tO\n\nNo\t77\t0\tO\n")
+    assert split.gold == (("B", "I"), ("O",), ("O",))
+    assert split.documents == ("2004", "2004", "77")
+
+
+def test_four_columns_of_conll_name_none(read):
+    assert read("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n").examples == (Sentence(("EU", "rejects"), ("B-ORG", "O")),)
+
+
+def test_docstart_begins_a_document(read):
+    split = read("-DOCSTART- 90092414\n\nIL-2\tB\n\nis\tO\n\n-DOCSTART-\tO\n\nCD28\tB\n-DOCSTART- (12)\n\nx\tO\n")
+    assert split.documents == ("90092414", "90092414", "line 7", "(12)")
+    assert (split.gold, split.notes[EMPTY]) == ((("B",), ("O",), ("B",), ("O",)), 0)
+
+
+@pytest.mark.parametrize(
+    ("tags", "iob2", "scheme"),
+    [
+        ("B-X I-X B-X O B-Y", "B-X I-X B-X O B-Y", "IOB2"),
+        ("I-X I-X B-X O I-Y", "B-X I-X B-X O B-Y", "IOB1"),
+        ("B-X E-X S-X O S-Y", "B-X I-X B-X O B-Y", "BIOES"),
+        ("B I B O B", "B I B O B", "IOB2"),
+        ("B E S O S", "B I B O B", "BIOES"),
+    ],
+)
+def test_every_scheme_comes_out_as_iob2(read, tags, iob2, scheme):
+    text = "".join(f"w{place}\t{tag}\n" for place, tag in enumerate(tags.split()))
+    assert read(text).gold == (tuple(iob2.split()),)
+    assert read(text).notes["scheme"] == scheme
+    assert read(text, iob2=False).gold == (tuple(tags.split()),)
+
+
+def test_an_i_without_a_b_begins_an_entity_and_is_counted(read):
+    split = read("a\tO\nb\tI\nc\tI\n\nd\tB\n\ne\tB\n")
+    assert split.gold[0] == ("O", "B", "I") and split.notes[INSIDE] == 1
+    assert read("a\tI-X\nb\tI-Y\nc\tB-Y\n").notes[INSIDE] == 0  # IOB1: nothing odd
+
+
+def test_empty_sentences_are_left_out_and_counted(read):
+    split = read("\n\na\tO\n\n\n\nb\tB\n\n\n")
+    assert len(split) == 2 and split.notes[EMPTY] == 3
+
+
+def test_words_alone_are_to_be_predicted_on(read):
+    split = read("No\nfever\n\nGout\n")
+    assert (split.labelled, split.examples[0]) == (False, Sentence(("No", "fever"), None))
+    with pytest.raises(InputError, match="holds no labels"):
+        _ = split.gold
+
+
+def test_json_lines(read):
+    split = read(
+        '{"words": ["No", "gout"], "tags": ["O", "B-D"], "document": "7"}\n\n{"words": ["x"], "tags": ["O"]}\n', "t.jsonl"
+    )
+    assert split.examples[0] == Sentence(("No", "gout"), ("O", "B-D"), "7") and len(split) == 2
+    assert not read('{"words": ["No"]}\n', "t.jsonl").labelled
+
+
+def test_odd_words_stay_words(read):
+    words = ["\u200b", "\u2028", "##ia", "<b>", "a b", "\x85", "-DOCSTART-x"]
+    assert read("".join(f"{word}\tO\n" for word in words)).examples[0].words == tuple(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a\tB\nb\tB\textra\n", "line 2 has 3 columns where the first has 2"),
+        ("a\tB\nb\n", "line 2 has 1 columns"),
+        ("a B\n\nb\tO x\n", "line 3 has 3 columns"),
+        ("a\tO\n\tB\n", "line 2 has a tag but no word"),
+        ("a\tO\nb\tX-B\n", "line 2 has the tag 'X-B'"),
+        ("a\tO\nb\to\n", "line 2 has the tag 'o'"),
+        ("a\tB-\n", "the tag 'B-'"),
+        ("a\tO\t\n", "the tag ''"),
+        ("a\tB\nb\tO\nc\tB-X\n", r"bare and typed tags in one file \(lines 1 and 3\)"),
+        ("", "holds no sentence"),
+        ("\n\n", "holds no sentence"),
+        ("-DOCSTART-\n\n", "holds no sentence"),
+        (b"caf\xe9\tO\n", "expected UTF-8"),
+        (b"a\0\tO\n", "binary"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(read, text, said):
+    with pytest.raises(InputError, match=said) as raised:
+        read(text)
+    assert raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "line 1: not valid JSON"),
+        ("[1]", "expected a JSON object, found list"),
+        ('{"text": "a"}', 'expected "words", found text'),
+        ('{"words": ["a"], "tags": []}', "1 words, 0 tags"),
+        ('{"words": "a b"}', "expected a list of texts under 'words'"),
+        ('{"words": ["a", ""]}', "expected a list"),
+        ('{"words": ["a"], "tags": ["Z"]}', "the tag 'Z'"),
+        ('{"words": ["a"], "tags": ["B"]}\n{"words": ["a"], "tags": ["B-X"]}', "bare and typed tags"),
+    ],
+)
+def test_bad_json_lines_are_refused(read, text, said):
+    with pytest.raises(InputError, match=said):
+        read(text, "t.jsonl")
+
+
+def test_no_file_and_a_folder(tmp_path):
+    for path in (tmp_path / "none.tsv", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_sentences(path)
+
+
+def test_chunks_never_cut_a_span_worked_by_hand():
+    assert chunk_bounds(7, [(2, 4)], 3) == ((0, 2), (2, 5), (5, 7))
+    assert chunk_bounds(6, [], 3) == ((0, 3), (3, 6))
+    assert chunk_bounds(9, [(1, 8)], 3) == ((0, 1), (1, 8), (8, 9))  # longer than a chunk: one of its own
+    assert chunk_bounds(5, [(0, 5)], 3) == ((0, 5),)
+    assert chunk_bounds(40, [], 0) == ((0, 40),)
+
+
+def test_chunks_are_the_sentence_and_hold_all_its_entities():
+    import random
+
+    draw = random.Random(0)
+    for _ in range(200):
+        tags = tuple(draw.choice(["O", "O", "B-X", "I-X", "B-Y", "I-Y"]) for _ in range(draw.randint(1, 60)))
+        sentence = Sentence(tuple(f"w{place}" for place in range(len(tags))), tags, "d")
+        limit = draw.randint(1, 12)
+        parts = chunked(sentence, ChunkSettings(limit))
+        assert sum((part.words for part in parts), ()) == sentence.words and sum((part.gold for part in parts), ()) == tags
+        assert sum(len(spans_of(part.gold)) for part in parts) == len(spans_of(tags))
+        longest = max([limit, *(span.end - span.start for span in spans_of(tags))])
+        assert all(len(part.words) <= longest and part.document == "d" for part in parts)
+
+
+def test_chunking_is_switchable_and_needs_no_tags():
+    words = tuple("abcdefgh")
+    assert chunked(Sentence(words, None), ChunkSettings(3))[2] == Sentence(("g", "h"), None)
+    assert chunked(Sentence(words, None), ChunkSettings(0)) == (Sentence(words, None),)
+    assert ChunkSettings().words == 30
+    with pytest.raises(InputError, match="0 words or more"):
+        ChunkSettings(-1)
+
+
+def test_a_slice_by_suffix_counts_occurrences_and_distinct_words(read):
+    split = read("Anaemia\tB\nmedia\tO\nanaemia\tB\nMEDIA\tI\nvia\tO\ngout\tB\n")
+    found = suffix_slice(split.examples, "-ia")
+    assert (found.inside, found.occurrences, found.distinct_inside, found.distinct) == (3, 5, 2, 3)
+    assert found.share == pytest.approx(0.6) and suffix_slice(split.examples, "xyz").share is None
+    with pytest.raises(InputError, match="end of a word"):
+        suffix_slice(split.examples, "-")

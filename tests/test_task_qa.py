@@ -1,0 +1,194 @@
+"""Questions and their offsets; windows, words and best answers against the rules written out step by step."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer
+from vocadapt.training.tasks.qa import located, read_questions
+from vocadapt.training.tasks.windows import AnswerSettings, Window, best_spans, covering, windows, word_bounds
+
+CONTEXT = "The cat sat. The dog ran away. The cat slept."
+
+
+def squad(*questions, context=CONTEXT):
+    return {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": list(questions)}]}]}
+
+
+def asked(name, text, start, **more):
+    return {"id": name, "question": f"What of {name}?", "answers": [{"text": text, "answer_start": start}], **more}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(content):
+        (tmp_path / "q.json").write_text(content if isinstance(content, str) else json.dumps(content))
+        return read_questions(tmp_path / "q.json")
+
+    return read
+
+
+def test_questions_and_their_answers(read):
+    split = read(squad(asked(7, "dog", 17), asked("b", "cat", 4)))
+    first = split.examples[0]
+    assert (first.id, first.question, first.answers, first.document) == ("7", "What of 7?", (Answer("dog", 17),), "t")
+    assert split.gold == (("dog",), ("cat",)) and split.notes[REPAIRED] == 0
+    assert (split.notes["answers"], split.notes["documents"]) == (2, 1)
+
+
+def test_wrong_offsets_are_moved_to_the_nearest_place_and_counted(read):
+    split = read(squad(asked("a", "dog", 18), asked("b", "cat", 30), asked("c", "dog ran ", 16)))
+    assert [question.answers[0].start for question in split.examples] == [17, 35, 17]
+    assert (split.notes[REPAIRED], split.notes["moved by -1"], split.notes["moved by +5"], split.notes["moved by +1"]) == (
+        3,
+        1,
+        1,
+        1,
+    )
+    assert split.notes["answers with blanks at an end"] == 1
+    assert split.notes["answers that stand more than once in their context"] == 1
+
+
+def test_an_answer_that_is_not_in_its_context_is_flagged_and_still_scored(read):
+    split = read(squad(asked("a", "horse", 3), asked("b", "", 0)))
+    assert [question.answers[0].start for question in split.examples] == [None, None]
+    assert split.notes[NOT_IN_CONTEXT] == 2 and split.gold == (("horse",), ("",))
+
+
+def test_the_nearest_place_is_found_as_by_looking_everywhere():
+    draw = random.Random(0)
+    for _ in range(300):
+        context = "".join(draw.choices("ab ", k=draw.randint(1, 40)))
+        text, start = "".join(draw.choices("ab", k=draw.randint(1, 3))), draw.randint(-3, 45)
+        places = [place for place in range(len(context)) if context.startswith(text, place)]
+        found = located(context, text, start)
+        if not places:
+            assert found is None
+        else:
+            assert context.startswith(text, found)
+            assert abs(found - max(0, start)) == min(abs(place - max(0, start)) for place in places)
+
+
+def test_questions_without_an_answer(read):
+    split = read(squad(asked("a", "dog", 17), {"id": "b", "question": "?", "answers": [], "is_impossible": True}))
+    assert split.gold == (("dog",), ())
+    bare = read(squad({"id": "a", "question": "?"}, {"id": "b", "question": "?", "answers": []}))
+    assert not bare.labelled
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is empty"),
+        ("{", "not valid JSON"),
+        ("[]", 'a JSON object with a list "data"'),
+        ('{"data": {}}', 'a list "data"'),
+        ('{"data": []}', "holds no question"),
+        ('{"data": [3]}', r'article 1: expected "paragraphs" \(list\)'),
+        ('{"data": [{"paragraphs": [{"qas": []}]}]}', r'expected "context" \(str\), found NoneType'),
+        (squad({"id": "a", "question": 3}), r'expected "question" \(str\), found int'),
+        (squad({"id": "a", "question": "?", "answers": {"text": "x"}}), r'expected "answers" \(list\), found dict'),
+        (squad({"id": "a", "question": "?", "answers": [{"text": "x"}]}), r'expected "answer_start" \(int\)'),
+        (squad(asked("a", "dog", 17), {"id": "b", "question": "?"}), "question 'b' has no answers, others have"),
+        (squad(asked("a", "dog", 17), asked("a", "cat", 4)), "1 ids stand more than once"),
+    ],
+)
+def test_a_bad_file_is_refused(read, content, said):
+    with pytest.raises(InputError, match=said) as raised:
+        read(content)
+    assert raised.value.remedy
+
+
+def test_a_file_that_is_not_utf8_is_refused(tmp_path):
+    (tmp_path / "q.json").write_bytes(b'{"data": "caf\xe9"}')
+    with pytest.raises(InputError, match="expected UTF-8"):
+        read_questions(tmp_path / "q.json")
+
+
+def windows_step_by_step(context, question, size):
+    """Grown one piece at a time, right first, until the window is full or the context is used up: the oracle."""
+    stride = int(0.5 * (size - question - 3))
+    found = []
+    for start in range(0, context, stride):
+        left, right = start, min(context, start + stride)
+        active = (left, right)
+        turn = "right"
+        while right - left < size - question - 3 and (left > 0 or right < context):
+            if turn == "right" and right < context:
+                right += 1
+            elif turn == "left" and left > 0:
+                left -= 1
+            turn = "left" if turn == "right" else "right"
+        found.append(Window(left, *active, right))
+    return tuple(found)
+
+
+def test_windows_are_those_grown_step_by_step():
+    draw = random.Random(0)
+    for _ in range(300):
+        size = draw.randint(8, 60)
+        context, question = draw.randint(0, 200), draw.randint(0, size - 5)
+        assert windows(context, question, size) == windows_step_by_step(context, question, size)
+    assert windows(2000, 12)[1] == Window(124, 248, 496, 621)
+
+
+def test_every_piece_is_scored_once_and_no_window_is_too_long():
+    found = windows(1234, 17)
+    assert [piece for window in found for piece in range(window.active_left, window.active_right)] == list(range(1234))
+    assert all(window.left <= window.active_left < window.active_right <= window.right for window in found)
+    assert max(window.right - window.left for window in found) == 512 - 17 - 3
+    assert windows(0, 5) == ()
+
+
+def test_a_question_that_fills_the_window_is_refused():
+    assert len(windows(3, 507)) == 3
+    with pytest.raises(InputError, match="508 pieces; a window of 512 has room for 507"):
+        windows(3, 508)
+
+
+def test_words_as_the_code_and_as_the_paper_have_them():
+    text = " (MERS-CoV)  was\n"
+    assert [text[start:end] for start, end in word_bounds(text)] == ["(", "MERS", "-", "CoV", ")", "was"]
+    assert [text[start:end] for start, end in word_bounds(text, "paper")] == ["(MERS-CoV)", "was"]
+    assert word_bounds("  ").shape == (0, 2)
+    with pytest.raises(InputError, match="Unknown way to find words"):
+        AnswerSettings(words="mine")
+
+
+def test_the_words_an_answer_covers():
+    bounds = word_bounds("in 2012, at home")  # in · 2012 · , · at · home
+    assert covering(bounds, 3, 7) == (1, 1) and covering(bounds, 3, 8) == (1, 2) and covering(bounds, 4, 13) == (1, 4)
+    assert covering(bounds, 2, 3) is None and covering(bounds, 0, 16) == (0, 4)
+
+
+def best_by_trying_all(start, end, bounds, characters):
+    tried = [
+        (float(start[first] + end[last]), first, last)
+        for first in range(len(bounds))
+        for last in range(first, len(bounds))
+        if bounds[last, 1] - bounds[first, 0] <= characters
+    ]
+    return sorted(tried, key=lambda one: (-one[0], one[1], one[2]))
+
+
+def test_the_best_answers_are_those_of_trying_all():
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        lengths = random.integers(1, 9, size=int(random.integers(1, 30)))
+        ends = np.cumsum(lengths + 1)
+        bounds = np.stack([ends - lengths, ends], axis=1)
+        start, end = random.normal(size=(2, len(bounds))).round(1)
+        characters = int(random.integers(1, 40))
+        expected = best_by_trying_all(start, end, bounds, characters)[:5]
+        assert best_spans(start, end, bounds, characters, 5) == [(first, last, score) for score, first, last in expected]
+
+
+def test_no_answer_longer_than_allowed_and_none_at_all():
+    bounds = word_bounds("aaaa bbbb cccc")
+    scores = np.array([0.0, 0.0, 5.0])
+    assert best_spans(np.array([5.0, 0.0, 0.0]), scores, bounds, 9)[0][:2] in {(0, 0), (0, 1), (1, 2), (2, 2)}
+    assert best_spans(scores, scores, bounds, 3) == []
+    assert best_spans(np.zeros(0), np.zeros(0), word_bounds("")) == []

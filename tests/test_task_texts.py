@@ -1,0 +1,128 @@
+"""Reading labelled texts: relations, classification, multi-label, NLI; marks and masks; documents."""
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
+from vocadapt.training.tasks.labelled import by_document, has_pair, marks_of, read_texts
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text, kind="relations", **how):
+        (tmp_path / "t.tsv").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_texts(tmp_path / "t.tsv", kind, **how)
+
+    return read
+
+
+GAD = 'index\tsentence\tlabel\n0\t@GENE$ and @DISEASE$\t1\n7\t@GENE$ "not" @DISEASE$\t0\n'
+
+
+def test_a_table_with_a_header(read):
+    split = read(GAD)
+    assert split.examples[1] == Text("7", '@GENE$ "not" @DISEASE$', ("0",))
+    assert (len(split), split.notes[NO_PAIR], split.labelled) == (2, 0, True)
+
+
+def test_a_header_may_leave_a_column_without_a_name(read):
+    assert read("\tsentence\tlabel\n0\ta\t1\n").examples == (Text("0", "a", ("1",)),)
+
+
+def test_a_table_without_a_header_by_the_number_of_columns(read):
+    assert read("some text\t1\nmore\t0\n").examples == (Text("0", "some text", ("1",)), Text("1", "more", ("0",)))
+    assert read("12.T1\tsome text\tCPR:3\n").examples == (Text("12.T1", "some text", ("CPR:3",)),)
+    assert read("some text\nmore\n", "classification").examples[1] == Text("1", "more", None)
+
+
+def test_json_lines_with_marks(read):
+    split = read(
+        '{"text": "<< Ang II >> and [[ losartan ]]", "label": "INHIBITOR", "metadata": []}\n\n{"text": "x", "label": 3}\n'
+    )
+    assert split.examples[0].labels == ("INHIBITOR",) and split.examples[1].labels == ("3",)
+    assert split.notes[NO_PAIR] == 1
+
+
+def test_marks_and_masks():
+    text = "<< Ang II >>-induced by [[ X ]], @GENE$, @CHEM-GENE$ and @problem$"
+    marks = marks_of(text)
+    assert [(mark.text, mark.masked) for mark in marks] == [
+        ("Ang II", False), ("X", False), ("GENE", True), ("CHEM-GENE", True), ("problem", True)
+    ]  # fmt: skip
+    assert [text[mark.start : mark.end] for mark in marks[:2]] == ["<< Ang II >>", "[[ X ]]"]
+    assert has_pair("@CHEM-GENE$ alone") and not has_pair("@GENE$ alone") and not has_pair("a@b.com costs 3$")
+
+
+def test_hoc_flags_names_and_documents(read):
+    flags = "labels\tsentence\tindex\n0_0,1_1,2_1\tone\t12_s0\n0_1,1_1,2_0\ttwo\t12_s1\n0_0,1_0,2_0\tthree\t9_s0\n"
+    split = read(flags, "multilabel")
+    assert split.gold == (("1", "2"), ("0", "1"), ()) and split.documents == ("12", "12", "9")
+    assert by_document(split.examples) == (
+        Text("12", "one two", ("0", "1", "2"), document="12"),
+        Text("9", "three", (), document="9"),
+    )
+    names = "index\tsentence\tlabels\n12_s0\tone\tcell death,tumor promoting\n12_s1\ttwo\t\n"
+    assert read(names, "multilabel").gold == (("cell death", "tumor promoting"), ())
+    assert read('{"text": "a", "labels": ["x", "y", "x"]}\n', "multilabel").gold == (("x", "y"),)
+
+
+def test_documents_need_an_index_that_names_them(read):
+    with pytest.raises(InputError, match="which document"):
+        by_document(read("a\tx\n", "multilabel").examples)
+
+
+def test_nli_pairs(read):
+    line = '{"sentence1": "No fever.", "sentence2": "Afebrile.", "gold_label": "%s", "pairID": "%s"}\n'
+    split = read(line % ("entailment", "p1") + line % ("-", "p2") + line % ("neutral", "p3"), "nli")
+    assert split.examples[0] == Text("p1", "No fever.", ("entailment",), "Afebrile.")
+    assert (len(split), split.notes[NO_AGREEMENT]) == (2, 1)
+    assert not read('{"sentence1": "a", "sentence2": "b"}\n', "nli").labelled
+    with pytest.raises(InputError, match="two sentences"):
+        read('{"sentence1": "a", "label": "x"}\n', "nli")
+    with pytest.raises(InputError, match="agreed label"):
+        read(line % ("-", "p"), "nli")
+
+
+def test_columns_that_are_not_called_as_usual(read):
+    split = read("body\tverdict\nhello\tyes\n", "classification", chosen={"text": "body", "label": "verdict"})
+    assert split.examples == (Text("0", "hello", ("yes",)),)
+    assert read('{"body": "hello", "verdict": true}\n', "classification", chosen={"text": "body", "label": "verdict"}).gold == (
+        ("1",),
+    )
+    with pytest.raises(InputError, match=r"there is no 'boddy'.*\nIt has: body"):
+        read('{"body": "hello"}\n', "classification", chosen={"text": "boddy"})
+
+
+def test_an_empty_text_is_kept_and_counted(read):
+    split = read("index\tsentence\tlabel\n0\t\t1\n1\tx\t0\n", "classification")
+    assert len(split) == 2 and split.notes[NO_TEXT] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("index\tsentence\tlabel\n0\ta\t1\n1\tb\n", "line 3 has 2 columns where 3 were expected"),
+        ("a\tb\tc\td\n", "line 1 has 4 columns and no header"),
+        ("index\tsentence\tlabel\n0\ta\t1\n1\tb\t\n", "line 3: an empty label"),
+        ('{"text": "a", "label": "x"}\n{"text": "b"}\n', "line 2: labels in some rows only"),
+        ('{"text": "a", "label": "x"}\n{"text": "b"\n', "line 2: not valid JSON"),
+        ('{"text": "a", "label": "x"}\n[1]\n', "line 2: expected a JSON object"),
+        ('{"text": 3, "label": "x"}\n', "expected a text, found int"),
+        ('{"text": "a", "label": 1.5}\n', "expected a label, found 1.5"),
+        ('{"text": "a", "label": {"x": 1}}\n', "expected a label"),
+        ('{"title": "a"}\n', "no text among title"),
+        ("text\ttext\tlabel\na\tb\tx\n", "two columns are called alike"),
+        ("", "holds no example"),
+        ("index\tsentence\tlabel\n", "holds no example"),
+        (b"caf\xe9\t1\n", "expected UTF-8"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(read, text, said):
+    with pytest.raises(InputError, match=said) as raised:
+        read(text)
+    assert raised.value.remedy
+
+
+def test_an_empty_name_among_labels_is_refused(read):
+    with pytest.raises(InputError, match="an empty label among"):
+        read('{"text": "a", "labels": "x,,y"}\n', "multilabel")

@@ -1,0 +1,63 @@
+"""A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its manifest what it is."""
+
+import shlex
+import time
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.writing import writing
+from vocadapt.progress import Progress, silent
+from vocadapt.training.tasks.card import card_of
+from vocadapt.training.tasks.download import download
+from vocadapt.training.tasks.own import TASK, TaskFile, read_task, read_task_file
+
+
+def fetch_benchmark(
+    name: str, folder: Path, source: str = "", overwrite: bool = False, progress: Progress = silent
+) -> tuple[TaskFile, Manifest]:
+    """Download a benchmark, read it once, and leave it with its task.toml and manifest; nothing stays where that fails.
+
+    A benchmark that is downloaded again is held to the checksums of the first time. Raises InputError for an unknown name, a
+    place that does not answer, and files that are not those expected.
+    """
+    card, start = card_of(name), time.perf_counter()
+    with writing(folder, overwrite) as draft:
+        made = download(card, draft, source, _recorded(folder, card.name), progress)
+        task = read_task(draft, fold=1 if made.folds else 0)
+        sizes = {split: len(part) for split, part in task.splits.items()}
+        command = f"python -m vocadapt tasks download {shlex.quote(card.name)} --out {shlex.quote(str(folder))}"
+        manifest = Manifest(
+            "tasks", folder.name, {"card": card.name, "source": source or card.base}, command=command,
+            numbers={"examples": sizes, "sha256": dict(made.sha256), "findings": list(task.findings)},
+            seconds=time.perf_counter() - start,
+        )  # fmt: skip
+        manifest.save(draft)
+    return made, manifest
+
+
+def find_task(given: str, workspace: Workspace | None = None) -> Path:
+    """The folder or TOML file of a task: a path, or the name of one in the workspace.
+
+    Raises InputError for anything else; for a benchmark it says how to come by its files.
+    """
+    path = Path(given)
+    if (path / TASK).is_file() or (path.suffix == ".toml" and path.is_file()):
+        return path
+    if workspace is not None and given in {artefact.name for artefact in workspace.artefacts("tasks")}:
+        return workspace.folder("tasks", given)
+    if path.exists():
+        raise InputError(f"{given}: expected a task's .toml, or a folder with a {TASK}.", "tasks download makes one.")
+    card = card_of(given)
+    remedy = f"python -m vocadapt tasks download {card.name} --out DIR, then give that folder."
+    raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
+
+
+def _recorded(folder: Path, card: str) -> dict[str, str]:
+    """The checksums of the same benchmark where it is already there."""
+    try:
+        said = read_task_file(folder / TASK)
+    except InputError:
+        return {}
+    return dict(said.sha256) if said.card == card else {}

@@ -1,0 +1,174 @@
+"""What every score is made of: one row of figures for each sentence, document or question, whose sums decide the score.
+
+Because only sums matter, an interval is a product of random weights with the rows, and a paired test is an exchange of rows.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+
+Array = NDArray[np.float64]
+Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Conventions that a score may depend on, and its output names.
+
+    `negative` are the classes of "no relation" that -positive scores leave out, `positive` is the class that binary F1 is
+    about, `untyped` makes one type of all entity types.
+    """
+
+    negative: tuple[str, ...] = ("false", "DDI-false")
+    positive: str = "1"
+    untyped: bool = False
+
+
+USUAL = Rules()
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Figures of every unit, (units, labels, columns); the columns are the scorer's own, gold, predicted, right for most."""
+
+    rows: Array
+    labels: tuple[str, ...] = ("",)
+
+    @property
+    def totals(self) -> Array:
+        """Summed over units: (labels, columns)."""
+        sums: Array = self.rows.sum(axis=0)
+        return sums
+
+    def grouped(self, groups: Sequence[str]) -> "Tally":
+        """The same figures with one unit for each group (a document's sentences), groups in the order they first come."""
+        if len(groups) != len(self.rows):
+            raise ValueError(f"{len(groups)} groups for {len(self.rows)} units")
+        index = {name: number for number, name in enumerate(dict.fromkeys(groups))}
+        rows = np.zeros((len(index), *self.rows.shape[1:]))
+        np.add.at(rows, [index[name] for name in groups], self.rows)
+        return Tally(rows, self.labels)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Figures under the definition they have: fractions from 0 to 1, the headline one by name, and each label's own.
+
+    `units` is the number of sentences, documents or questions; `rules` are the conventions it used; 0/0 counts as 0.
+    """
+
+    scorer: str
+    definition: str
+    headline: str
+    values: Mapping[str, float]
+    units: int
+    by_label: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        """The headline figure."""
+        return self.values[self.headline]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, the figures first."""
+        labels = {name: dict(values) for name, values in self.by_label.items()}
+        named = {"scorer": self.scorer, "definition": self.definition, "rules": dict(self.rules), "metric": self.headline}
+        return {**self.values, **named, "units": self.units, "by_label": labels}
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A score by name: what it is exactly, for which kinds of task, how a unit is counted, how sums become figures.
+
+    `count(gold, predicted, rules)` gives a Tally; `reckon(sums, labels, rules)` takes sums (…, labels, columns) and gives each
+    figure as (…). `counted` says that the columns are gold, predicted, right, so that every label has figures of its own; `uses`
+    are the rules it depends on.
+    """
+
+    name: str
+    about: str
+    kinds: tuple[str, ...]
+    count: Callable[[Sequence[Any], Sequence[Any], Rules], Tally]
+    reckon: Callable[[Array, Sequence[str], Rules], dict[str, Array]]
+    headline: str = "f1"
+    counted: bool = True
+    uses: tuple[str, ...] = ()
+
+    def tally(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Tally:
+        """Count unit by unit; raises InputError where gold and predictions differ in number, or there are none."""
+        if len(gold) != len(predicted):
+            raise InputError(
+                f"Expected a prediction for each of {len(gold):,} gold examples, got {len(predicted):,}.",
+                "Score predictions for the same file, in its order.",
+            )
+        if not gold:
+            raise InputError("There is nothing to score: no gold example.", "Give a file with examples.")
+        return self.count(gold, predicted, rules)
+
+    def score(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Score:
+        """The score of predictions; raises InputError for what cannot be compared."""
+        return self.of(self.tally(gold, predicted, rules), rules)
+
+    def of(self, tally: Tally, rules: Rules = USUAL) -> Score:
+        """The score of what was counted."""
+        values = {name: float(value) for name, value in self.reckon(tally.totals, tally.labels, rules).items()}
+        labels = per_label(tally) if self.counted else {}
+        used = {name: getattr(rules, name) for name in self.uses}
+        return Score(self.name, self.about, self.headline, values, len(tally.rows), labels, used)
+
+    def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = USUAL) -> Array:
+        """The headline figure of each of many sums (many, labels, columns)."""
+        return self.reckon(sums, labels, rules)[self.headline]
+
+
+def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
+    """Columns gold, predicted, right for every unit and label: an item is right where gold and prediction hold it alike."""
+    labels = sorted({label for items in (*gold, *predicted) for label, _ in items})
+    index = {label: place for place, label in enumerate(labels)}
+    rows = np.zeros((len(gold), len(labels), 3))
+    for row, ours, theirs in zip(rows, gold, predicted, strict=True):
+        for column, items in enumerate((ours, theirs, ours & theirs)):
+            for label, _ in items:
+                row[index[label], column] += 1
+    return Tally(rows, tuple(labels))
+
+
+def share(part: Array, whole: Array) -> Array:
+    """One over the other, 0 where whole is 0."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+
+
+def prf(sums: Array) -> dict[str, Array]:
+    """Precision, recall and F1 of sums whose last axis is gold, predicted, right."""
+    gold, predicted, right = (np.asarray(sums[..., column], dtype=np.float64) for column in range(3))
+    return {"precision": share(right, predicted), "recall": share(right, gold), "f1": share(2 * right, gold + predicted)}
+
+
+def per_label(tally: Tally) -> dict[str, dict[str, float]]:
+    """Precision, recall, F1 and the counts of every label."""
+    figures, totals = prf(tally.totals), tally.totals
+    counts = {name: totals[:, column] for column, name in enumerate(("gold", "predicted", "right"))}
+    return {
+        label: {
+            **{name: float(values[place]) for name, values in figures.items()},
+            **{name: int(values[place]) for name, values in counts.items()},
+        }
+        for place, label in enumerate(tally.labels)
+    }
+
+
+def micro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
+    """Micro average: counts of all labels added up."""
+    return prf(np.asarray(sums.sum(axis=-2)))
+
+
+def macro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
+    """Macro average: the mean over labels that gold or prediction hold, as sklearn's f1_score(average="macro") has it."""
+    held = (sums[..., 0] + sums[..., 1] > 0).astype(np.float64)
+    return {name: share((values * held).sum(axis=-1), held.sum(axis=-1)) for name, values in prf(sums).items()}

@@ -1,0 +1,91 @@
+"""Tags on words and the spans they mean: IOB2, IOB1, BIOES, and bare B, I, O, which are one type without a name.
+
+Spans are read by the rules of conlleval, which serve every scheme: B and S begin one; so does an I or E after an O, after another
+type, or after an E or S. An I without a B therefore begins a span; it is never dropped. How many there are is counted.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from vocadapt.errors import InputError
+
+TAG = re.compile(r"O|[BIES](-\S+)?")
+SCHEMES = {
+    "IOB2": "every span begins with a B",
+    "IOB1": "a span begins with an I, and with a B only right after another span of its type",
+    "BIOES": "a span begins with a B and ends with an E; a span of one word is an S",
+}
+
+
+class Span(NamedTuple):
+    """Words `start` to `end` (exclusive) of a sentence, of one type; "" where tags are bare."""
+
+    start: int
+    end: int
+    type: str
+
+
+def type_of(tag: str) -> str:
+    """The type of a tag; "" for a bare one."""
+    return tag[2:]
+
+
+def spans_of(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tuple[Span, ...]:
+    """The spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X), (3, 4, "")."""
+    spans: list[Span] = []
+    start, kind, before = -1, "", "O"
+    for place, tag in enumerate(chain(tags, "O")):
+        letter, own = tag[0], type_of(tag)
+        goes_on = start >= 0 and letter in "IE" and own == kind and before not in "ES"
+        if start >= 0 and not goes_on:
+            spans.append(Span(start, place, kind))
+            start = -1
+        if letter != "O" and not goes_on:
+            start, kind = place, own
+        before = letter
+    return tuple(spans)
+
+
+def tags_of(spans: Iterable[Span], words: int) -> tuple[str, ...]:
+    """The spans as IOB2 tags on a sentence of so many words; bare where the type is ""."""
+    tags = ["O"] * words
+    for start, end, kind in spans:
+        ending = f"-{kind}" if kind else ""
+        tags[start:end] = [f"B{ending}", *[f"I{ending}"] * (end - start - 1)]
+    return tuple(tags)
+
+
+def check_tag(tag: str, place: str) -> str:
+    """The tag itself; raises InputError, saying the place, where it is none."""
+    if not TAG.fullmatch(tag):
+        raise InputError(
+            f"{place} has the tag {tag[:40]!r}.", "A tag is O, B, I, E or S, or B-Type and so on (IOB1, IOB2 or BIOES)."
+        )
+    return tag
+
+
+def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
+    """The scheme of tags: BIOES where an E or S stands, IOB1 where more spans after an O begin with I than with B, else IOB2.
+
+    The same spans come out whatever it is; it says what an I without a B means: nothing odd (IOB1), or a slip (IOB2, BIOES).
+    """
+    begun = {"I": 0, "B": 0}
+    for before, tag in _pairs(sentences):
+        if tag[0] in "ES":
+            return "BIOES"
+        if tag != "O" and (before == "O" or type_of(before) != type_of(tag)):
+            begun[tag[0]] += 1
+    return "IOB1" if begun["I"] > begun["B"] else "IOB2"
+
+
+def stray_insides(sentences: Iterable[Sequence[str]]) -> int:
+    """How many I (or E) begin a span that no B began."""
+    return sum(tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag)) for before, tag in _pairs(sentences))
+
+
+def _pairs(sentences: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Every tag with the one before it in its sentence, O at its start."""
+    for tags in sentences:
+        yield from zip(chain("O", tags), tags, strict=False)

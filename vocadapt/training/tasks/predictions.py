@@ -1,0 +1,148 @@
+"""Predictions of any program, in a file → one for each gold example, in the order of the gold file.
+
+    ner        the gold file's form: a word and its predicted tag a line, or JSON lines {"words": […], "tags": […]}
+    labels     JSON lines {"id": …, "label": …} (multilabel: a list), or tab-separated id and label; or label alone, in gold order
+    qa         SQuAD's form, one JSON object {id: answer}; or JSON lines {"id": …, "answer": …}
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.text.source import opened
+from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
+from vocadapt.training.tasks.base import Question, Sentence, Split, Text
+from vocadapt.training.tasks.labelled import labels_in, united
+from vocadapt.training.tasks.ner import read_sentences
+from vocadapt.training.tasks.rows import PREDICTIONS, json_rows, rows_of
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was predicted for each gold example, as its kind's scorers take it; `notes` counts what was missing or too much."""
+
+    said: tuple[Any, ...]
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+
+MISSING = "questions without a prediction, counted as wrong"
+TOO_MUCH = "predictions for nothing that is in the gold file, passed over"
+BY_ORDER = "predictions without ids, taken in the order of the gold file"
+
+
+def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
+    """Read the predictions for a gold file; raises InputError where they are for other examples, or say nothing."""
+    if kind == "ner":
+        return _tags(path, gold)
+    return _answers(path, gold) if kind == "qa" else _labels(path, kind, gold)
+
+
+UNITS = ("example", "document")
+
+
+def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = USUAL, unit: str = "") -> Tally:
+    """Count predictions by example or by document, which is then what an interval and a test draw.
+
+    By document, example-f1 judges the labels of all sentences of a document together (as BLUE does, and as it does unless told
+    otherwise where every sentence names its document); any other score adds up what it counts. Raises InputError where
+    documents are asked for and not known.
+    """
+    documents = gold.documents
+    if unit == "document" and not all(documents):
+        raise InputError(f"{gold.path}: does not say which document each example is of.", "Count by example.")
+    whole = unit == "document" or (not unit and scorer.name == "example-f1" and all(documents))
+    if whole and scorer.name == "example-f1":
+        return scorer.tally(_merged(documents, gold.gold), _merged(documents, said), rules)
+    tally = scorer.tally(gold.gold, said, rules)
+    return tally.grouped(documents) if whole else tally
+
+
+def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    parts: dict[str, list[tuple[str, ...]]] = {}
+    for name, own in zip(documents, labels, strict=True):
+        parts.setdefault(name, []).append(own)
+    return [united(own) or () for own in parts.values()]
+
+
+def _tags(path: Path, gold: Split) -> Predictions:
+    predicted = read_sentences(path, iob2=False)
+    if not predicted.labelled:
+        raise InputError(f"{path}: has no tags, only words.", "Give a word and its predicted tag on each line.")
+    if len(predicted) != len(gold):
+        problem = f"{path}: holds {len(predicted):,} sentences, the gold file {len(gold):,}."
+        raise InputError(problem, "Predict on the gold file's own sentences.")
+    for number, (ours, theirs) in enumerate(zip(gold.examples, predicted.examples, strict=True), start=1):
+        assert isinstance(ours, Sentence) and isinstance(theirs, Sentence)
+        if ours.words != theirs.words:
+            raise InputError(f"{path}: sentence {number:,} differs: {_first(ours.words, theirs.words)}.", SAME_WORDS)
+    return Predictions(tuple(example.gold for example in predicted.examples))
+
+
+SAME_WORDS = "Give the gold file's own words; where a model cut a sentence off, say O for the rest."
+
+
+def _first(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    for place, (gold, said) in enumerate(zip(ours, theirs, strict=False), start=1):
+        if gold != said:
+            return f"word {place} is {gold!r:.40} in the gold file, {said!r:.40} here"
+    return f"{len(ours)} words in the gold file, {len(theirs)} here"
+
+
+def _labels(path: Path, kind: str, gold: Split) -> Predictions:
+    said: list[tuple[str, tuple[str, ...]]] = []
+    for place, row in rows_of(path, shape=PREDICTIONS):
+        labels = labels_in(row, kind, place)
+        if labels is None:
+            raise InputError(f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.')
+        said.append((str(row.get("id", "")), labels))
+    names = [example.id for example in gold.examples if isinstance(example, Text)]
+    if any(name for name, _ in said) and len(set(names)) == len(names):
+        return _by_id(names, said, path)
+    if len(said) != len(names):
+        raise InputError(f"{path}: holds {len(said):,} predictions, the gold file {len(names):,} examples.", "One for each.")
+    return Predictions(tuple(labels for _, labels in said), {BY_ORDER: len(said)})
+
+
+def _by_id(names: Sequence[str], said: Sequence[tuple[str, Any]], path: Path) -> Predictions:
+    known = dict(said)
+    if len(known) < len(said):
+        twice = next(name for place, (name, _) in enumerate(said) if name in dict(said[:place]))
+        raise InputError(f"{path}: {twice!r:.60} is predicted twice.", "One prediction for each id.")
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InputError(
+            f"{path}: no prediction for {len(missing):,} of {len(names):,} gold examples, {missing[0]!r:.60} for one.",
+            "Predict on every gold example, under its id.",
+        )
+    return Predictions(tuple(known[name] for name in names), {TOO_MUCH: len(set(known) - set(names))})
+
+
+def _answers(path: Path, gold: Split) -> Predictions:
+    known = _answers_by_id(path)
+    names = [example.id for example in gold.examples if isinstance(example, Question)]
+    held = sum(name in known for name in names)
+    if not held:
+        raise InputError(f"{path}: no prediction is for a question of the gold file.", "Use the gold file's question ids.")
+    notes = {MISSING: len(names) - held, TOO_MUCH: len(set(known) - set(names))}
+    return Predictions(tuple(known.get(name, "") for name in names), notes)
+
+
+def _answers_by_id(path: Path) -> dict[str, str]:
+    """Answer by question id, from either form."""
+    if path.name.removesuffix(".gz").endswith(".jsonl"):
+        pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in json_rows(path)]
+    else:
+        with opened(path) as source:
+            text = source.decode(source.read(-1))
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: not valid JSON ({error}).", "Give one object {id: answer}, or .jsonl.") from None
+        pairs = list(content.items()) if isinstance(content, dict) else [(None, None)]
+    odd = [name for name, answer in pairs if not isinstance(name, str | int) or not isinstance(answer, str)]
+    if odd or not pairs:
+        raise InputError(f"{path}: expected an answer as text for each question id.", 'Such as {"56be4db0": "in 2012"}.')
+    return {str(name): answer for name, answer in pairs}

@@ -1,0 +1,49 @@
+"""Words of a NER task by how they end, and how often each stands inside an entity: an orthographic cue in figures.
+
+Poerner et al. on BC5CDR-disease: 82 % of the words that end in -ia are inside a disease. Counted as occurrences, whatever the
+case, in the training split that is 499 of 607; by distinct words it is 100 of 122.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vocadapt.errors import InputError
+from vocadapt.training.tasks.base import Example, Sentence
+
+
+@dataclass(frozen=True)
+class SuffixSlice:
+    """Words that end alike (case set aside): occurrences and how many are inside an entity; the distinct ones likewise.
+
+    A distinct word is inside when any of its occurrences is.
+    """
+
+    suffix: str
+    inside: int
+    occurrences: int
+    distinct_inside: int
+    distinct: int
+
+    @property
+    def share(self) -> float | None:
+        """The share of occurrences inside an entity; None where there is none."""
+        return self.inside / self.occurrences if self.occurrences else None
+
+
+def suffix_slice(examples: Iterable[Example], suffix: str) -> SuffixSlice:
+    """Count the words of tagged sentences that end in `suffix` ("ia" or "-ia")."""
+    ending = suffix.removeprefix("-").lower()
+    if not ending:
+        raise InputError("Expected the end of a word, got none.", "Such as -ia.")
+    inside: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for sentence in examples:
+        if not isinstance(sentence, Sentence) or sentence.tags is None:
+            raise InputError("Only tagged sentences tell which words are inside an entity.", "Give a NER split with its tags.")
+        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+            if (word := word.lower()).endswith(ending):
+                every[word] += 1
+                inside[word] += tag != "O"
+    held = sum(count > 0 for count in inside.values())
+    return SuffixSlice(f"-{ending}", inside.total(), every.total(), held, len(every))

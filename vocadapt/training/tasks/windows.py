@@ -1,0 +1,116 @@
+"""Long contexts for question answering, in numbers only: the windows read, the words they cover, the best answer of scores.
+
+As Poerner et al. released it: the context's pieces are cut into active parts of N = ⌊(size − question − 3) / 2⌋; each is read
+with as much context around it as fits, and only its own scores are kept; so each piece is scored once, in context.
+"""
+
+import re
+import string
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+
+SPECIAL = 3  # [CLS] question [SEP] context [SEP]
+PUNCTUATION = re.escape(string.punctuation)
+WORDS = {
+    "code": re.compile(rf"[{PUNCTUATION}]+|[^\s{PUNCTUATION}]+"),
+    "paper": re.compile(r"\S+"),
+}
+
+
+@dataclass(frozen=True)
+class AnswerSettings:
+    """Size of a window in pieces, specials included; characters of an answer at most; what a word is.
+
+    "code" cuts at blanks and at runs of ASCII punctuation, as the released code does; "paper" at blanks only.
+    """
+
+    size: int = 512
+    characters: int = 500
+    words: str = "code"
+
+    def __post_init__(self) -> None:
+        if self.words not in WORDS:
+            raise InputError(f"Unknown way to find words {self.words!r}.", f"Choose one of: {', '.join(WORDS)}.")
+        if self.size < 1 or self.characters < 1:
+            raise InputError(f"A window of {self.size} pieces, answers of {self.characters} characters: neither may be 0.")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Context pieces `left` to `right` are read, and the scores of `active_left` to `active_right` are kept; ends exclusive."""
+
+    left: int
+    active_left: int
+    active_right: int
+    right: int
+
+
+def windows(context: int, question: int, size: int = 512) -> tuple[Window, ...]:
+    """The windows over a context of so many pieces under a question of so many.
+
+    What room is left beside the active part goes right first and then left in turn; what one side cannot use the other takes.
+    Raises InputError where the question leaves room for no piece.
+    """
+    stride = (size - question - SPECIAL) // 2
+    if stride < 1:
+        raise InputError(
+            f"The question has {question:,} pieces; a window of {size} has room for {size - SPECIAL - 2} at most.",
+            "Ask a shorter question, or use a larger window.",
+        )
+    room = size - question - SPECIAL
+    return tuple(_window(start, min(context, start + stride), context, room) for start in range(0, context, stride))
+
+
+def _window(start: int, end: int, context: int, room: int) -> Window:
+    spare = room - (end - start)
+    right = min(context - end, max((spare + 1) // 2, spare - start))
+    left = min(start, spare - right)
+    return Window(start - left, start, end, end + right)
+
+
+def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
+    """Start and end of every word of a context, in characters: (words, 2)."""
+    found = [match.span() for match in WORDS[words].finditer(context)]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int] | None:
+    """The first and the last word that the characters `start` to `end` touch; None where they touch none."""
+    first = int(np.searchsorted(bounds[:, 1], start, side="right"))
+    last = int(np.searchsorted(bounds[:, 0], end, side="left")) - 1
+    return (first, last) if first <= last else None
+
+
+def best_spans(
+    start: NDArray[np.float64], end: NDArray[np.float64], bounds: NDArray[np.int64], characters: int = 500, most: int = 1
+) -> list[tuple[int, int, float]]:
+    """First word, last word and score of the best answers: start[first] + end[last], no longer than so many characters.
+
+    Best first, the earlier first among equals. The work grows with the words of the context times those of the longest answer.
+    """
+    width = _widest(bounds, characters)
+    scores = np.full((len(bounds), width), -np.inf)
+    for more in range(width):
+        count = len(bounds) - more
+        short = bounds[more:, 1] - bounds[:count, 0] <= characters
+        scores[:count, more] = np.where(short, start[:count] + end[more:], -np.inf)
+    flat = scores.ravel()
+    wanted = min(most, int(np.isfinite(flat).sum()))
+    if not wanted:
+        return []
+    least = np.partition(flat, len(flat) - wanted)[len(flat) - wanted]
+    places = np.flatnonzero(flat >= least)
+    places = places[np.argsort(-flat[places], kind="stable")][:wanted]
+    return [(int(place // width), int(place // width + place % width), float(flat[place])) for place in places]
+
+
+def _widest(bounds: NDArray[np.int64], characters: int) -> int:
+    """The most words that so many characters hold anywhere; 1 at least."""
+    if not len(bounds):
+        return 1
+    last = np.searchsorted(bounds[:, 1], bounds[:, 0] + characters, side="right")
+    return max(1, int((last - np.arange(len(bounds))).max()))
