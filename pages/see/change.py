@@ -31,6 +31,6 @@ else:
         found = change_view.compared(before, after, settings, null.pair, null.about)
         if found:
             change_view.headline(*found)
-            change_view.pictures_and_list(*found)
+            change_view.pictures_and_list(workspace, *found)
             change_view.details(*found, before, after, null.pair)
 contextual_view.form(workspace)

@@ -8,6 +8,7 @@ import pytest
 from tests.walk_material import HOSTILE
 from vocadapt.lab import jobs
 from vocadapt.lab.nulls import next_seed, resampled, spec_of
+from vocadapt.lab.slices import slices_of
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.change import ChangeSettings, neighbourhood_change
@@ -102,6 +103,16 @@ def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
     assert set(app.dataframe[0].value["overlap"]) <= {1.0}
     app.number_input(key="k").set_value(3).run()
     assert not app.exception and app.slider(key="kept").value == (0, 3)
+
+
+def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
+    app = open_page(PAGE, workspace, **SAME)
+    app.text_input(key="slice_name").set_value("moved <b>").run()
+    app.button(key="save_slice").click().run()
+    assert not app.exception and not app.error
+    [kept] = slices_of(workspace)
+    assert kept.name == "moved <b>" and len(kept.tokens) == int(figures(app)["Words compared"])
+    assert kept.source["neighbours kept"] == "0 to 10"
 
 
 def test_too_many_neighbours_and_unknown_words_are_messages(open_page, seeded):

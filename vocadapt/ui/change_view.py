@@ -8,7 +8,8 @@ import streamlit as st
 
 from vocadapt.analysis import figures
 from vocadapt.lab.commands import PROGRAM
-from vocadapt.lab.workspace import Artefact
+from vocadapt.lab.slices import LONGEST, save_slice
+from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange, estimate_seconds
 from vocadapt.spaces.change_null import Null, by_frequency
 from vocadapt.ui import cache, mistakes, probe
@@ -87,7 +88,7 @@ def headline(change: NeighbourhoodChange, null: Null | None) -> None:
 
 
 @st.fragment
-def pictures_and_list(change: NeighbourhoodChange, null: Null | None) -> None:
+def pictures_and_list(workspace: Workspace, change: NeighbourhoodChange, null: Null | None) -> None:
     """The histogram with its range and the ranked list, beside them the cards of one word; the frequencies below."""
     left, right = st.columns([1, 1.4], gap="large")
     with left:
@@ -99,6 +100,7 @@ def pictures_and_list(change: NeighbourhoodChange, null: Null | None) -> None:
             _histogram(change, null, kept)
         rows = within(change, kept)
         _ranked(change, null, rows, kept)
+        _keep(workspace, change, rows, kept)
     with right:
         _word(change, null, examples_of(change, rows))
     _frequencies(change, null)
@@ -225,6 +227,16 @@ def _ranked(change: NeighbourhoodChange, null: Null | None, rows: list[int], kep
             ),
         },
     )  # fmt: skip
+
+
+def _keep(workspace: Workspace, change: NeighbourhoodChange, rows: list[int], kept: tuple[int, int]) -> None:
+    """Form: the words of the list as a named slice, to be looked at on the map."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Keep these words as a slice", key="slice_name", placeholder="Its name", max_chars=LONGEST)
+        if st.button("Save slice", icon=":material/bookmark_add:", key="save_slice", disabled=not (name.strip() and rows)):
+            between = {"before": change.before.name, "after": change.after.name, "neighbours kept": f"{kept[0]} to {kept[1]}"}
+            made = save_slice(workspace, name, [change.words[row] for row in rows], between)
+            st.toast(f"Kept {count(len(rows))} words as {plain(made.name)}: colour a map by it.")
 
 
 def _take_selected(key: str, words: list[str]) -> None:
