@@ -30,7 +30,7 @@ WITHOUT: dict[str, Callable[[str, Collection[str]], bool]] = {
     "continuation": lambda word, special: word.startswith("##") and len(word) > 2,
     "unused": lambda word, special: UNUSED.fullmatch(word) is not None,
 }
-PER_VALUE = 9.5e-9  # seconds to choose the nearest, for each cosine (two cores, 2.5 GHz)
+PER_VALUE = 2.5e-9  # seconds to choose the nearest, for each cosine (two cores, 2.5 GHz)
 PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 
 
