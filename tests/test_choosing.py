@@ -81,3 +81,13 @@ def test_a_missing_word(word):
 def test_settings_that_cannot_be(bad):
     with pytest.raises(InputError):
         TokenChoice(**bad)
+
+
+def test_a_zero_vector_has_no_place_and_nothing_near():
+    matrix = np.eye(6, dtype=np.float32)
+    matrix[2] = 0
+    space = EmbeddingSpace(tuple(f"word{i}" for i in range(6)), matrix)
+    chosen = choose(space, TokenChoice())
+    assert chosen.rows.tolist() == [0, 1, 3, 4, 5] and "no zero vectors" in chosen.how and len(chosen) == 5
+    with pytest.raises(InputError, match="zero: nothing is near it"):
+        choose(space, TokenChoice(around="word2"))

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
-from tests.lab_material import NEW
+from tests.lab_material import NEW, write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.comparing import load_compared
@@ -60,9 +60,10 @@ def test_a_bare_vocabulary_takes_vectors_trained_on_a_text(ask, tiny_bert, tmp_p
     assert next(row for row in found["rows"] if row["initialiser"] == "semantic")["masked_loss"] > 0
 
 
-def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors, text):
+def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors, tmp_path):
     headless = make_bert(head="BertModel")
-    found = ask("--model", headless, "--vectors", vectors, "--held-out", 8, "--text", text, "--methods", "focus")
+    unseen = write_text(tmp_path / "unseen.txt", seed=2)
+    found = ask("--model", headless, "--vectors", vectors, "--held-out", 8, "--text", unseen, "--methods", "focus")
     assert found["masked"] is None and "no masked-word head" in found["masked_why_not"]
 
 
@@ -75,7 +76,8 @@ def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors)
 
 
 def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(capsys, tiny_bert, vectors, text, tmp_path):
-    given = ("--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "semantic", "focus", "--text", text)
+    unseen = write_text(tmp_path / "unseen.txt", seed=2)
+    given = ("--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "semantic", "focus", "--text", unseen)
     assert main(["initialisers", *map(str, given), "--out", str(tmp_path / "kept"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {"out", "seconds", "manifest", "rows", "masked"} <= answer.keys()
@@ -86,6 +88,12 @@ def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(capsy
     assert main([*line[:-1], str(tmp_path / "again"), "--json"]) == 0
     rows = [[row.centred_cosine for row in load_compared(tmp_path / name).board.rows] for name in ("kept", "again")]
     assert rows[0] == rows[1]
+
+
+def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors, text):
+    given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--text", text]
+    assert main(["initialisers", *map(str, given)]) == 2
+    assert "trained on the text that the loss is asked on" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_leaderboard_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from tests.lab_material import write_text
 from vocadapt.cli import main
 from vocadapt.lab.jobs import list_jobs, start
 from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.status import read_status
+from vocadapt.lab.status import read_metrics, read_status
 from vocadapt.lab.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +54,7 @@ def ask(capsys, workspace):
 def started(workspace, text, name="n", numbers=2000):
     job = start(workspace, Spec("count", CountStep(numbers), {"text": text}), name)
     end = time.monotonic() + LONG
-    while not job.status().fraction:
+    while not (job.status().fraction and read_metrics(job.folder)):
         assert time.monotonic() < end and job.status().alive, job.log()
         time.sleep(0.05)
     return job

@@ -78,3 +78,9 @@ def test_what_is_no_table_is_refused(tmp_path, content):
         columns.read_table(path)
     with pytest.raises(InputError):
         columns.read_table(tmp_path / "gone.csv")
+
+
+def test_a_quotation_mark_between_tabs_is_a_token(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text('token\tvalue\na\t1\n"\t2\nb\t3\nx"y\t4\n', encoding="utf-8")
+    assert columns.read_table(path) == {"a": "1", '"': "2", "b": "3", 'x"y': "4"}

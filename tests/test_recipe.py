@@ -76,7 +76,7 @@ def test_a_bool_is_no_number() -> None:
 
 def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     groups = catalogue()
-    names = "preset alignment initialiser reduction augmentation trainer plan tokenizer task scorer"
+    names = "preset alignment projection initialiser reduction augmentation trainer plan tokenizer task scorer"
     assert list(groups) == names.split()
     registries = (PRESETS, METHODS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES, TASKS, SCORERS)
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]

@@ -67,9 +67,22 @@ def test_a_null_is_made_as_a_job(open_page, workspace, monkeypatch):
     app.button(key="null_seed").click().run()
     app.button(key="null_lines").click().run()
     assert not app.exception
-    first, second = started
+    first, *drawn = started
     assert first[0].settings.word2vec.seed == 2 and first[1] == "trials-vectors-seed"
-    assert second[0].settings.resample == 1 and second[0].settings.word2vec.seed == 1 and second[1] == "trials-vectors-lines"
+    assert sorted(spec.settings.resample for spec, _ in drawn) == [1, 2]  # one press makes both draws
+    assert all(spec.settings.word2vec.seed == 1 and name == "trials-vectors-lines" for spec, name in drawn)
+
+
+def test_a_draw_that_was_made_already_is_not_made_again(open_page, with_nulls, tmp_path, monkeypatch):
+    root = tmp_path / "copy"
+    shutil.copytree(with_nulls.root, root)
+    shutil.rmtree(root / "vectors" / "seed")
+    shutil.rmtree(root / "vectors" / "lines")
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda workspace, spec, name: started.append(spec.settings.resample))
+    app = open_page(PAGE, Workspace(root), **SAME)
+    app.button(key="null_lines").click().run()
+    assert not app.exception and started == [1]  # beside the second draw, which is there
 
 
 def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):

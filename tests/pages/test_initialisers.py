@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab_material import wait_for
+from tests.lab_material import wait_for, write_text
 from tests.walk_material import seed_workspace
 from vocadapt.analysis.leaderboard import LeaderboardSettings
 from vocadapt.lab.jobs import list_jobs
@@ -37,11 +37,12 @@ def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory, tiny_bert, text):
+def compared(tmp_path_factory, tiny_bert):
     """A workspace with a leaderboard, its masked-word loss asked."""
     workspace = seed_workspace(tmp_path_factory.mktemp("compared") / "w", tiny_bert)
     [vectors] = workspace.artefacts("vectors")
-    inputs = {"model": tiny_bert, "vectors": vectors.folder, "held_out": text}
+    unseen = write_text(workspace.root.parent / "unseen.txt", seed=7)
+    inputs = {"model": tiny_bert, "vectors": vectors.folder, "held_out": unseen}
     step = LeaderboardStep(LeaderboardSettings(held_out=8, methods=("semantic", "focus")))
     run_step(Spec("leaderboard", step, inputs), workspace.folder("leaderboards", "trials"))
     return workspace
@@ -64,7 +65,8 @@ def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     assert any("initialisers take about" in text for text in texts(app))
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
-    assert job.spec.step == "leaderboard" and job.spec.settings.leaderboard.held_out == 8
+    asked = job.spec.settings.leaderboard
+    assert job.spec.step == "leaderboard" and asked.held_out == 8 and asked.rows.seed == asked.seed
     wait_for(job, "done")
     app.run()
     assert not app.exception and len(app.dataframe[0].value) > 10

@@ -113,9 +113,11 @@ def read_table(path: Path) -> dict[str, str]:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            delimiter = "\t" if "\t" in file.readline() else ","
+            tabs = "\t" in file.readline()
             file.seek(0)
-            lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
+            # Between tabs a quotation mark is a token like any other; between commas it holds a field together.
+            rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file, strict=True)
+            lines = [line for line in rows if line]
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name}: expected UTF-8 text.", "Save it as UTF-8.") from error
     except (OSError, csv.Error) as error:

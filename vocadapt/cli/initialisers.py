@@ -75,7 +75,8 @@ def _shown(compared: Compared) -> str:
     near = f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among {board.neighbour_candidates:,}"
     loss = f"Masked-word loss: not asked ({compared.why_not})."
     if masked:
-        loss = f"Masked-word loss over {masked['words']:,.0f} words; before any change {masked['before']:.3f} nats per character."
+        asked = f"{masked['words']:,.0f} words of {masked['lines']:,.0f} of {masked['of']:,.0f} lines"
+        loss = f"Masked-word loss over {asked}; before any change {masked['before']:.3f} nats per character."
     lines = [table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]
     lines += [f"Not in the table: {name} ({' '.join(reason.split())})" for name, reason in board.skipped.items()]
     return "\n".join([*lines, board.verdict])

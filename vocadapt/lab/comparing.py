@@ -10,7 +10,7 @@ from vocadapt.analysis.leaderboard import Leaderboard, Standing, compare_initial
 from vocadapt.analysis.transfer import MaskedQuestion, materials_from_target, materials_from_vectors
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
-from vocadapt.lab.corpora import read_corpus
+from vocadapt.lab.corpora import read_corpus, text_behind
 from vocadapt.lab.spec import LeaderboardStep
 from vocadapt.lab.task import Numbers, Task
 from vocadapt.progress import Progress, part
@@ -24,7 +24,8 @@ ASKED = 200  # held-out lines that are asked, at most
 
 @dataclass(frozen=True)
 class Compared:
-    """A leaderboard, and the loss of the model as it was: `before` (nats per character), its `words`, `characters`.
+    """A leaderboard, and the loss of the model as it was: `before` (nats per character), its `words`, `characters`, and on how
+    many `lines` `of` the held-out ones.
 
     `masked` is None where the loss was not asked; `why_not` then tells why.
     """
@@ -52,13 +53,16 @@ def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
 
 def compare(task: Task, settings: LeaderboardStep) -> Compared:
     """Compare the initialisers; raises InputError unless there is one target, or for a text that nothing asks for."""
+    _check_held_out(task, settings)
     materials, lines = materials_of(task, settings, part(task.progress, 0.0, 0.4))
+    lines = _held_out(task, settings) if "held_out" in task.spec.inputs else lines
     question, why = _question(task, settings, materials, lines)
     loss = question.loss if question else None
     board = compare_initialisers(materials, settings.leaderboard, loss, part(task.progress, 0.4, 1.0))
     before = question.before if question else None
+    asked = {"lines": len(question.lines), "of": len(lines)} if question else {}
     masked = {"before": before.per_character, "words": before.words, "characters": before.characters} if before else None
-    return Compared(board, masked, why)
+    return Compared(board, masked and {**masked, **asked}, why)
 
 
 def materials_of(task: Task, settings: LeaderboardStep, progress: Progress) -> tuple[Materials, Sequence[str]]:
@@ -98,17 +102,31 @@ def _no_corpus(task: Task, why: str) -> None:
         raise InputError(f"--corpus trains vectors of a bare vocabulary's tokens, and {why}.", "For the loss give --text TEXT.")
 
 
+def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
+    """Raises InputError where the loss would be asked on the text that the vectors were trained on."""
+    given = task.spec.inputs
+    if "held_out" not in given:
+        return
+    behind = read_corpus(given["text"], settings.corpus) if "text" in given else None
+    if "vectors" in given:
+        behind = text_behind(Path(given["vectors"][0]))
+    held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
+    if behind is not None and held_out & {path.resolve() for path in behind.files}:
+        raise InputError("The vectors were trained on the text that the loss is asked on: that flatters them.", "Give another.")
+
+
+def _held_out(task: Task, settings: LeaderboardStep) -> list[str]:
+    passages = read_corpus(task.spec.inputs["held_out"], settings.corpus).passages()
+    return [line for passage in passages for line in passage.text.splitlines()]
+
+
 def _question(
-    task: Task, settings: LeaderboardStep, materials: Materials, held_out: Sequence[str]
+    task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
 ) -> tuple[MaskedQuestion | None, str]:
     """What the masked-word loss is asked on, else why it is not."""
-    lines = list(held_out)
-    if "held_out" in task.spec.inputs:
-        passages = read_corpus(task.spec.inputs["held_out"], settings.corpus).passages()
-        lines = [line for passage in passages for line in passage.text.splitlines()]
     if not lines:
         return None, "no held-out text: give --text TEXT"
-    chosen = random.Random(settings.leaderboard.seed).sample(lines, min(ASKED, len(lines)))
+    chosen = random.Random(settings.leaderboard.seed).sample(list(lines), min(ASKED, len(lines)))
     try:
         return MaskedQuestion.of(task.model, materials.plan, chosen), ""
     except InputError as error:

@@ -51,7 +51,7 @@ class Manifest:
     """Kind and name, settings, inputs, versions, seed, time of making, and the headline figures.
 
     `command` is the same step as a command line, `files` what else the step wrote into its folder, `job` the id of the job
-    that ran it ("" where none did).
+    that ran it ("" where none did), `casing` what was said of a bare vocab.txt.
     """
 
     kind: str
@@ -66,6 +66,7 @@ class Manifest:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="microseconds"))
     files: tuple[str, ...] = ()
     job: str = ""
+    casing: str = ""
 
     def save(self, folder: Path) -> None:
         """Write manifest.json: the last file of an artefact."""

@@ -35,7 +35,7 @@ def spec_of(artefact: Artefact) -> Spec:
         if why := changed(given, around):
             raise InputError(f"{artefact.name} cannot be made a second time: {why}.", f"It needs the {role} as it was.")
     inputs = {role: tuple(str(around.root / path) for path in given.paths) for role, given in manifest.inputs.items()}
-    return Spec(*found, inputs, offline=True)
+    return Spec(*found, inputs, offline=True, casing=manifest.casing)
 
 
 def next_seed(spec: Spec) -> Spec:
@@ -75,8 +75,9 @@ def pair_of(artefact: Artefact, again: EmbeddingSpace) -> Pair:
 def offered(artefact: Artefact, workspace: Workspace) -> dict[str, tuple[Artefact, Artefact]]:
     """The nulls that a workspace holds for these vectors, by the name they are shown under: with other seeds, other lines."""
     found = {f"two seeds · {artefact.name}, {twin.name}": (artefact, twin) for twin in twins(artefact, workspace)}
-    drawn = draws(artefact, workspace)
-    return found | {f"lines drawn anew · {drawn[0].name}, {other.name}": (drawn[0], other) for other in drawn[1:]}
+    once = {draw.manifest.settings["resample"]: draw for draw in draws(artefact, workspace)}  # equal draws are the same vectors
+    first, *others = list(once.values()) or [artefact]
+    return found | {f"lines drawn anew · {first.name}, {other.name}": (first, other) for other in others}
 
 
 def draws(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
@@ -133,7 +134,8 @@ def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dic
     settings = _with_seed(found[1], 0)
     if settings.corpus.sample == 1:  # no line is drawn: that seed does nothing
         settings = replace(settings, corpus=replace(settings.corpus, seed=CorpusSettings().seed))
-    return settings, {role: given.stamp for role, given in artefact.manifest.inputs.items()}
+    made_from = {role: given.stamp for role, given in artefact.manifest.inputs.items()}
+    return settings, made_from | {"casing": artefact.manifest.casing}
 
 
 def _but_the_draw(artefact: Artefact) -> tuple[VectorsStep, dict[str, str], int | None] | None:

@@ -186,6 +186,7 @@ def run_step(
             seconds=time.perf_counter() - start,
             command=command_of(spec, folder),
             job=job.name if job else "",
+            casing=spec.casing,
         ).save(draft)
     return open_artefact(folder)
 

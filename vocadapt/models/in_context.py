@@ -110,12 +110,12 @@ def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSett
 
 
 def _network(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
-    """A float32 copy of the model without its head, cut off above `layer` where its layers are a plain list."""
+    """A float32 copy of the model without its head, cut off above `layer` (and the first) where its layers are a plain list."""
     from vocadapt.models.loading import load_network
 
     base: Any = cast(Any, load_network(model).network).base_model.float().eval()
-    if layer and hasattr(getattr(base, "encoder", None), "layer"):
-        base.encoder.layer = base.encoder.layer[:layer]
+    if hasattr(getattr(base, "encoder", None), "layer"):
+        base.encoder.layer = base.encoder.layer[: max(layer, 1)]
     return base  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,6 @@ An overlap below 1 is not yet a change: two trainings that differ in the seed al
 least. What that does is the null (`vocadapt.spaces.change_null`); without one, no overlap can be called change.
 """
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.choosing import UNUSED
 from vocadapt.spaces.nearest import Neighbours, blocks, nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 Flags = NDArray[np.bool_]
 Shares = NDArray[np.float64]
 AMONG = {"shared": "the words that both spaces have", "all": "all words of each space"}
-UNUSED = re.compile(r"\[unused\d+\]")
 WITHOUT: dict[str, Callable[[str, Collection[str]], bool]] = {
     "special": lambda word, special: word in special,
     "continuation": lambda word, special: word.startswith("##") and len(word) > 2,

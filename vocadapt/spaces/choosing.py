@@ -11,7 +11,7 @@ from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 BANDS = ("rank", "count")
-UNUSED = re.compile(r"\[unused\d+\]")
+UNUSED = re.compile(r"\[unused\d+\]")  # BERT's placeholders: no text holds them
 CONTINUATION = "##"
 
 Mask = NDArray[np.bool_]
@@ -97,7 +97,8 @@ def _kept(
 ) -> Mask:
     """What every filter leaves (words,); each one that is on adds its words to `reasons`."""
     words = space.words
-    mask = np.ones(len(words), dtype=bool)
+    mask = np.asarray(space.matrix.any(axis=1))  # a zero row has no direction, and so no place
+    reasons += [] if mask.all() else ["no zero vectors"]
     if choice.min_length > 1:
         mask &= [len(word.removeprefix(continuation)) >= choice.min_length for word in words]
         reasons.append(f"longer than {choice.min_length - 1} characters")
@@ -145,6 +146,8 @@ def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[n
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:
         raise InputError(f"{choice.around[:100]!r} is none of the {len(space):,} tokens of {space.name}.", "Check the spelling.")
+    if not space.matrix[own].any():
+        raise InputError(f"The vector of {choice.around[:100]!r} is zero: nothing is near it.", "Choose another word.")
     among = np.flatnonzero(mask & (np.arange(len(space)) != own))
     if not len(among):
         return np.array([own])

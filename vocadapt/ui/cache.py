@@ -27,7 +27,7 @@ from vocadapt.spaces.anchors import find_anchors
 from vocadapt.spaces.change import ChangeSettings, NeighbourhoodChange
 from vocadapt.spaces.change_null import Null, Pair, change_with_null
 from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
-from vocadapt.spaces.files import load_space
+from vocadapt.spaces.files import VECTORS, WORDS, load_space
 from vocadapt.spaces.neighbours import CrossSpace
 from vocadapt.spaces.pairs import bundled_pairs
 from vocadapt.spaces.space import EmbeddingSpace
@@ -42,7 +42,9 @@ from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.reduction import ReductionSettings, dropped
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
-FILES = ("config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json")
+FILES = (
+    "config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json", VECTORS, WORDS,
+)  # fmt: skip
 
 
 def space_of(artefact: Artefact) -> EmbeddingSpace:

@@ -208,7 +208,7 @@ def _panel(seen: Seen, view: NormView) -> figures.NormPanel:
     counted = view.by == "counts"
     place = view.frequency if counted else -view.frequency
     some = (view.lengths > 0) & (place > 0 if counted else True)
-    axis = "occurrences" if counted else "id of the token"
+    axis = "occurrences" if counted else "place among the tokens that count, by id"
     bands = view.bands
     return figures.NormPanel(
         short([seen.label])[0], seen.colour, axis, counted, place[some].astype(np.float32), view.lengths[some],

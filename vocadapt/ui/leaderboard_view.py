@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.analysis import figures
-from vocadapt.analysis.leaderboard import FLOORS, LeaderboardSettings, estimate_seconds
+from vocadapt.analysis.leaderboard import LeaderboardSettings, estimate_seconds
 from vocadapt.lab.commands import command_of_made
 from vocadapt.lab.comparing import Compared
 from vocadapt.lab.jobs import promised
@@ -17,7 +17,7 @@ from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import count, duration, fraction
-from vocadapt.vocabulary.initialise import INITIALISERS
+from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
 
 MEANS = ("centred cosine", "P@1", "MRR", "length ratio", "masked loss")
 NO_TEXT = "none: not asked"
@@ -70,7 +70,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
         hidden = int(st.number_input("Tokens to hide", 0, 5000, 0, step=100, key="hidden", bind="query-params", help=about))
         seed = int(st.number_input("Seed", 0, 1_000_000, 1, key="seed", bind="query-params"))
         matched = st.toggle("Norm-matched too", key="matched", bind="query-params", help="Also at the old rows' median length.")
-    asked = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched)
+    asked = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed))
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artefacts("corpora")}
     text = st.selectbox("Text for the masked-word loss", [NO_TEXT, *corpora], key="loss_text", help=HELP["masked loss"])
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
@@ -89,7 +89,7 @@ def _standings(compared: Compared) -> None:
     st.markdown(f"**{visible(board.verdict)}**")
     names, cosines = [row.initialiser for row in board.rows], [row.centred_cosine for row in board.rows]
     kept = f"neighbours kept, of {board.k}"
-    errors, floors = [2 * row.standard_error for row in board.rows], [row.initialiser in FLOORS for row in board.rows]
+    errors, floors = [2 * row.standard_error for row in board.rows], [row.floor for row in board.rows]
     st.plotly_chart(figures.leaderboard(names, cosines, errors, floors), key="board", config={"displayModeBar": False})
     st.dataframe(
         {
@@ -123,7 +123,8 @@ def _about_loss(compared: Compared) -> str:
     if compared.masked is None:
         return f"Masked-word loss not asked: {plain(compared.why_not)}"
     before, words = compared.masked["before"], int(compared.masked["words"])
-    return f"Masked-word loss in nats per character over {count(words)} hidden words; before any change {before:.3f}."
+    lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
+    return f"Masked-word loss in nats per character over {count(words)} hidden words of {lines}; before any change {before:.3f}."
 
 
 def _export(kept: Artefact) -> None:

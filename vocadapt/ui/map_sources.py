@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.lab.mapping import Drawn, DrawnMap, draw_map, load_map
 from vocadapt.lab.opening import Opened
 from vocadapt.lab.spec import MapStep
@@ -74,8 +75,12 @@ def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
 
 
 def kept(spaces: tuple[Named, ...], artefact: Artefact) -> Shown:
-    """A map that a job made; raises InputError where it is damaged."""
-    return Shown(f"{artefact.folder} {artefact.stamp}", spaces, _kept(str(artefact.folder), artefact.stamp), artefact)
+    """A map that a job made; raises InputError where it is damaged, and where its space was made anew with other tokens."""
+    found = _kept(str(artefact.folder), artefact.stamp)
+    space = spaces[0].opened.space
+    if any(row >= len(space) or space.words[row] != word for row, word in zip(found.rows.tolist(), found.words, strict=True)):
+        raise InputError(f"{artefact.name} shows other tokens than {spaces[0].label} has now.", "Make the map again.")
+    return Shown(f"{artefact.folder} {artefact.stamp}", spaces, found, artefact)
 
 
 def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artefact]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab import jobs
 from vocadapt.lab.nulls import draws, made_here, next_seed, offered, resampled, spec_of
 from vocadapt.lab.spec import Spec, VectorsStep
 from vocadapt.lab.workspace import Artefact, Workspace
@@ -66,11 +67,18 @@ def _make_one(workspace: Workspace, artefact: Artefact, spec: Spec) -> None:
         if st.button("With another seed", key="null_seed", icon=":material/casino:"):
             _start(workspace, next_seed(spec), f"{artefact.name}-seed")
         if isinstance(spec.settings, VectorsStep):
-            there = len(draws(artefact, workspace))
-            label = "On lines drawn anew" if there == 0 else "On other lines drawn anew"
-            if st.button(label, key="null_lines", icon=":material/shuffle:", help="Twice: the two draws are the null."):
-                _start(workspace, resampled(spec, there + 1), f"{artefact.name}-lines")
+            help = "Two trainings, on two draws of the lines: they are the null."
+            if st.button("On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help):
+                used = {one.manifest.settings["resample"] for one in draws(artefact, workspace)}
+                first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][: max(1, 2 - len(used))]
+                for seed in others:
+                    jobs.start(workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines"))
+                _start(workspace, resampled(spec, first), f"{artefact.name}-lines")
 
 
 def _start(workspace: Workspace, spec: Spec, name: str) -> None:
-    job_panel.start(workspace, spec, workspace.free_name("vectors", name))
+    job_panel.start(workspace, spec, _name(workspace, name))
+
+
+def _name(workspace: Workspace, wish: str) -> str:
+    return workspace.free_name("vectors", wish, jobs.promised(workspace, "vectors"))

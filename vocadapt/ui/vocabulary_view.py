@@ -179,7 +179,7 @@ def _tokens(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer
                 "id": order.astype(np.int32),
                 "occurrences": reducer.token_counts[order],
             },
-            height=420, hide_index=True, key="tokens", on_select="rerun", selection_mode="single-row",
+            height=420, hide_index=True, key=f"tokens_{gone.sum()}", on_select="rerun", selection_mode="single-row",
             column_config={"token": st.column_config.TextColumn()},
         )  # fmt: skip
         rows = [row for row in event["selection"]["rows"] if row < len(vocabulary)]

@@ -4,16 +4,15 @@ A token's length is counted without the mark of a continuation (##). Shares are 
 with PubMedBERT, 12 309 / 30 522 (table 3.1 of the thesis on low-layer information integration, 2023).
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from vocadapt.spaces.choosing import UNUSED
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
-UNUSED = re.compile(r"\[unused\d+\]")  # BERT's placeholders: no text holds them
 POSITIONS = ("word start", "continuation", "whole word", "special", "unused")
 CARRIERS = 8  # beginnings of a word that are tried before a continuation counts as unreachable
 
