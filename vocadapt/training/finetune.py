@@ -1,6 +1,5 @@
 """A model + a task + settings → Run: fine-tuned on transformers' Trainer, scored under each cut and pooled."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -180,7 +179,7 @@ def _fit(network: "transformers.PreTrainedModel", prepared: Prepared, seed: int,
 
         train = _renamed(prepared.train, renamed)
         reading = Reading(
-            train, prepared.targets, prepared.tokenization, pad, settings.batch, settings.epochs, seed, settings.grouped
+            train, prepared.targets, prepared.tokenization, pad, settings.batch, settings.epochs, seed, not settings.ungrouped
         )
         return fit(network, reading, settings, folder, score if dev is not None else None, progress)
 
@@ -242,10 +241,3 @@ def _limits(settings: FinetuneSettings, length: int, cuts: Mapping[str, Cut]) ->
     if length < settings.length:
         found.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
     return found
-
-
-def write_json(path: Path, values: Any) -> None:
-    """Write JSON whole or not at all."""
-    part_file = path.with_suffix(".part")
-    part_file.write_text(json.dumps(values, ensure_ascii=False, allow_nan=False), encoding="utf-8")
-    part_file.replace(path)

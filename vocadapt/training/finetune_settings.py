@@ -22,8 +22,8 @@ class FinetuneSettings:
 
     `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what is trained (FREEZE).
     `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best epoch is kept, and after
-    `patience` epochs without a better one the training ends (0: never early). `grouped`: examples of about one length share a
-    batch. `weight_decay` spares rows that no example uses. Raises InputError for values without sense.
+    `patience` epochs without a better one the training ends (0: never early). Examples of about one length share a batch unless
+    `ungrouped`. `weight_decay` spares rows that no example uses. Raises InputError for values without sense.
     """
 
     epochs: int = 5
@@ -38,7 +38,7 @@ class FinetuneSettings:
     freeze: str = "all"
     with_dev: bool = False
     patience: int = 0
-    grouped: bool = True
+    ungrouped: bool = False
     save_minutes: float = 5.0
 
     def __post_init__(self) -> None:
