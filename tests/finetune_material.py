@@ -1,5 +1,7 @@
 """A small invented task, and tiny models to learn it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +22,11 @@ def sentences(count: int, seed: int = 0, words: int = 8) -> tuple[Sentence, ...]
 
 
 def texts(count: int, seed: int = 0) -> tuple[Text, ...]:
-    """Texts that are of one class where they hold a disease."""
-    found = []
-    for place, sentence in enumerate(sentences(count, seed, 4)):
-        label = "ill" if any(word in DISEASES for word in sentence.words) else "well"
-        found.append(Text(str(place), " ".join(sentence.words), (label,)))
-    return tuple(found)
+    """Texts of two classes in turn: one of the words of DISEASES, one of OTHERS."""
+    rng = np.random.default_rng(seed)
+    kinds = ((DISEASES, "ill"), (OTHERS, "well"))
+    drawn = [(rng.choice(words, size=4), label) for words, label in (kinds[place % 2] for place in range(count))]
+    return tuple(Text(str(place), " ".join(words), (label,)) for place, (words, label) in enumerate(drawn))
 
 
 def ner_task(train: int = 10, test: int = 6) -> Task:
@@ -47,3 +48,14 @@ def write_conll(path: Path, examples: tuple[Sentence, ...], tags: bool = True) -
 def tiny_adapted(folder: Path) -> Path:
     """A tiny BERT that was taught tachycardia, euthymia and hypertension."""
     return adapted_folder(build_tiny_bert(folder / "before"), folder / "adapted")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: for tiny models, threads wait for each other longer than they compute."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
