@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from transformers.utils import ModelOutput
 
 from tests.conftest import TINY_TOKENS
 from tests.finetune_material import sentences, tiny_adapted
@@ -13,12 +14,14 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import preset
-from vocadapt.training.encoding import CUT_OFF, DIVIDED, LONG_WORDS, NO_PIECES, EncodingSettings, cuts_of, encode
+from vocadapt.training.encoding import CUT_OFF, DIVIDED, LONG_WORDS, NO_PIECES, EncodingSettings, cuts_of
+from vocadapt.training.encodings import encode
 from vocadapt.training.mixture import Reading, batch_of, check_tokenization, pooled
-from vocadapt.training.outputs import Outputs
+from vocadapt.training.outputs import SEQUENCE, Outputs
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.tasks.base import Question, Sentence, Text
 
+EMPTY = Text("", "", None)
 NER = Outputs("ner", ("O", "B", "I"))
 
 
@@ -62,8 +65,8 @@ def test_a_sentence_of_5000_words_is_read_whole(adapted, cuts):
     words, tags = ("heart", "tachycardia") * 2500, ("O", "B") * 2500
     for settings in (EncodingSettings(64, 30), EncodingSettings(64, 0), EncodingSettings(8, 0)):
         encoded = encode([Sentence(words, tags)], cuts, settings)
-        assert encoded.spans[0][0] == 0 and encoded.spans[-1][1] == 5000 and encoded.sizes == (5000,)
-        assert all(end == start for (_, end), (start, _) in zip(encoded.spans, encoded.spans[1:], strict=False))
+        assert encoded.sizes == (5000,)
+        assert all(np.concatenate([view.rows for view in own]).tolist() == [*range(5000)] for own in encoded.views.values())
         assert max(len(view.ids) for views in encoded.views.values() for view in views) <= settings.length
         assert encoded.notes == {DIVIDED: 1}
 
@@ -71,9 +74,9 @@ def test_a_sentence_of_5000_words_is_read_whole(adapted, cuts):
 def test_chunks_cut_no_entity_where_that_can_be(cuts):
     tags = ("O",) * 5 + ("B", *("I",) * 5) + ("O",) * 3
     encoded = encode([Sentence(("a",) * 14, tags)], cuts, EncodingSettings(10, 0))  # 8 words fit
-    assert all(not (5 < start < 11) for start, _ in encoded.spans)
+    assert all(not 5 < view.rows[0] < 11 for view in encoded.parts)
     one = encode([Sentence(("a",) * 14, ("B", *("I",) * 13))], cuts, EncodingSettings(10, 0))  # an entity longer than the window
-    assert one.spans == ((0, 7), (7, 14))
+    assert [view.rows.tolist() for view in one.parts] == [[*range(7)], [*range(7, 14)]]
 
 
 def test_words_without_pieces_and_words_longer_than_the_window(adapted, cuts):
@@ -91,7 +94,7 @@ def test_texts_and_pairs(adapted, cuts):
     assert tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"] and views[0].second == 0
     assert tokens(adapted, views[1]) == ["[CLS]", "[SEP]"]
     assert tokens(adapted, views[2]) == ["[CLS]", "heart", "[SEP]", "the", "cell", "[SEP]"]
-    batch = batch_of(views, 0, [np.array([1])] * 3)
+    batch = batch_of(views, 0, [np.array([1])] * 3, SEQUENCE)
     assert batch["token_type_ids"].tolist()[2] == [0, 0, 0, 1, 1, 1] and batch["labels"].tolist() == [1, 1, 1]
     own = adapted.tokenizer("heart", "the cell")
     assert views[2].ids.tolist() == own["input_ids"] and batch["token_type_ids"][2].tolist() == own["token_type_ids"]
@@ -106,19 +109,21 @@ def test_texts_longer_than_the_window_are_counted(cuts):
 
 
 def test_what_cannot_be_encoded_is_refused(cuts):
-    with pytest.raises(InputError, match="Only sentences with tags"):
-        encode([Question("1", "who?", "he", None)], cuts, EncodingSettings())
+    with pytest.raises(InputError, match="examples of one kind"):
+        encode([Question("1", "who?", "he", None), Text("1", "he", None)], cuts, EncodingSettings())
+    with pytest.raises(InputError, match="at least one"):
+        encode([], cuts, EncodingSettings())
 
 
 def test_outputs_and_targets():
     ner = Outputs.of("ner", sentences(5))
     assert ner.names == ("O", "B-Disease", "I-Disease") and ner.targets(("O", "I-Disease")).tolist() == [0, 2]
     assert Outputs.of("ner", [Sentence(("a",), ("B",))]).names == ("O", "B", "I")
-    assert ner.said(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32)) == ("B-Disease", "O")
+    assert ner.said(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32), EMPTY) == ("B-Disease", "O")
     many = Outputs("multilabel", ("a", "b", "c"))
     assert many.targets(("c", "a")).tolist() == [[1, 0, 1]]
-    assert many.said(np.array([[-1, 0.5, 2]], dtype=np.float32)) == ("b", "c")
-    assert many.said(np.array([[-1, -1, -1]], dtype=np.float32)) == ()
+    assert many.said(np.array([[-1, 0.5, 2]], dtype=np.float32), EMPTY) == ("b", "c")
+    assert many.said(np.array([[-1, -1, -1]], dtype=np.float32), EMPTY) == ()
 
 
 def test_pooling_by_hand():
@@ -137,7 +142,7 @@ def test_logits_are_taken_at_word_initial_pieces(adapted, cuts):
         def forward(self, input_ids, **rest):
             self.read = getattr(self, "read", 0) + len(input_ids)
             places = torch.arange(input_ids.shape[1]).expand_as(input_ids)
-            return type("Said", (), {"logits": torch.stack([input_ids, places], dim=2)})()
+            return ModelOutput(logits=torch.stack([input_ids, places], dim=2))
 
     words = ("tachycardia", "heart", "tachycardia", "of")
     examples = [Sentence(words, None), Sentence((), None), Sentence(("heart",) * 40, None)]

@@ -276,7 +276,7 @@ def test_an_unlabelled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_pat
     bare = Split(tuple(Sentence(example.words, None) for example in task.split("test").examples))
     prepared = prepare(open_model(tiny_bert), replace(task, splits={**task.splits, "test": bare}), SHORT)
     run = finetune(prepared)
-    assert run.scores == {} and [len(tags) for tags in run.said()] == [8] * 6
+    assert run.scores == {} and [len(tags) for tags in run.said(bare.examples)] == [8] * 6
     save_run(run, prepared, tmp_path / "run")
     assert load_run(tmp_path / "run").kept.split.labelled is False
 
@@ -317,7 +317,7 @@ def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
         for kept, found, rows in zip(stored[cut], fresh[cut], own, strict=True):
             np.testing.assert_array_equal(kept, rows)
             np.testing.assert_array_equal(found, rows)
-    assert again.kept.said["base"] == list(run.said("base"))
+    assert again.kept.said["base"] == list(run.said(prepared.task.split("test").examples, "base"))
     assert again.said([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
     with pytest.raises(InputError, match="no 'other' cut"):
         again.said([Sentence(("the",), None)], "other")

@@ -13,9 +13,10 @@ from vocadapt.cli.tables import facts, number, table
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.mixture import POOLED, TOKENIZATIONS
+from vocadapt.training.outputs import Said
 from vocadapt.training.run_files import Kept, SavedRun, chosen_cut, load_run
 from vocadapt.training.scoring.certainty import Comparison, Draws, aligned, compare_tallies
-from vocadapt.training.tasks.base import Example, Sentence, Split, Text
+from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.own import read_split
 from vocadapt.training.tasks.predictions import tally_of
 
@@ -38,7 +39,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     split = _plain(Path(options.file), run) if options.plain else read_split(run.kind, Path(options.file))
     logits = run.logits(split.examples, progress)
     cut = chosen_cut(list(logits), options.tokenization)
-    said = [run.outputs.said(rows) for rows in logits[cut]]
+    said = list(map(run.outputs.said, logits[cut], split.examples))
     try:
         out.write_text("".join(_lines(run.kind, split.examples, said, out)), encoding="utf-8")
     except OSError as error:
@@ -53,6 +54,8 @@ def _plain(path: Path, run: SavedRun) -> Split:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}).", "Give a text file in UTF-8.") from None
+    if run.kind == "qa":
+        raise InputError("Questions and contexts are no plain text.", "Give them in SQuAD's form.")
     if run.kind == "ner":
         splitter = run.model.splitter
         words = [tuple(line[start:end] for _, start, end in splitter.spans(line)) for line in lines]
@@ -64,14 +67,20 @@ def _plain(path: Path, run: SavedRun) -> Split:
     return Split(found, path=path)
 
 
-def _lines(kind: str, examples: Sequence[Example], said: Sequence[tuple[str, ...]], out: Path) -> Iterator[str]:
-    """What score reads: columns for tagged words (JSON lines in a .jsonl file), JSON lines for texts."""
+def _lines(kind: str, examples: Sequence[Example], said: Sequence[Said], out: Path) -> Iterator[str]:
+    """What score reads: columns for tagged words (JSON lines in a .jsonl file), JSON lines for texts, answers by question id."""
+    if kind == "qa" and out.suffix != ".jsonl":
+        answers = {example.id: own for example, own in zip(examples, said, strict=True) if isinstance(example, Question)}
+        yield json.dumps(answers, ensure_ascii=False) + "\n"
+        return
     for example, labels in zip(examples, said, strict=True):
         if isinstance(example, Sentence):
             if out.suffix == ".jsonl":
                 yield json.dumps({"words": example.words, "tags": labels}, ensure_ascii=False) + "\n"
             else:
                 yield "".join(f"{word}\t{tag}\n" for word, tag in zip(example.words, labels, strict=True)) + "\n"
+        elif isinstance(example, Question):
+            yield json.dumps({"id": example.id, "answer": labels}, ensure_ascii=False) + "\n"
         elif isinstance(example, Text):
             label = list(labels) if kind == "multilabel" else labels[0]
             yield json.dumps({"id": example.id, "label": label}, ensure_ascii=False) + "\n"

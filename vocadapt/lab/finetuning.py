@@ -13,6 +13,7 @@ from vocadapt.lab.spec import FinetuneStep
 from vocadapt.lab.task import Numbers, Task
 from vocadapt.progress import Progress, part, silent
 from vocadapt.training.finetune import Prepared, finetune, prepare
+from vocadapt.training.outputs import Said
 from vocadapt.training.run_files import SavedRun, chosen_cut, load_run, runs_in, save_run
 from vocadapt.training.scoring.summary import over_seeds
 from vocadapt.training.tasks import base as tasks
@@ -136,6 +137,6 @@ def evaluated(folder: Path, test: Path | None, tokenization: str, scorer: str, p
     return {**summed(scores), "run": str(folder), "task": runs[0].record["task"]}
 
 
-def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[tuple[str, ...]]]:
+def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[Said]]:
     logits = run.logits(split.examples, progress)
-    return {cut: [run.outputs.said(rows) for rows in own] for cut, own in logits.items()}
+    return {cut: list(map(run.outputs.said, own, split.examples)) for cut, own in logits.items()}

@@ -22,6 +22,7 @@ def with_fresh_head(
 ) -> "transformers.PreTrainedModel":
     """The network of a model in float32 with a new head of this kind, one output for each name, and its body as stored.
 
+    A stored head for questions, which is the same for every task, is kept.
     The new weights (and those of a pooler that the folder lacks) are drawn by the seed; the global random state is left as it
     was. `several`: any number of outputs may hold at once. Raises InputError where weights of the body are missing.
     """
@@ -45,7 +46,7 @@ def with_fresh_head(
             reason = str(error).strip().splitlines()[0]
             raise InputError(f"{model.path}: no {head} head can be put on it: {reason[:200]}") from error
         _check_body(model, network, report)
-        _renew(network, seed, {*report["missing_keys"]})
+        _renew(network, seed, {*report["missing_keys"]}, keep=head == "question")
     align_memory(network)
     return network  # type: ignore[no-any-return]
 
@@ -62,15 +63,15 @@ def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
         )
 
 
-def _renew(network: Any, seed: int, missing: set[str]) -> None:
-    """Draw the head, and a pooler that is not stored, by the seed: normal weights as BERT's own, biases 0."""
+def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
+    """Draw the head (`keep`: unless it is stored), and a pooler that is not stored: normal weights as BERT's own, biases 0."""
     import torch
 
     prefix = f"{network.base_model_prefix}."
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, value in sorted(network.named_parameters()):
-            if name.startswith(prefix) and name not in missing:
+            if (keep or name.startswith(prefix)) and name not in missing:
                 continue
             if value.dim() > 1:
                 value.normal_(0.0, network.config.initializer_range)

@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.training.tags import spans_of
-from vocadapt.training.tasks.base import Example, Sentence, Text
+from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.training.tasks.chunks import chunk_bounds
 
 Ids = NDArray[np.int32]
@@ -85,63 +85,68 @@ def _cut(name: str, model: LanguageModel, rows: Ids | None) -> Cut:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A chunk under one cut: ids with specials, the places whose outputs count, where a second text begins (0: none)."""
+    """A part of an example under one cut: ids with specials, and where a second text begins among them (0: none).
 
+    The outputs at `places` count: for the `rows` of the outputs of example `owner`. Of several for one row the highest counts.
+    """
+
+    owner: int
     ids: Ids
     places: Ids
+    rows: Ids
     second: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Examples as chunks: the view of each under every cut, its example, and which rows of that example's outputs it gives.
+    """Examples as views under every cut; where they are to be trained on, the views of all cuts are of the same parts.
 
     `sizes` are the rows of each example's outputs; `notes` counts what was divided or could not be read whole.
     """
 
     views: Mapping[str, tuple[View, ...]]
-    owners: NDArray[np.int64]
-    spans: tuple[tuple[int, int], ...]
     sizes: tuple[int, ...]
     notes: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.owners)
+        return len(self.parts)
+
+    @property
+    def parts(self) -> tuple[View, ...]:
+        """The views under the first cut."""
+        return next(iter(self.views.values()))
 
 
-def encode(examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings) -> Encoded:
-    """Encode sentences or texts; raises InputError for examples of another kind."""
-    notes: Counter[str] = Counter()
-    if all(isinstance(example, Sentence) for example in examples):
-        return _sentences([example for example in examples if isinstance(example, Sentence)], cuts, settings, notes)
-    if not all(isinstance(example, Text) for example in examples):
-        raise InputError("Only sentences with tags and texts with labels can be trained on as yet.", "Choose another task.")
-    return _texts([example for example in examples if isinstance(example, Text)], cuts, settings, notes)
-
-
-def _sentences(
-    sentences: Sequence[Sentence], cuts: Mapping[str, Cut], settings: EncodingSettings, notes: Counter[str]
-) -> Encoded:
-    """Tagged words: their ids one after another, the outputs at the first piece of each."""
-    room = settings.length - SPECIALS
+def encode_words(sentences: Sequence[Sentence], cuts: Mapping[str, Cut], settings: EncodingSettings) -> Encoded:
+    """Tagged words: their ids one after another in chunks, a row of outputs for each word, taken at its first piece."""
+    room, notes = settings.length - SPECIALS, Counter[str]()
     words = [word for sentence in sentences for word in sentence.words]
     known = {name: _fitted(cut, words, room, notes) for name, cut in cuts.items()}
     views: dict[str, list[View]] = {name: [] for name in cuts}
-    owners: list[int] = []
-    spans: list[tuple[int, int]] = []
     for number, sentence in enumerate(sentences):
         pieces = {name: [own[word] for word in sentence.words] for name, own in known.items()}
         sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(axis=0, initial=0)
         bounds = list(_bounds(sentence, sizes, settings.words, room))
         notes[DIVIDED] += len(bounds) > 1
         for start, end in bounds:
-            owners.append(number)
-            spans.append((start, end))
             for name, cut in cuts.items():
-                views[name].append(_view(cut, pieces[name][start:end]))
+                views[name].append(_view(cut, number, pieces[name][start:end], start))
     counted = {what: count for what, count in notes.items() if count}
-    rows = tuple(len(sentence.words) for sentence in sentences)
-    return Encoded({name: tuple(own) for name, own in views.items()}, np.array(owners), tuple(spans), rows, counted)
+    return Encoded({name: tuple(own) for name, own in views.items()}, tuple(len(s.words) for s in sentences), counted)
+
+
+def encode_texts(texts: Sequence[Text], cuts: Mapping[str, Cut], settings: EncodingSettings) -> Encoded:
+    """Texts and pairs: one row of outputs for the whole, taken at [CLS]."""
+    said = [part for text in texts for part in (text.text, text.pair)]
+    views, long = {}, np.zeros(len(texts), dtype=bool)
+    for name, cut in cuts.items():
+        known = cut.ids(said)
+        views[name] = tuple(
+            _pair(cut, number, known[text.text], known[text.pair], settings.length) for number, text in enumerate(texts)
+        )
+        whole = np.array([_length(known[text.text], known[text.pair]) for text in texts])
+        long |= whole > settings.length
+    return Encoded(views, (1,) * len(texts), {CUT_OFF: int(long.sum())} if long.any() else {})
 
 
 def _fitted(cut: Cut, words: Sequence[str], room: int, notes: Counter[str]) -> dict[str, Ids]:
@@ -151,7 +156,7 @@ def _fitted(cut: Cut, words: Sequence[str], room: int, notes: Counter[str]) -> d
     for word, ids in known.items():
         if not len(ids):
             known[word] = np.array([cut.specials["unknown"]], dtype=np.int32)
-            notes[NO_PIECES] = max(notes[NO_PIECES], 0) + occurrences[word]
+            notes[NO_PIECES] += occurrences[word]
         elif len(ids) > room:
             known[word] = ids[:room]
             notes[LONG_WORDS] += occurrences[word]
@@ -178,32 +183,27 @@ def _halved(start: int, end: int, sizes: NDArray[Any], inside: set[int], room: i
     yield from _halved(middle, end, sizes, inside, room)
 
 
-def _view(cut: Cut, pieces: Sequence[Ids]) -> View:
+def _view(cut: Cut, owner: int, pieces: Sequence[Ids], first: int) -> View:
+    """Words with their ids, the first of them being row `first`."""
     ids = np.concatenate([[cut.specials["cls"]], *pieces, [cut.specials["sep"]]]).astype(np.int32)
     places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
-    return View(ids, places.astype(np.int32))
+    return View(owner, ids, places.astype(np.int32), np.arange(first, first + len(pieces), dtype=np.int32))
 
 
-def _texts(texts: Sequence[Text], cuts: Mapping[str, Cut], settings: EncodingSettings, notes: Counter[str]) -> Encoded:
-    """Texts and pairs: one row of outputs for the whole, taken at [CLS]."""
-    said = [part for text in texts for part in (text.text, text.pair)]
-    views, long = {}, np.zeros(len(texts), dtype=bool)
-    for name, cut in cuts.items():
-        known = cut.ids(said)
-        made = [_pair(cut, known[text.text], known[text.pair], settings.length) for text in texts]
-        views[name] = tuple(view for view, _ in made)
-        long |= np.array([was for _, was in made], dtype=bool)
-    if long.any():
-        notes[CUT_OFF] = int(long.sum())
-    return Encoded(views, np.arange(len(texts)), ((0, 1),) * len(texts), (1,) * len(texts), dict(notes))
+def _length(first: Ids, second: Ids) -> int:
+    """Pieces of a text or pair, specials included."""
+    return len(first) + len(second) + SPECIALS + bool(len(second))
 
 
-def _pair(cut: Cut, first: Ids, second: Ids, length: int) -> tuple[View, bool]:
+def _pair(cut: Cut, owner: int, first: Ids, second: Ids, length: int) -> View:
     """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]; what is too long loses its end, the longer of two first."""
     room = length - SPECIALS - bool(len(second))
     kept = min(len(first), max(room - len(second), room - room // 2 if len(second) else room))
-    ids = [np.array([cut.specials["cls"]]), first[:kept], np.array([cut.specials["sep"]])]
-    if len(second):
-        ids += [second[: room - kept], np.array([cut.specials["sep"]])]
-    whole = np.concatenate(ids).astype(np.int32)
-    return View(whole, np.zeros(1, dtype=np.int32), kept + SPECIALS if len(second) else 0), len(first) + len(second) > room
+    return joined(cut, owner, first[:kept], second[: room - kept], np.zeros(1, np.int32), np.zeros(1, np.int32))
+
+
+def joined(cut: Cut, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids) -> View:
+    """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
+    cls, sep = ([cut.specials[name]] for name in ("cls", "sep"))
+    ids = np.concatenate([cls, first, sep, *([second, sep] if len(second) else [])]).astype(np.int32)
+    return View(owner, ids, places, rows, len(first) + SPECIALS if len(second) else 0)

@@ -14,16 +14,18 @@ from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
-from vocadapt.training.encoding import NO_BASE, Cut, Encoded, EncodingSettings, View, cuts_of, encode
+from vocadapt.training.encoding import NO_BASE, Cut, Encoded, EncodingSettings, View, cuts_of
+from vocadapt.training.encoding_questions import answer_words, encode_for_training
+from vocadapt.training.encodings import encode
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.fitting import Fitted, fit
 from vocadapt.training.mixture import POOLED, Reading, check_tokenization, pooled
-from vocadapt.training.outputs import Logits, Outputs, Targets
+from vocadapt.training.outputs import Logits, Outputs, Said, Targets
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.rows_in_use import rows_in_use
 from vocadapt.training.scoring.summary import baseline_of, is_collapsed
 from vocadapt.training.scoring.tally import Score
-from vocadapt.training.tasks.base import Example, Split, Task
+from vocadapt.training.tasks.base import Example, Question, Split, Task
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.watching import own_randomness
 
@@ -81,9 +83,9 @@ class Run:
         """The cut that the run is judged by: pooled where there are two, else the only one."""
         return POOLED if POOLED in self.logits else next(iter(self.logits), "")
 
-    def said(self, cut: str = "") -> tuple[tuple[str, ...], ...]:
-        """The labels predicted for the test split under a cut."""
-        return tuple(map(self.outputs.said, self.logits[cut or self.cut]))
+    def said(self, examples: Sequence[Example], cut: str = "") -> tuple[Said, ...]:
+        """What is predicted for the test split, whose examples these are, under a cut."""
+        return tuple(map(self.outputs.said, self.logits[cut or self.cut], examples))
 
 
 def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = "") -> Prepared:
@@ -94,17 +96,16 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
     cuts = cuts_of(model)
     tokenization = check_tokenization(tokenization, list(cuts))
     trained_on = [task.split("train"), *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else [])]
-    examples = [example for split in trained_on for example in _labelled(split)]
+    examples: Sequence[Example] = [example for split in trained_on for example in _labelled(split)]
     outputs = Outputs.of(task.kind, examples)
     length = min(settings.length, int(model.config.get("max_position_embeddings", settings.length)))
     how = EncodingSettings(length, settings.chunk)
-    train = encode(examples, cuts, how)
+    examples, train, targets = _trained_on(outputs, examples, cuts, how)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labelled and not settings.with_dev else None
     test = task.splits.get("test")
     encoded = {name: encode(split.examples, cuts, how) for name, split in {"dev": used, "test": test}.items() if split}
     findings = [*task.findings, *_said({"train": train, **encoded}), *_limits(settings, length, cuts)]
-    targets = tuple(_targets(outputs, examples, train))
     return Prepared(
         model, task, settings, tokenization, outputs, cuts, train, targets, encoded.get("dev"), encoded.get("test"),
         tuple(findings),
@@ -140,7 +141,7 @@ def scores_of(task: Task, split: Split, outputs: Outputs, logits: Mapping[str, S
     """The score of a split under every cut; none where it holds no labels."""
     if not split.labelled:
         return {}
-    said = {cut: [outputs.said(rows) for rows in own] for cut, own in logits.items()}
+    said = {cut: list(map(outputs.said, own, split.examples)) for cut, own in logits.items()}
     return {cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules) for cut, own in said.items()}
 
 
@@ -179,8 +180,9 @@ def _fit(network: "transformers.PreTrainedModel", prepared: Prepared, seed: int,
 
         train = _renamed(prepared.train, renamed)
         reading = Reading(
-            train, prepared.targets, prepared.tokenization, pad, settings.batch, settings.epochs, seed, not settings.ungrouped
-        )
+            train, prepared.targets, prepared.tokenization, pad, settings.batch, settings.epochs, seed, not settings.ungrouped,
+            prepared.outputs.head,
+        )  # fmt: skip
         return fit(network, reading, settings, folder, score if dev is not None else None, progress)
 
 
@@ -191,7 +193,7 @@ def _views(encoded: Encoded) -> list[View]:
 def _renamed(encoded: Encoded, rows: Any) -> Encoded:
     """The same examples by other row numbers."""
     views = {
-        name: tuple(View(rows[view.ids].astype(np.int32), view.places, view.second) for view in own)
+        name: tuple(replace(view, ids=rows[view.ids].astype(np.int32)) for view in own)
         for name, own in encoded.views.items()
     }
     return replace(encoded, views=views)
@@ -203,10 +205,20 @@ def _labelled(split: Split) -> tuple[Example, ...]:
     return split.examples
 
 
-def _targets(outputs: Outputs, examples: Sequence[Example], encoded: Encoded) -> list[Targets]:
-    """The targets of every chunk."""
+def _trained_on(
+    outputs: Outputs, examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
+    """The examples that can be trained on (questions: whose answer is in the context), encoded, and the targets of each part."""
+    questions = [example for example in examples if isinstance(example, Question) and answer_words(example) is not None]
+    if outputs.kind == "qa":
+        if not questions:
+            raise InputError("No answer stands in its context, so there is nothing to train on.", "Give questions with answers.")
+        encoded = encode_for_training(questions, cuts, settings)
+        words = [np.array(answer_words(question), dtype=np.int64) for question in questions]
+        return questions, encoded, tuple(words[part.owner] for part in encoded.parts)
+    encoded = encode(examples, cuts, settings)
     whole = [outputs.targets(example.gold or ()) for example in examples]
-    return [whole[owner][start:end] for owner, (start, end) in zip(encoded.owners, encoded.spans, strict=True)]
+    return examples, encoded, tuple(whole[part.owner][part.rows] for part in encoded.parts)
 
 
 def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> None:

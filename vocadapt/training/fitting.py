@@ -143,6 +143,15 @@ def loss_of(logits: "torch.Tensor", labels: "torch.Tensor", whole: int) -> "torc
     return torch.nn.functional.cross_entropy(flat, labels.reshape(-1), ignore_index=NOT_ASKED, reduction="sum") / whole
 
 
+def question_loss(start: "torch.Tensor", end: "torch.Tensor", labels: "torch.Tensor", mask: "torch.Tensor", whole: int) -> Any:
+    """Cross-entropy of the places of an answer's first and last piece, (batch, 2), among all that are read."""
+    import torch
+
+    scores = (logits.float().masked_fill(mask == 0, -torch.inf) for logits in (start, end))
+    losses = (torch.nn.functional.cross_entropy(own, labels[:, side], reduction="sum") for side, own in enumerate(scores))
+    return sum(losses) / whole
+
+
 def asked(labels: "torch.Tensor") -> int:
     """How many targets count."""
     return labels.numel() if labels.is_floating_point() else int((labels != NOT_ASKED).sum())
@@ -187,7 +196,10 @@ def _trainer(
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
             labels, whole = inputs["labels"], inputs["whole"]
             read = {name: value for name, value in inputs.items() if name not in ("labels", "whole")}
-            return loss_of(model(**read).logits, labels, max(1, whole))
+            said = model(**read)
+            if "start_logits" in said:
+                return question_loss(said.start_logits, said.end_logits, labels, read["attention_mask"], whole)
+            return loss_of(said.logits, labels, max(1, whole))
 
     half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     options = TrainingArguments(

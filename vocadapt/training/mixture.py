@@ -12,7 +12,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.training.encoding import ADAPTED, BASE, Encoded, View
-from vocadapt.training.outputs import NOT_ASKED, Logits, Targets
+from vocadapt.training.outputs import NOT_ASKED, QUESTION, SEQUENCE, TOKEN, Logits, Targets
 
 if TYPE_CHECKING:
     import torch
@@ -67,6 +67,7 @@ class Reading:
     epochs: int
     seed: int
     grouped: bool = True
+    head: str = TOKEN
 
     def __len__(self) -> int:
         return self.epochs * self.steps
@@ -82,7 +83,7 @@ class Reading:
             raise IndexError(step)
         items = self.epoch(step // self.steps)[step % self.steps]
         views = [self.encoded.views[item.cut][item.chunk] for item in items]
-        return batch_of(views, self.pad, [self.targets[item.chunk] for item in items])
+        return batch_of(views, self.pad, [self.targets[item.chunk] for item in items], self.head)
 
     def drawn(self, epoch: int) -> list[Item]:
         """The cut of every chunk in an epoch, in the order of the chunks."""
@@ -115,7 +116,7 @@ class Reading:
         return [batches[place] for place in rng.permutation(len(batches))]
 
 
-def batch_of(views: Sequence[View], pad: int, targets: Sequence[Targets] | None = None) -> Batch:
+def batch_of(views: Sequence[View], pad: int, targets: Sequence[Targets] | None = None, head: str = TOKEN) -> Batch:
     """Views padded to the longest of them, as tensors; targets stand at the places that count, NOT_ASKED elsewhere."""
     import torch
 
@@ -129,18 +130,27 @@ def batch_of(views: Sequence[View], pad: int, targets: Sequence[Targets] | None 
             segments[row, view.second : len(view.ids)] = 1
     arrays: dict[str, Targets] = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
     if targets is not None:
-        arrays["labels"] = _labels(views, targets, ids.shape)
+        arrays["labels"] = _labels(views, targets, ids.shape, head)
     return {name: torch.from_numpy(values) for name, values in arrays.items()}
 
 
-def _labels(views: Sequence[View], targets: Sequence[Targets], shape: tuple[int, ...]) -> Targets:
-    """Of words: a row as wide as the ids; of whole sequences: one target, or one row of them, each."""
-    if all(not view.places.any() for view in views):  # all at [CLS], which no word ever is
+def _labels(views: Sequence[View], targets: Sequence[Targets], shape: tuple[int, ...], head: str) -> Targets:
+    """Of words: a row as wide as the ids; of whole sequences: one target, or one row of them, each; of questions: two places."""
+    if head == SEQUENCE:
         return np.concatenate(list(targets))
+    if head == QUESTION:
+        return np.array([_answer_places(view, own) for view, own in zip(views, targets, strict=True)], dtype=np.int64)
     labels = np.full(shape, NOT_ASKED, dtype=np.int64)
     for row, (view, own) in enumerate(zip(views, targets, strict=True)):
         labels[row, view.places] = own
     return labels
+
+
+def _answer_places(view: View, words: Targets) -> tuple[int, int]:
+    """First and last piece of the words from the first target to the second; [CLS] where they are not all in the view."""
+    inside = view.places[(view.rows >= words[0]) & (view.rows <= words[1])]
+    whole = len(inside) and view.rows[0] <= words[0] and words[1] <= view.rows[-1]
+    return (int(inside[0]), int(inside[-1])) if whole else (0, 0)
 
 
 def pooled(logits: Mapping[str, Sequence[Logits]]) -> dict[str, tuple[Logits, ...]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import transformers
 
 PIECES = 4096  # of a batch, padding included
+LOWEST = -1e9  # for a row that no piece gives: a word that was cut into none
 
 
 def logits_of(
@@ -36,7 +37,7 @@ def logits_of(
             progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
     finally:
         network.train(training)
-    return {name: _joined([known[_key(view)] for view in views], encoded) for name, views in encoded.views.items()}
+    return {name: _joined([known[_key(view)] for view in views], views, encoded.sizes) for name, views in encoded.views.items()}
 
 
 def _key(view: View) -> bytes:
@@ -61,14 +62,16 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
 
     batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
     with torch.inference_mode():
-        logits = network(**batch).logits.float().cpu().numpy()
+        said = network(**batch)
+        stacked = torch.stack([said.start_logits, said.end_logits], dim=2) if "start_logits" in said else said.logits
+        logits = stacked.float().cpu().numpy()
     return [(logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy() for row, view in enumerate(views)]
 
 
-def _joined(chunks: Sequence[Logits], encoded: Encoded) -> tuple[Logits, ...]:
-    """The chunks of each example one after another."""
-    width = chunks[0].shape[1] if chunks else 0
-    found = [np.zeros((size, width), dtype=np.float32) for size in encoded.sizes]
-    for rows, owner, (start, end) in zip(chunks, encoded.owners, encoded.spans, strict=True):
-        found[owner][start:end] = rows
-    return tuple(found)
+def _joined(found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int]) -> tuple[Logits, ...]:
+    """The rows of each example's outputs: of several for one row the highest, for each output by itself."""
+    width = found[0].shape[1] if found else 0
+    whole = [np.full((size, width), LOWEST, dtype=np.float32) for size in sizes]
+    for rows, view in zip(found, views, strict=True):
+        np.maximum.at(whole[view.owner], view.rows, rows)
+    return tuple(whole)

@@ -19,14 +19,16 @@ from vocadapt.models.adapt import BASE, RECORD, before_of
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.progress import Progress, silent
-from vocadapt.training.encoding import EncodingSettings, cuts_of, encode
+from vocadapt.training.encoding import EncodingSettings, cuts_of
+from vocadapt.training.encodings import encode
 from vocadapt.training.finetune import Prepared, Run
+from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.mixture import POOLED, pooled
-from vocadapt.training.outputs import Logits, Outputs
+from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.predicting import logits_of
-from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import Rules, Scorer
-from vocadapt.training.tasks.base import Example, Sentence, Split, Text
+from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
+from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
+from vocadapt.training.tasks.base import Answer, Example, Question, Sentence, Split, Text
 
 if TYPE_CHECKING:
     import transformers
@@ -102,13 +104,13 @@ class SavedRun:
         encoded = encode(examples, cuts, EncodingSettings(length, settings["chunk"]))
         return pooled(logits_of(self.network, encoded, next(iter(cuts.values())).specials["pad"], progress))
 
-    def said(self, examples: Sequence[Example], cut: str = "", progress: Progress = silent) -> list[tuple[str, ...]]:
-        """The predicted labels of examples under a cut, "" being pooled, or the only one.
+    def said(self, examples: Sequence[Example], cut: str = "", progress: Progress = silent) -> list[Said]:
+        """What is predicted for examples under a cut, "" being pooled, or the only one.
 
         Raises InputError for a cut that the model does not have.
         """
         logits = self.logits(examples, progress)
-        return [self.outputs.said(rows) for rows in logits[chosen_cut(list(logits), cut)]]
+        return list(map(self.outputs.said, logits[chosen_cut(list(logits), cut)], examples))
 
     @cached_property
     def kept(self) -> "Kept":
@@ -121,7 +123,7 @@ class Kept:
     """The test split of a run, and what was said of each example under every cut."""
 
     split: Split
-    said: Mapping[str, list[tuple[str, ...]]]
+    said: Mapping[str, list[Said]]
 
 
 def load_run(folder: Path) -> SavedRun:
@@ -137,12 +139,31 @@ def runs_in(folder: Path) -> list[SavedRun]:
     """The run of a folder, or of each seed below it; raises InputError where there is none."""
     below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=lambda path: int(path.name[5:]))
     places = [folder] if (folder / RUN).is_file() else below
+    if not places and (found := _headed(folder)):
+        return [found]
     if not places:
         raise InputError(f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote.")
     try:
         return [SavedRun(place, json.loads((place / RUN).read_text(encoding="utf-8"))) for place in places]
     except ValueError as error:
         raise InputError(f"{folder}: {RUN} is not valid JSON ({error}).", "Fine-tune again.") from error
+
+
+KINDS_OF_HEADS = {"ForTokenClassification": "ner", "ForSequenceClassification": "classification", "ForQuestionAnswering": "qa"}
+
+
+def _headed(folder: Path) -> SavedRun | None:
+    """A model with a task's head that is no run of ours, or was adapted after its fine-tuning; None for any other folder."""
+    if not (folder / "config.json").is_file():
+        return None
+    config = open_model(folder).config
+    kind = next((kind for head, kind in KINDS_OF_HEADS.items() if str(config.get("architectures")).find(head) > 0), None)
+    if kind is None:
+        return None
+    labels: Mapping[str, str] = {} if kind == "qa" else config.get("id2label", {})
+    names = [labels[place] for place in sorted(labels, key=int)] or ["start", "end"]
+    record = {"task": folder.name, "kind": kind, "outputs": names, "scorer": DEFAULTS[kind], "rules": asdict(USUAL), "seed": 0}
+    return SavedRun(folder, {**record, "settings": asdict(FinetuneSettings())})
 
 
 def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
@@ -177,7 +198,7 @@ def _save_tokenizers(model: LanguageModel, folder: Path) -> None:
 def _save_predictions(run: Run, split: Split, folder: Path) -> None:
     from safetensors.numpy import save_file
 
-    said = {cut: run.said(cut) for cut in run.logits}
+    said = {cut: run.said(split.examples, cut) for cut in run.logits}
     with (folder / PREDICTIONS).open("w", encoding="utf-8", newline="\n") as file:
         for place, example in enumerate(split.examples):
             line = {**asdict(example), "said": {cut: own[place] for cut, own in said.items()}}  # type: ignore[call-overload]
@@ -192,11 +213,18 @@ def _read_predictions(folder: Path) -> Kept:
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
     with path.open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    said = {cut: [tuple(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
+    said = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
     return Kept(Split(tuple(map(_example, rows)), path=path), said)
 
 
+def _as_said(value: Any) -> Said:
+    return value if isinstance(value, str) else tuple(value)
+
+
 def _example(row: Mapping[str, Any]) -> Example:
+    if "question" in row:
+        answers = None if row["answers"] is None else tuple(Answer(**answer) for answer in row["answers"])
+        return Question(row["id"], row["question"], row["context"], answers, row["document"])
     if "words" in row:
         return Sentence(tuple(row["words"]), None if row["tags"] is None else tuple(row["tags"]), row["document"])
     labels = None if row["labels"] is None else tuple(row["labels"])
