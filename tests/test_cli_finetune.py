@@ -6,7 +6,8 @@ import pytest
 
 from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
-from vocadapt.lab.finetuning import limited
+from vocadapt.cli.finetune import _shown
+from vocadapt.lab.finetuning import limited, summed
 from vocadapt.lab.spec import FinetuneStep, Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.training.finetune_settings import FinetuneSettings
@@ -165,6 +166,22 @@ def test_mistakes(runs, files, tmp_path, capsys, line, said):
     captured = capsys.readouterr()
     assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
     assert not list(tmp_path.iterdir())
+
+
+def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
+    class Saved:
+        def __init__(self, collapsed):
+            self.record = {"collapsed": collapsed, "task": "t", "tokenization": "base", "trainable": 1, "frozen": 0,
+                           "seconds": 2.0, "examples": 4}  # fmt: skip
+
+    named = {"metric": "f1", "scorer": "entity-strict"}
+    scores = [(seed, {"base": {"f1": f1, **named}}) for seed, f1 in ((1, 0.8), (2, 0.0), (3, 0.6))]
+    found = summed(scores, [Saved(False), Saved(True), Saved(False)])
+    assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
+    assert found["mean_learned"]["f1"] == pytest.approx(0.7) and found["examples_per_second"] == 2.0
+    shown = _shown(found)
+    assert "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown and "collapsed" in shown.splitlines()[2]
+    assert "mean_learned" not in summed(scores, [Saved(False)] * 3)
 
 
 def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):

@@ -104,10 +104,16 @@ def _shown(numbers: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     lines = [table(("seed", "cut", *names, ""), rows)] if rows else ["The test split holds no labels: predicted, not scored."]
     if len(numbers["seeds"]) > 1 and names:
-        lines += ["", "; ".join(f"{name} {_mean(numbers, name)}" for name in names) + f" ({numbers['cut']}, {len(rows)} scores)"]
+        means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
+        lines += ["", f"{means} ({numbers['cut']}, {len(numbers['seeds'])} seeds)"]
+    if learned := numbers.get("mean_learned"):
+        held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
+        lines += [f"{held}; mean of the others: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
     if "examples_per_second" in numbers:
         counts = f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights trained"
-        lines += ["", f"{numbers['task']}, {numbers['scorer']}: {number(numbers['examples_per_second'])} examples/s, {counts}."]
+        pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
+        memory = f", {numbers['peak_memory'] / 2**30:.1f} GiB at most" if "peak_memory" in numbers else ""
+        lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
     return "\n".join([*lines, *numbers.get("findings", [])])
 
 

@@ -1,6 +1,7 @@
 """The step that fine-tunes: which task, one run for each seed, what is reported of them all together."""
 
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,18 @@ def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
         named = f"seed {seed}, {place + 1} of {len(seeds)}" if several else ""
         progress = part(task.progress, place / len(seeds), (place + 1) / len(seeds), named)
         runs.append(_one_run(prepared, seed, target, replace(task, progress=progress)))
-    return {**summed([(run.seed, run.record["scores"]) for run in runs], runs), "findings": list(prepared.findings)}
+    numbers = summed([(run.seed, run.record["scores"]) for run in runs], runs)
+    return {**numbers, "findings": list(prepared.findings), **_peak_memory()}
+
+
+def _peak_memory() -> Numbers:
+    """The most memory that this process held, in bytes, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return {}
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
 
 
 def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
@@ -75,12 +87,15 @@ def summed(scores: Sequence[tuple[int, Mapping[str, Any]]], runs: Sequence[Saved
     if first:
         cut = chosen_cut(list(first), "")
         named, values = first[cut], _values(first[cut])
-        summaries = {name: over_seeds([own[cut][name] for _, own in scores]) for name in values}
+        collapsed = [bool(run.record["collapsed"]) for run in runs]
+        summaries = {name: over_seeds([own[cut][name] for _, own in scores], collapsed) for name in values}
         numbers |= {
             "metric": named["metric"], "scorer": named["scorer"], "cut": cut,
             "mean": {name: summary.mean for name, summary in summaries.items()},
             "sd": {name: summary.sd for name, summary in summaries.items()},
         }  # fmt: skip
+        if any(collapsed):
+            numbers["mean_learned"] = {name: summary.mean_learned for name, summary in summaries.items()}
     numbers["seeds"] = [{"seed": seed, "scores": {cut: _values(one) for cut, one in own.items()}} for seed, own in scores]
     if not runs:
         return numbers
