@@ -50,9 +50,8 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep", "PretrainStep",
-    "Spec",
-    "Task", "VectorsStep", "command_of", "judge", "run_step",
+    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep",
+    "PretrainStep", "Spec", "Task", "VectorsStep", "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
