@@ -70,6 +70,7 @@ def test_finetune_answers_with_every_seed_cut_and_their_mean(runs, files, ask):
     assert answer["mean"]["f1"] == pytest.approx(sum(values) / 2)
     assert answer["sd"]["f1"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
     assert answer["seconds"] > 0 and answer["examples_per_second"] > 0 and answer["tokenization"] == "mixed"
+    assert all(seed["findings"] == [] for seed in answer["seeds"])
     kept = ask("evaluate", "--run", files / "two")
     assert kept["seeds"] == [{"seed": s["seed"], "scores": s["scores"]} for s in answer["seeds"]]  # the same run twice
 

@@ -178,6 +178,19 @@ def test_a_head_of_another_task_is_replaced(make_bert):
     assert torch.equal(fresh.classifier.weight, network.classifier.weight)
 
 
+def test_a_network_without_segments_is_trained_too(tiny_bert, tmp_path):
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_bert)
+    config = transformers.DistilBertConfig(
+        vocab_size=len(tokenizer), dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64
+    )
+    transformers.DistilBertForMaskedLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    run = finetune(prepare(open_model(tmp_path), ner_task(), replace(FAST, freeze="top-1", epochs=2)))
+    assert list(run.scores) == ["base"] and 0 < run.trainable < run.frozen
+
+
 def test_a_body_without_its_weights_is_refused(make_bert):
     from safetensors.torch import save_file
 

@@ -39,7 +39,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
     for split in SPLITS:
         parser.add_argument(f"--{split}", metavar="F", help=f"the {split} file of a kind of task")
-    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items())
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items()).replace("%", "%%")
     parser.add_argument("--settings", choices=tuple(TRAININGS), default="quick", help=f"{presets} (default quick)")
     cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
     usual = "default mixed, or base where the model was not adapted"
@@ -114,7 +114,8 @@ def _shown(numbers: Mapping[str, Any]) -> str:
         pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
         memory = f", {numbers['peak_memory'] / 2**30:.1f} GiB at most" if "peak_memory" in numbers else ""
         lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
-    return "\n".join([*lines, *numbers.get("findings", [])])
+    own = [f"Seed {seed['seed']}: {said}" for seed in numbers["seeds"] for said in seed.get("findings", [])]
+    return "\n".join([*lines, *numbers.get("findings", []), *own])
 
 
 def _mean(numbers: Mapping[str, Any], name: str) -> str:

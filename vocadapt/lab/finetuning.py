@@ -39,6 +39,8 @@ def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
         progress = part(task.progress, place / len(seeds), (place + 1) / len(seeds), named)
         runs.append(_one_run(prepared, seed, target, replace(task, progress=progress)))
     numbers = summed([(run.seed, run.record["scores"]) for run in runs], runs)
+    for entry, run in zip(numbers["seeds"], runs, strict=True):
+        entry["findings"] = [said for said in run.record["findings"] if said not in prepared.findings]
     return {**numbers, "findings": list(prepared.findings), **_peak_memory()}
 
 

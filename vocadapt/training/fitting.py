@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.mixture import Reading
+from vocadapt.training.mixture import Reading, read_by
 from vocadapt.training.outputs import NOT_ASKED
 from vocadapt.training.watching import begun, watch, without_printers
 
@@ -196,7 +196,7 @@ def _trainer(
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
             labels, whole = inputs["labels"], inputs["whole"]
             read = {name: value for name, value in inputs.items() if name not in ("labels", "whole")}
-            said = model(**read)
+            said = model(**read_by(network, read))
             if "start_logits" in said:
                 return question_loss(said.start_logits, said.end_logits, labels, read["attention_mask"], whole)
             return loss_of(said.logits, labels, max(1, whole))

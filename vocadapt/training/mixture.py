@@ -6,7 +6,7 @@ on meets the same examples in the same cuts, whatever else was drawn meanwhile.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -132,6 +132,12 @@ def batch_of(views: Sequence[View], pad: int, targets: Sequence[Targets] | None 
     if targets is not None:
         arrays["labels"] = _labels(views, targets, ids.shape, head)
     return {name: torch.from_numpy(values) for name, values in arrays.items()}
+
+
+def read_by(network: Any, batch: Batch) -> Batch:
+    """What a network takes of a batch: not every one tells first from second texts (DistilBERT has no such rows)."""
+    kinds = getattr(getattr(network, "config", None), "type_vocab_size", 0)
+    return {name: values for name, values in batch.items() if name != "token_type_ids" or kinds > 1}
 
 
 def _labels(views: Sequence[View], targets: Sequence[Targets], shape: tuple[int, ...], head: str) -> Targets:

@@ -7,7 +7,7 @@ import numpy as np
 
 from vocadapt.progress import Progress, silent
 from vocadapt.training.encoding import Encoded, View
-from vocadapt.training.mixture import batch_of
+from vocadapt.training.mixture import batch_of, read_by
 from vocadapt.training.outputs import Logits
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
 
     batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
     with torch.inference_mode():
-        said = network(**batch)
+        said = network(**read_by(network, batch))
         stacked = torch.stack([said.start_logits, said.end_logits], dim=2) if "start_logits" in said else said.logits
         logits = stacked.float().cpu().numpy()
     return [(logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy() for row, view in enumerate(views)]
