@@ -256,6 +256,28 @@ presets --offline
 convert {model} --out out
 convert nothing/at/all --out out
 convert evil --out out
+finetune --model {model} --task ner --out out
+finetune --model {model} --task ner --train missing.tsv --out out
+finetune --model {model} --task ner --train tagged.tsv
+finetune --model {model} --task ner --train tagged.tsv --out out --tokenization adapted
+finetune --model {model} --task ner --train tagged.tsv --out out --settings slow
+finetune --model {model} --task ner --train tagged.tsv --out out --freeze top-7
+finetune --model {model} --task ner --train tagged.tsv --out out --lr 0
+finetune --model {model} --task nothing --out out
+finetune --model {model} --task bad.toml --out out
+finetune --model weightless --task ner --train tagged.tsv --out out
+finetune --model bpe --task ner --train tagged.tsv --out out
+finetune --model vocab.txt --task ner --train tagged.tsv --out out
+finetune --model evil --task ner --train tagged.tsv --out out
+evaluate --run nothing
+evaluate --run {model}
+evaluate --run {model} --tokenization odd
+predict --model nothing tagged.tsv --out out
+predict --model {model} tagged.tsv --out out
+predict --model {model} tagged.tsv
+compare {model}
+compare {model} {model}
+compare nothing nothing --rounds x
 jobs list extra
 jobs list --workspce w
 jobs list --workspace empty.txt
@@ -319,6 +341,7 @@ def bad_things(tmp_path, tiny_bert):
     (tmp_path / "evil.bin").write_bytes(pickle.dumps({"a": [1.0]}))
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
     (tmp_path / "faulty.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]))
+    (tmp_path / "tagged.tsv").write_text("heart\tB\nof\tO\n")
     (tmp_path / "bad.toml").write_text("[vectors]\nepoch = 1\n")
     for name in ("weightless", "alien", "bpe", "evil"):
         shutil.copytree(tiny_bert, tmp_path / name)

@@ -17,8 +17,9 @@ from vocadapt.lab.spec import PretrainStep, Spec
 from vocadapt.lab.status import read_status
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
-from vocadapt.training.masked import MaskedSettings, begun
+from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.training.watching import begun
 
 LONG = 60
 SQUARES = "\n".join(str(sum(i * i for i in range(n + 1))) for n in range(40))

@@ -9,9 +9,10 @@ from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import pack
-from vocadapt.training.masked import MaskedSettings, begun, train_masked
+from vocadapt.training.masked import MaskedSettings, train_masked
 from vocadapt.training.material import gather
 from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
+from vocadapt.training.watching import begun
 from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
 from vocadapt.vocabulary.wordpiece_training import count_sentences, train_wordpiece
 

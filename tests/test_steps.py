@@ -19,6 +19,7 @@ from vocadapt.lab.spec import (
     ContextualStep,
     ConvertStep,
     CorpusStep,
+    FinetuneStep,
     ImportStep,
     MapStep,
     ModelStep,
@@ -37,6 +38,7 @@ from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.spaces.word2vec import Word2VecSettings, usable_cores
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
+from vocadapt.training.finetune_settings import training_preset
 from vocadapt.vocabulary.initialise import RowSettings
 
 
@@ -292,6 +294,11 @@ SPECS = [
     ),
     Spec("model", ModelStep(), {"model": "m", "vectors": "v"}),
     Spec("model", ModelStep(PRESETS["green-bert-replace"], CorpusSettings(seed=4), False), {"model": "m", "text": ["a", "b"]}),
+    Spec(
+        "finetune",
+        FinetuneStep(training_preset("exbert", epochs=2, with_dev=True, ungrouped=True), "both", (3, 4), "ner", "token", limit=9),
+        {"model": "m", "train": "a.txt", "test": "b.txt"},
+    ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
     Spec("map", MapStep(), {"space": "m"}),
     Spec("map", MapStep(TokenChoice(around="--x $y$ <s>", search="-a")), {"space": "m", "other": "n"}, offline=True),

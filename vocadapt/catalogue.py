@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import METHODS
 from vocadapt.spaces.projectors import METHODS as PROJECTIONS
+from vocadapt.training.finetune_settings import TRAININGS
+from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
@@ -32,5 +34,7 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "plan": {name: kind.about for name, kind in KINDS.items()},
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
         "task": TASKS,
+        "training": {name: training.about for name, training in TRAININGS.items()},
+        "tokenization": TOKENIZATIONS,
         "scorer": {name: scorer.about for name, scorer in SCORERS.items()},
     }

@@ -25,6 +25,7 @@ from vocadapt.vocabulary.plan import KINDS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 
 CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
+OF_TRAINING = ("task", "training", "tokenization", "scorer")  # what no recipe chooses
 
 
 def _adapt_options(parser: Parser) -> None:
@@ -156,7 +157,7 @@ def _presets(options: Namespace, progress: Progress) -> Answer:
     if options.toml is not None:
         recipe = preset(options.toml)
         return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
-    chosen = {group: entries for group, entries in catalogue().items() if group not in ("task", "scorer")}
+    chosen = {group: entries for group, entries in catalogue().items() if group not in OF_TRAINING}
     tables = [table((group, "what it does"), list(entries.items())) for group, entries in chosen.items()]
     return Answer({name: recipe.to_dict() for name, recipe in RECIPES.items()}, "\n\n".join([*tables, SOURCES]))
 

@@ -24,12 +24,13 @@ WORDS = {
     "model": ("adapt",),
     "leaderboard": ("initialisers",),
     "pretrain": ("pretrain", "--from-scratch"),
+    "finetune": ("finetune",),
     "convert": ("convert",),
     "map": ("map",),
 }
 INPUTS = {  # others are given as they are
     "model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "held_out": "--text",
-    "other": "--other",
+    "other": "--other", "task": "--task", "train": "--train", "dev": "--dev", "test": "--test",
 }  # fmt: skip
 TEXT = {  # where text is not the command's own argument
     "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
@@ -44,6 +45,10 @@ CORPUS_FLAGS = {
     "corpus.language": "--language",
 }
 TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed")
+FINETUNING = (
+    "epochs", "batch", "lr", "chunk", "warm_up", "schedule", "weight_decay", "clip", "freeze", "with_dev", "patience",
+    "ungrouped",
+)  # fmt: skip
 JUDGING = ("methods", "held_out", "judged", "norm_matched", "seed")
 FLAGS: dict[str, dict[str, str]] = {
     "corpus": CORPUS_FLAGS,
@@ -75,6 +80,12 @@ FLAGS: dict[str, dict[str, str]] = {
     | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
+    "finetune": {
+        "kind": "--task",
+        **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},
+        "finetune.length": "--max-length",
+        **{name: f"--{name}" for name in ("tokenization", "seeds", "scorer", "fold", "limit")},
+    },
     "convert": {},
     "map": {
         **{f"choice.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(TokenChoice)},

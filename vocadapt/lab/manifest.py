@@ -23,6 +23,7 @@ ARTEFACTS = {  # kind: one of them
     "models": "model",
     "maps": "map",
     "tasks": "task",
+    "runs": "run",
 }
 
 

@@ -15,6 +15,7 @@ from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.pretrain import ScratchSettings
 
 
@@ -136,6 +137,34 @@ class PretrainStep:
 
 
 @dataclass(frozen=True)
+class FinetuneStep:
+    """How a task is trained on, under which tokenization ("": the model's usual one) and seeds.
+
+    `kind` is that of loose files (train, dev, test); `scorer` overrules the task's, `fold` is one of a k-fold task (1 is the
+    first), `limit` the examples of each split at most (0: all).
+    """
+
+    finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
+    tokenization: str = ""
+    seeds: tuple[int, ...] = (1,)
+    kind: str = ""
+    scorer: str = ""
+    fold: int = 0
+    limit: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.seeds or min(self.seeds) < 0:
+            raise InputError("Fine-tuning needs seeds of 0 or more.", "Such as --seeds 1 2 3.")
+        if self.limit < 0:
+            raise InputError(f"The limit is {self.limit}.", "Give 0 (all examples) or a positive number.")
+
+    @property
+    def seed(self) -> int:
+        """The first seed that the step's randomness comes from."""
+        return self.seeds[0]
+
+
+@dataclass(frozen=True)
 class ConvertStep(Unseeded):
     """Turning a model's .bin weights into safetensors has no settings."""
 
@@ -155,7 +184,7 @@ class MapStep:
 
 Settings = (
     CorpusStep | VectorsStep | ContextualStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep
-    | ConvertStep | MapStep
+    | FinetuneStep | ConvertStep | MapStep
 )
 
 
@@ -178,6 +207,7 @@ FORMS: dict[str, Form] = {
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
     "leaderboard": Form(LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")),
     "pretrain": Form(PretrainStep, "models", ("text",)),
+    "finetune": Form(FinetuneStep, "runs", ("model",), ("task", "train", "dev", "test")),
     "convert": Form(ConvertStep, "models", ("model",)),
     "map": Form(MapStep, "maps", ("space",), ("other",)),
 }

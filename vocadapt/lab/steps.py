@@ -25,6 +25,7 @@ from vocadapt.lab.spec import (
     AlignmentStep,
     ConvertStep,
     CorpusStep,
+    FinetuneStep,
     ImportStep,
     LeaderboardStep,
     MapStep,
@@ -49,8 +50,8 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep", "PretrainStep", "Spec",
-    "Task", "VectorsStep", "command_of", "judge", "run_step",
+    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep",
+    "PretrainStep", "Spec", "Task", "VectorsStep", "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -126,6 +127,13 @@ def pretrained(task: Task, settings: PretrainStep) -> Numbers:
     return {"stage": "from-scratch", **made.to_dict()}
 
 
+def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
+    """A model + a task → a fine-tuned run for each seed, scored under each cut."""
+    from vocadapt.lab import finetuning
+
+    return finetuning.finetuned(task, settings)
+
+
 def converted(task: Task, settings: ConvertStep) -> Numbers:
     """A model with .bin weights → the same with safetensors."""
     return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
@@ -154,6 +162,7 @@ STEPS: dict[str, Step] = {
     "pretrain": Step(
         pretrained, "Train a model from scratch", ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers")
     ),
+    "finetune": Step(finetuned, "Fine-tune a model", ("numpy", "tokenizers", "safetensors", "torch", "transformers")),
     "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
     "map": Step(mapped, "Draw a map", ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors")),
 }

@@ -1,5 +1,6 @@
 """Task: what a step works with, and the small figures that several steps report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.training.tasks.own import files_of_task
 
 Numbers = dict[str, Any]
 
@@ -59,7 +61,11 @@ class Task:
 
     def inputs(self) -> dict[str, Input]:
         """The stamps of all inputs."""
-        opened = {"model": lambda: [self.model.path], "target": lambda: [self.target.path] if self.target else []}
+        opened: dict[str, Callable[[], list[Path]]] = {
+            "model": lambda: [self.model.path],
+            "target": lambda: [self.target.path] if self.target else [],
+            "task": lambda: files_of_task(Path(self.spec.inputs["task"][0])),
+        }
         opened |= {role: lambda role=role: [self.opened(role).folder] for role in ("space", "other")}  # type: ignore[misc]
         return {
             role: take_input(opened[role]() if role in opened else [Path(path) for path in paths], self.root)

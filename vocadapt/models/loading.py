@@ -40,11 +40,11 @@ def load_network(model: LanguageModel) -> Loaded:
             "Correct `architectures` in config.json to what was saved (BertModel for a model without a head).",
         )
     network.eval()
-    _align(network)
+    align_memory(network)
     return Loaded(network, tuple(sorted(report["unexpected_keys"])))
 
 
-def _align(network: "transformers.PreTrainedModel") -> None:
+def align_memory(network: "transformers.PreTrainedModel") -> None:
     """Move every weight to memory that starts where the CPU's kernels like it.
 
     Weights are mapped from their file and start where the file's header leaves them. A product of the same numbers may then

@@ -1,6 +1,5 @@
 """Whole-word masked training of a network that has a masked-word head, on transformers' Trainer."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on, scores_at
-from vocadapt.progress import Progress, duration, silent
+from vocadapt.progress import Progress, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
+from vocadapt.training.watching import TIMED, begun, watch, without_printers
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
-WARM_UP, TIMED = 3, 12  # steps whose pace an hours budget is fixed by: the first ones are slower and not counted
+WARM_UP = 3  # steps that are slower, and not counted in the pace that an hours budget is fixed by
 CURVE = 200  # points that the loss curve keeps
 
 
@@ -111,22 +111,6 @@ def dropping_out(network: "torch.nn.Module", share: float) -> Iterator[None]:
             layer.p = share_of_its_own
 
 
-def begun(folder: Path) -> str | None:
-    """The newest whole checkpoint of a folder, None where there is none: a killed process may have left half of one."""
-    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
-    newest = max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
-    return str(newest) if newest else None
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    """Whether the file that the Trainer writes last is there, to its end."""
-    try:
-        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
     """Mean cross-entropy at the asked wordpieces; the head scores these positions only. Blocks are full: nothing is padding."""
     import torch
@@ -189,38 +173,7 @@ def _trainer(
         logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
         dataloader_pin_memory=False, remove_unused_columns=False,
     )  # fmt: skip
-    watch = _watch(settings, steps, progress)
-    trainer = MaskedWordTrainer(model=network, args=options, train_dataset=reading, callbacks=[watch])
-    for printer in [call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__]:
-        trainer.remove_callback(printer)
+    watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
+    trainer = MaskedWordTrainer(model=network, args=options, train_dataset=reading, callbacks=[watching])
+    without_printers(trainer)
     return trainer
-
-
-def _watch(settings: MaskedSettings, steps: int, progress: Progress) -> Any:
-    """A callback that reports each step and asks for a checkpoint now and then; a Progress that raises ends the training."""
-    from transformers import TrainerCallback
-
-    class Watch(TrainerCallback):
-        """From the Trainer's steps to our Progress."""
-
-        def __init__(self) -> None:
-            self.saved = self.started = time.monotonic()
-            self.first: int | None = None
-            self.loss = ""
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-            self.loss = f", loss {logs['loss']:.2f}" if logs and "loss" in logs else self.loss
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-            now = time.monotonic()
-            if self.first is None:
-                self.first, self.started = state.global_step, now
-            done = state.global_step - self.first
-            pace = done / (now - self.started) if done else 0.0
-            left = f", about {duration((steps - state.global_step) / pace)} left" if done >= TIMED else ""
-            words = f", {pace * settings.batch * settings.length:,.0f} wordpieces/s" if done else ""
-            progress(state.global_step / steps, f"step {state.global_step:,} of {steps:,}{self.loss}{words}{left}")
-            if now - self.saved >= 60 * settings.save_minutes:
-                control.should_save, self.saved = True, now
-
-    return Watch()

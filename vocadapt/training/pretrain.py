@@ -19,9 +19,10 @@ from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import Blocks, pack
-from vocadapt.training.masked import MaskedSettings, Trained, begun, train_masked
+from vocadapt.training.masked import MaskedSettings, Trained, train_masked
 from vocadapt.training.material import Material, gather
 from vocadapt.training.token_space import token_vectors
+from vocadapt.training.watching import begun
 from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
 from vocadapt.vocabulary.wordpiece_training import TrainerSettings, count_sentences, train_wordpiece
 

@@ -80,6 +80,16 @@ def read_task(path: Path, fold: int = 0) -> Task:
     return Task(name, said.kind, splits, said.labels or tuple(sorted(found)), said.scorer, said.rules)
 
 
+def files_of_task(path: Path) -> list[Path]:
+    """What a task is read from: the folder that a download made, or a TOML and the files it names."""
+    if path.is_dir():
+        return [path]
+    said = read_task_file(path)
+    folds = range(1, said.folds + 1) if said.folds else range(1)
+    places = (path.parent / place.replace(FOLD, str(fold)) for place in said.splits.values() for fold in folds)
+    return [path, *dict.fromkeys(places)]
+
+
 def task_of_files(kind: str, files: Mapping[str, Path], scorer: str = "") -> Task:
     """A task of loose files (split → file), without a TOML; named after the folder of the first."""
     if not files:

