@@ -30,6 +30,7 @@ else:
         null = null_view.choose_null(workspace, before, after, settings)
         found = change_view.compared(before, after, settings, null.pair, null.about)
         if found:
+            choose.crowded_note(before, after)
             change_view.headline(*found)
             change_view.pictures_and_list(workspace, *found)
             change_view.details(*found, before, after, null.pair)

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer
@@ -87,6 +88,14 @@ def written(artefact: Artefact, exit: int = 0) -> Answer:
     """The answer of a command that wrote an artefact."""
     manifest = artefact.manifest
     place = {"out": str(artefact.folder), "seconds": manifest.seconds, "manifest": str(artefact.folder / "manifest.json")}
-    shown = {key: "; ".join(map(str, value)) if isinstance(value, list) else value for key, value in manifest.numbers.items()}
-    flat = {key: value for key, value in shown.items() if not isinstance(value, dict) and value != ""}
+    flat = {key: shown for key, value in manifest.numbers.items() if (shown := _flat(value)) not in ("", None)}
     return Answer({**place, "numbers": manifest.numbers}, facts({**flat, **place}), exit)
+
+
+def _flat(value: Any) -> Any:
+    """A figure for people: lists and tables of plain values in one line, nothing for what holds more."""
+    parts = [f"{name}: {one}" for name, one in value.items()] if isinstance(value, dict) else value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if any(isinstance(one, dict | list) for one in inner):
+        return None
+    return "; ".join(map(str, parts)) if isinstance(parts, list) else value

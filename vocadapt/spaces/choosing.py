@@ -97,8 +97,7 @@ def _kept(
 ) -> Mask:
     """What every filter leaves (words,); each one that is on adds its words to `reasons`."""
     words = space.words
-    mask = np.asarray(space.matrix.any(axis=1))  # a zero row has no direction, and so no place
-    reasons += [] if mask.all() else ["no zero vectors"]
+    mask = np.ones(len(words), dtype=bool)
     if choice.min_length > 1:
         mask &= [len(word.removeprefix(continuation)) >= choice.min_length for word in words]
         reasons.append(f"longer than {choice.min_length - 1} characters")
@@ -118,7 +117,9 @@ def _kept(
     if choice.search:
         mask &= [choice.search.casefold() in word.casefold() for word in words]
         reasons.append(f"holding {choice.search!r}")
-    return mask
+    zero = mask & ~space.matrix.any(axis=1)  # no direction, and so no place
+    reasons += ["no zero vectors"] if zero.any() else []
+    return mask & ~zero
 
 
 def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:

@@ -63,10 +63,13 @@ def project_pair(
 
 
 def align_layout(fixed: Matrix, moved: Matrix) -> Matrix:
-    """`moved` (n, 2) rotated, reflected, scaled and shifted to lie nearest to `fixed` (n, 2) (Procrustes; Schönemann 1966)."""
+    """`moved` (n, 2) rotated, reflected and shifted to lie nearest to `fixed` (n, 2) (Procrustes; Schönemann 1966).
+
+    It is brought to the same spread, not to the scale of least squares: that shrinks layouts that have little in common to a dot.
+    """
     x, y = fixed - fixed.mean(axis=0), moved - moved.mean(axis=0)
-    u, singular, v = np.linalg.svd(y.T.astype(np.float64) @ x)
-    scale = singular.sum() / np.square(y, dtype=np.float64).sum()
+    u, _, v = np.linalg.svd(y.T.astype(np.float64) @ x)
+    scale = np.sqrt(np.square(x, dtype=np.float64).sum() / np.square(y, dtype=np.float64).sum())
     return np.asarray(y @ (u @ v) * scale + fixed.mean(axis=0), dtype=np.float32)
 
 

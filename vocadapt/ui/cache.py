@@ -26,6 +26,7 @@ from vocadapt.spaces.alignment import Alignment, AlignmentSettings, fit_alignmen
 from vocadapt.spaces.anchors import find_anchors
 from vocadapt.spaces.change import ChangeSettings, NeighbourhoodChange
 from vocadapt.spaces.change_null import Null, Pair, change_with_null
+from vocadapt.spaces.diagnostics import mean_cosine
 from vocadapt.spaces.evaluation import PairScore, casing, score_pairs
 from vocadapt.spaces.files import VECTORS, WORDS, load_space
 from vocadapt.spaces.neighbours import CrossSpace
@@ -75,6 +76,11 @@ def change_of(
     stamps = (space_stamp(before), space_stamp(after), *(f"{one.folder} {one.stamp}" for one in null or ()), about)
     pair = Pair(about, *(space_of(one) for one in null)) if null else None
     return _change(stamps, settings, opened(before), opened(after), pair)
+
+
+def mean_cosine_of(name: str) -> float | None:
+    """The mean cosine over all pairs of a space's tokens."""
+    return _mean_cosine(name, space_stamp(name), opened(name).space)
 
 
 def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
@@ -220,6 +226,11 @@ def _change(
     key: tuple[str, ...], settings: ChangeSettings, _before: Opened, _after: Opened, _pair: Pair | None
 ) -> tuple[NeighbourhoodChange, Null | None]:
     return change_with_null(_before.space, _after.space, settings, _pair, _before.special | _after.special)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _mean_cosine(name: str, stamp: str, _space: EmbeddingSpace) -> float | None:
+    return mean_cosine(_space)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -9,8 +9,11 @@ from streamlit.errors import StreamlitAPIException
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
 from vocadapt.models.language_model import SNAPSHOT
+from vocadapt.ui import cache
 from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import fraction
 
+CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
 SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
@@ -62,6 +65,17 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
         placeholder="Type a model, or a folder of word vectors", help=help,
     )  # fmt: skip
     return known.get(str(chosen), str(chosen or ""))
+
+
+def crowded_note(*names: str) -> None:
+    """Say where the tokens of a space all point the same way: what is near there means little."""
+    for name in dict.fromkeys(names):
+        mean = cache.mean_cosine_of(name)
+        if mean is not None and mean > CROWDED:
+            st.warning(
+                f"In **{plain(shown_model(name))}** two random tokens have a cosine of {fraction(mean)}: everything is near "
+                "everything, and neighbours mean little. Vectors of too little text look like this.", icon=":material/compress:",
+            )  # fmt: skip
 
 
 def begin_with(key: str, value: str) -> None:

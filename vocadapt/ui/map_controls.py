@@ -24,7 +24,8 @@ HELP = {
 def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     """Choose a space, and another to compare it with; empty while there is none."""
     known = choose.spaces_of(workspace)
-    first = choose.pick_space(workspace, "Space", "space")
+    model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
+    first = choose.pick_space(workspace, "Space", "space", default=model)
     if not first:
         return ()
     labels = [NONE, *(label for label, name in known.items() if name != first)]

@@ -9,7 +9,7 @@ from vocadapt.analysis.map_figure import Rings
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.nearest import nearest
-from vocadapt.ui import map_chart, map_export, map_table, mistakes
+from vocadapt.ui import choose, map_chart, map_export, map_table, mistakes
 from vocadapt.ui.map_colours import matched, pick_colour, take_table
 from vocadapt.ui.map_selection import from_address, ids_of, is_click, to_address
 from vocadapt.ui.map_sources import Named, Shown
@@ -54,6 +54,7 @@ def explore(workspace: Workspace, shown: Shown) -> None:
 
 def quality(shown: Shown) -> None:
     """Which tokens are shown, of how many, and how far the picture may be trusted: always beside the map."""
+    choose.crowded_note(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.map.how)}**")
     for name, picture in zip(shown.spaces, shown.pictures, strict=True):
         judged, of = picture.quality, f"n = {count(picture.quality.n)}"
