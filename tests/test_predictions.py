@@ -132,6 +132,15 @@ def test_score_against_other_predictions(score):
     assert (found["a"], found["b"], found["difference"], found["p_mcnemar"]) == (0.5, 1.0, 0.5, 1.0)
 
 
+def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
+    options = ("--scorer", "accuracy", "--against", "other", "--unit", "document", "--rounds", "20")
+    files = {"said": "0_1,1_0\n0_0,1_1\n0_0,1_0\n", "other": "0_0,1_0\n0_0,1_0\n0_0,1_0\n"}
+    found = score("multilabel", *options, **files)["against"]
+    assert found["p_mcnemar"] is None and found["units"] == 2
+    assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "multilabel", *options]) == 0
+    assert "no McNemar test: it needs units of one example each" in capsys.readouterr().out
+
+
 def test_score_without_draws_and_by_sentence(score):
     answer = score("multilabel", "--rounds", "0", "--unit", "example", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")
     assert "interval" not in answer and answer["units"] == 3

@@ -117,6 +117,8 @@ def _figures(score: Score) -> str:
 
 def _compared(found: Comparison, draws: Draws) -> str:
     mcnemar = "" if found.p_mcnemar is None else f", exact McNemar p = {number(found.p_mcnemar)}"
+    if found.scorer == "accuracy" and not mcnemar:
+        mcnemar = ", no McNemar test: it needs units of one example each, and these are documents"
     return (
         f"against the other predictions: {number(found.a)} → {number(found.b)}, difference {found.difference:+.4f} "
         f"({draws.level:.0%} interval {found.interval.low:+.4f} to {found.interval.high:+.4f}), "
