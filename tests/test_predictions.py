@@ -54,6 +54,15 @@ def test_labels_by_id_or_by_order(against):
     assert against("multilabel", lists).said == (("0", "1"), (), ("0",))
 
 
+def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
+    gold = "index\tsentence\tlabel\n3\ta\tx\n3\tb\ty\n7\tc\ty\n"
+    refused = r"said.tsv\D*1\b.*id '7', but ids do not tell .*gold.relations apart: 1 stand more than once there, '3' for one"
+    with pytest.raises(InputError, match=refused) as raised:
+        against("relations", "7\tx\n3\ty\n3\tx\n", gold=gold)
+    assert "labels alone" in raised.value.remedy
+    assert against("relations", "x\ny\nx\n", gold=gold).said == (("x",), ("y",), ("x",))
+
+
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
     assert found.said == ("", "cat") and found.notes == {MISSING: 1, TOO_MUCH: 1}

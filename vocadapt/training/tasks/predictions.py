@@ -6,6 +6,7 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,13 +94,22 @@ def _first(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 def _labels(path: Path, kind: str, gold: Split) -> Predictions:
     said: list[tuple[str, tuple[str, ...]]] = []
+    places: list[str] = []
     for place, row in rows_of(path, shape=PREDICTIONS):
         labels = labels_in(row, kind, place)
         if labels is None:
             raise InputError(f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.')
         said.append((str(row.get("id", "")), labels))
+        places.append(place)
     names = [example.id for example in gold.examples if isinstance(example, Text)]
-    if any(name for name, _ in said) and len(set(names)) == len(names):
+    named = next((f"{place}: id {name!r:.60}" for place, (name, _) in zip(places, said, strict=True) if name), "")
+    if named and (repeated := [name for name, count in Counter(names).items() if count > 1]):
+        raise InputError(
+            f"{named}, but ids do not tell the examples of {gold.path} apart: {len(repeated):,} stand more than once there, "
+            f"{repeated[0]!r:.60} for one.",
+            "Make the gold file's ids unique, or give the labels alone, in the order of the gold file.",
+        )
+    if named:
         return _by_id(names, said, path)
     if len(said) != len(names):
         raise InputError(f"{path}: holds {len(said):,} predictions, the gold file {len(names):,} examples.", "One for each.")
