@@ -7,8 +7,9 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.summary import baseline_of, is_collapsed
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, read_predictions, tally_of
+from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, baseline_of_split, read_predictions, tally_of
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
@@ -80,6 +81,18 @@ def test_documents_are_judged_as_a_whole(tmp_path, against):
     assert (by_sentence.units, by_sentence.values["recall"]) == (3, pytest.approx(2 / 3))
     assert [micro.of(tally_of(gold, said, micro, unit=unit)).units for unit in ("", "document")] == [3, 2]
     assert micro.of(tally_of(gold, said, micro)).values == micro.of(tally_of(gold, said, micro, unit="document")).values
+
+
+def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
+    """Never a label: right for 1 of 3 sentences, but for 1 of 2 documents; a run that stays there has learned nothing."""
+    said = against("multilabel", "0_0,1_0\n0_0,1_0\n0_0,1_0\n").said
+    gold, example = read_split("multilabel", tmp_path / "gold.multilabel"), scorer_of("multilabel")
+    score, found = example.of(tally_of(gold, said, example)).value, baseline_of_split("multilabel", gold)
+    assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
+    assert found.constants[0] == found.majority and not is_collapsed([score], baseline_of("multilabel", gold.gold))
+    against("relations", "x\ny\n")
+    plain = read_split("relations", tmp_path / "gold.relations")
+    assert baseline_of_split("relations", plain, "accuracy") == baseline_of("relations", plain.gold, "accuracy")
 
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):

@@ -14,6 +14,8 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.text.source import opened
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.summary import Baseline, constant_answers
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Question, Sentence, Split, Text
 from vocadapt.training.tasks.labelled import labels_in, united
@@ -59,6 +61,14 @@ def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = US
         return scorer.tally(_merged(documents, gold.gold), _merged(documents, said), rules)
     tally = scorer.tally(gold.gold, said, rules)
     return tally.grouped(documents) if whole else tally
+
+
+def baseline_of_split(kind: str, gold: Split, scorer: str = "", rules: Rules = USUAL) -> Baseline:
+    """The headline figure of always answering the same, in the units that `tally_of` counts in unless told otherwise."""
+    chosen = scorer_of(kind, scorer)
+    guesses = constant_answers(kind, gold.gold)
+    scores = [chosen.of(tally_of(gold, guess, chosen, rules), rules).value for guess in guesses]
+    return Baseline(scores[0], tuple(scores))
 
 
 def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
