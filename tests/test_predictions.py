@@ -163,6 +163,18 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
     assert "no McNemar test: it needs units of one example each" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("--rounds 0 --against said", "--against needs rounds"), ("--seed -1", "whole number from 0, got -1")],
+)
+def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gold").write_text(GOLD["relations"])
+    (tmp_path / "said").write_text("x\ny\n")
+    assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "relations", *options.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_score_without_draws_and_by_sentence(score):
     answer = score("multilabel", "--rounds", "0", "--unit", "example", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")
     assert "interval" not in answer and answer["units"] == 3

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.errors import InputError
 from vocadapt.training.scoring.tally import USUAL, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights held at a time
@@ -18,11 +19,15 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """How often to draw, how much of the draws an interval holds, and the seed."""
+    """How often to draw, how much of the draws an interval holds, and the seed; raises InputError for a seed below 0."""
 
     rounds: int = 1000
     level: float = 0.95
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"The seed of the draws is a whole number from 0, got {self.seed}.", "Such as 0.")
 
 
 USUAL_DRAWS = Draws()
