@@ -42,7 +42,7 @@ def test_questions_and_their_answers(read):
 def test_questions_without_ids_have_ids_of_their_own(read):
     """Of equal length, in one article and in the next."""
     bare = [{key: value for key, value in asked(name, "cat", 4).items() if key != "id"} for name in "abc"]
-    content = squad(*bare[:2], asked("x", "cat", 4))
+    content = squad(bare[0], asked(None, "cat", 4), asked("x", "cat", 4))
     content["data"] += squad(bare[2])["data"]
     assert [question.id for question in read(content).examples] == ["1-1", "1-2", "x", "2-4"]
 

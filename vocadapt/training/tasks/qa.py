@@ -76,8 +76,8 @@ def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator
             for asked in _part(paragraph, "qas", list, place):
                 question = _part(asked, "question", str, place)
                 answers = _answers(asked, context, place, notes)
-                own = f"{number}-{next(running)}"
-                yield Question(str(asked.get("id", own)), question, context, answers, document)
+                own, given = f"{number}-{next(running)}", asked.get("id")
+                yield Question(str(own if given is None else given), question, context, answers, document)
 
 
 def _answers(asked: Mapping[str, Any], context: str, place: str, notes: Counter[str]) -> tuple[Answer, ...] | None:
