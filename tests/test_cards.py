@@ -1,6 +1,7 @@
 """Cards of the papers' benchmarks: what each must hold; downloads from a folder and from a server."""
 
 import hashlib
+import shlex
 import threading
 import zipfile
 from functools import partial
@@ -8,6 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.benchmarks import fetch_benchmark, find_task
 from vocadapt.lab.manifest import Manifest
@@ -101,19 +103,46 @@ def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     assert manifest.command.startswith("python -m vocadapt tasks download x/free --out ")
 
 
-def test_files_that_one_brings(tmp_path):
+def test_files_that_one_brings(tmp_path, capsys):
     """GAD is not free, and has folds: what lies in a folder becomes a task all the same."""
     for fold in range(1, 11):
         (tmp_path / "gad" / str(fold)).mkdir(parents=True)
         (tmp_path / "gad" / str(fold) / "train.tsv").write_text("@GENE$ and @DISEASE$\t1\n" * fold)
         (tmp_path / "gad" / str(fold) / "test.tsv").write_text("index\tsentence\tlabel\n0\t@GENE$ or @DISEASE$\t0\n")
-    made, _ = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
+    made, manifest = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
     assert (made.folds, len(made.sha256)) == (10, 20)
     task = read_task(tmp_path / "out", fold=7)
     assert (task.name, len(task.split("train")), task.labels) == ("bio-lm/GAD, fold 7", 7, ("0", "1"))
+    assert manifest.numbers["examples"] == {"train": 1, "test": 1} and manifest.numbers["folds"] == 10
+    assert manifest.numbers["by_fold"] == {"train": list(range(1, 11)), "test": [1] * 10}
+    assert main(["tasks", "download", "gad", "--from", str(tmp_path / "gad"), "--out", str(tmp_path / "said")]) == 0
+    assert "1 examples in the first of 10 folds (1 to 10 in all of them)" in capsys.readouterr().out
     (tmp_path / "gad" / "3" / "test.tsv").unlink()
     with pytest.raises(InputError, match=r"3/test.tsv: cannot be fetched"):
         fetch_benchmark("bio-lm/GAD", tmp_path / "other", str(tmp_path / "gad"))
+
+
+def test_every_fold_is_read(tmp_path):
+    """What is worth knowing of fold 4 alone is said of it; a label that is none there refuses the whole."""
+    for fold in range(1, 11):
+        (tmp_path / "gad" / str(fold)).mkdir(parents=True)
+        both = "@GENE$ and @DISEASE$\t1\n@GENE$ or @DISEASE$\t0\n"
+        (tmp_path / "gad" / str(fold) / "train.tsv").write_text(both if fold != 4 else both.splitlines(True)[0] * 2)
+        (tmp_path / "gad" / str(fold) / "test.tsv").write_text(both)
+    _, manifest = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
+    assert manifest.numbers["findings"] == [
+        "fold 4: train holds one class only (1): a score on it says little.",
+        "fold 4: test holds labels that train lacks, so no model can find them: 0.",
+    ]
+    (tmp_path / "gad" / "9" / "test.tsv").write_text("@GENE$ and @DISEASE$\tmaybe\n")
+    with pytest.raises(InputError, match="label 'maybe' is not among"):
+        fetch_benchmark("bio-lm/GAD", tmp_path / "other", str(tmp_path / "gad"))
+
+
+def test_the_command_of_a_download_names_its_source(known, source, tmp_path):
+    spaced = source.rename(tmp_path / "my source")
+    command = fetch_benchmark("free", tmp_path / "out", str(spaced))[1].command
+    assert shlex.split(command)[-2:] == ["--from", str(spaced)]
 
 
 def test_files_may_lie_without_their_folders(known, source, tmp_path):

@@ -116,3 +116,14 @@ def test_rows_of_a_tally_add_up_to_its_score():
     gold, said = [["B-X", "O"], ["B-X", "I-X"]], [["B-X", "B-Y"], ["B-X", "O"]]
     tally = STRICT.tally(gold, said)
     assert isinstance(tally, Tally) and tally.totals.tolist() == [[2, 2, 1], [0, 1, 0]]
+
+
+def test_mcnemar_is_of_single_examples_only():
+    """A document of which A has three right and B one is neither right nor wrong."""
+    gold, a, b = GOLD[:6], answers(5, 6), answers(1, 6)
+    first, second = (ACCURACY.tally(gold, said) for said in (a, b))
+    documents = ["d1", "d1", "d1", "d2", "d2", "d3"]
+    grouped = compare_tallies(ACCURACY, first.grouped(documents), second.grouped(documents), draws=Draws(50))
+    assert grouped.p_mcnemar is None and grouped.units == 3
+    alone = compare_tallies(ACCURACY, first.grouped(list("abcdef")), second.grouped(list("abcdef")), draws=Draws(50))
+    assert alone.p_mcnemar == pytest.approx(2 / 2**4)  # only A right 4 times

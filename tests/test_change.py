@@ -177,6 +177,12 @@ def test_words_are_held_against_their_own_frequency():
     assert bands_of(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
     assert set(bands_of(None, 1200)) == {0} and set(bands_of(np.arange(300), 300)) == {0}
     assert np.bincount(bands_of(np.arange(5000), 5000)).tolist() == [500] * 10
+    # most words occur once or twice: the 20 in between are too few to be held against, and go to the smaller neighbour
+    counts = np.concatenate([np.ones(4990), np.full(20, 2), np.full(1990, 3), 4 + np.arange(3000)]).astype(np.int64)
+    band = bands_of(counts, 10_000)
+    assert np.bincount(band).tolist() == [4990, 2010, 1000, 1000, 1000]
+    assert (np.diff(band) >= 0).all() and set(band[4990:7000]) == {1}
+    assert set(bands_of(np.repeat([1, 2], [1900, 100]), 2000)) == {0}
     # rare words agree on nothing between the seeds, frequent ones on all: no rare word is called changed, each frequent one is
     space = random_space(400, 10, 1)
     other = random_space(400, 10, 2)

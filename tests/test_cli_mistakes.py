@@ -121,6 +121,8 @@ score --gold vocab.txt --predicted vocab.txt --kind parsing
 score --gold good.vec --predicted good.vec --kind ner --scorer squad
 score --gold good.vec --predicted good.vec --kind ner --rounds -1
 score --gold good.vec --predicted good.vec --kind ner --level 95
+score --gold good.vec --predicted good.vec --kind ner --seed -1
+score --gold good.vec --predicted good.vec --kind ner --against good.vec --rounds 0
 demo now
 demo --out vocab.txt
 demo --steps 3
@@ -199,6 +201,7 @@ relations --vectors {vectors} --pairs latin.txt
 relations --vectors {vectors} --pairs ragged.vec
 relations --model vocab.txt
 relations --model {model} --draws 0
+relations --model {model} --seed -1
 relations --vectors {vectors} {vectors}
 initialisers --model {model}
 initialisers --model {model} --target {model} --vectors {vectors}

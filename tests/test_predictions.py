@@ -7,8 +7,9 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.summary import baseline_of, is_collapsed
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, read_predictions, tally_of
+from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, baseline_of_split, read_predictions, tally_of
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
@@ -54,6 +55,15 @@ def test_labels_by_id_or_by_order(against):
     assert against("multilabel", lists).said == (("0", "1"), (), ("0",))
 
 
+def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
+    gold = "index\tsentence\tlabel\n3\ta\tx\n3\tb\ty\n7\tc\ty\n"
+    refused = r"said.tsv\D*1\b.*id '7', but ids do not tell .*gold.relations apart: 1 stand more than once there, '3' for one"
+    with pytest.raises(InputError, match=refused) as raised:
+        against("relations", "7\tx\n3\ty\n3\tx\n", gold=gold)
+    assert "labels alone" in raised.value.remedy
+    assert against("relations", "x\ny\nx\n", gold=gold).said == (("x",), ("y",), ("x",))
+
+
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
     assert found.said == ("", "cat") and found.notes == {MISSING: 1, TOO_MUCH: 1}
@@ -71,6 +81,18 @@ def test_documents_are_judged_as_a_whole(tmp_path, against):
     assert (by_sentence.units, by_sentence.values["recall"]) == (3, pytest.approx(2 / 3))
     assert [micro.of(tally_of(gold, said, micro, unit=unit)).units for unit in ("", "document")] == [3, 2]
     assert micro.of(tally_of(gold, said, micro)).values == micro.of(tally_of(gold, said, micro, unit="document")).values
+
+
+def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
+    """Never a label: right for 1 of 3 sentences, but for 1 of 2 documents; a run that stays there has learned nothing."""
+    said = against("multilabel", "0_0,1_0\n0_0,1_0\n0_0,1_0\n").said
+    gold, example = read_split("multilabel", tmp_path / "gold.multilabel"), scorer_of("multilabel")
+    score, found = example.of(tally_of(gold, said, example)).value, baseline_of_split("multilabel", gold)
+    assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
+    assert found.constants[0] == found.majority and not is_collapsed([score], baseline_of("multilabel", gold.gold))
+    against("relations", "x\ny\n")
+    plain = read_split("relations", tmp_path / "gold.relations")
+    assert baseline_of_split("relations", plain, "accuracy") == baseline_of("relations", plain.gold, "accuracy")
 
 
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
@@ -130,6 +152,27 @@ def test_score_against_other_predictions(score):
     answer = score("relations", "--scorer", "accuracy", "--against", "other", "--rounds", "50", said="3\tx\n7\ty\n", other=other)
     found = answer["against"]
     assert (found["a"], found["b"], found["difference"], found["p_mcnemar"]) == (0.5, 1.0, 0.5, 1.0)
+
+
+def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
+    options = ("--scorer", "accuracy", "--against", "other", "--unit", "document", "--rounds", "20")
+    files = {"said": "0_1,1_0\n0_0,1_1\n0_0,1_0\n", "other": "0_0,1_0\n0_0,1_0\n0_0,1_0\n"}
+    found = score("multilabel", *options, **files)["against"]
+    assert found["p_mcnemar"] is None and found["units"] == 2
+    assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "multilabel", *options]) == 0
+    assert "no McNemar test: it needs units of one example each" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("--rounds 0 --against said", "--against needs rounds"), ("--seed -1", "whole number from 0, got -1")],
+)
+def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gold").write_text(GOLD["relations"])
+    (tmp_path / "said").write_text("x\ny\n")
+    assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "relations", *options.split()]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_score_without_draws_and_by_sentence(score):

@@ -86,6 +86,11 @@ def test_true_pairs_stand_out_and_random_ones_do_not():
     assert random.corrected == pytest.approx(0, abs=0.03)  # what two random words of the space have, too
 
 
+def test_a_seed_below_nought_is_refused():
+    with pytest.raises(InputError, match="from 0, got -1"):
+        NullSettings(seed=-1)
+
+
 def test_the_same_seed_gives_the_same_null():
     pairs = [("a", "c"), ("b", "d"), ("c", "b")]
     assert one(PLANE, pairs, draws=20) == one(PLANE, pairs, draws=20)

@@ -39,6 +39,14 @@ def test_questions_and_their_answers(read):
     assert (split.notes["answers"], split.notes["documents"]) == (2, 1)
 
 
+def test_questions_without_ids_have_ids_of_their_own(read):
+    """Of equal length, in one article and in the next."""
+    bare = [{key: value for key, value in asked(name, "cat", 4).items() if key != "id"} for name in "abc"]
+    content = squad(bare[0], asked(None, "cat", 4), asked("x", "cat", 4))
+    content["data"] += squad(bare[2])["data"]
+    assert [question.id for question in read(content).examples] == ["1-1", "1-2", "x", "2-4"]
+
+
 def test_wrong_offsets_are_moved_to_the_nearest_place_and_counted(read):
     split = read(squad(asked("a", "dog", 18), asked("b", "cat", 30), asked("c", "dog ran ", 16)))
     assert [question.answers[0].start for question in split.examples] == [17, 35, 17]

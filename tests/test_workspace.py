@@ -366,6 +366,12 @@ def test_a_workspace_that_is_a_file_is_refused(tmp_path):
         Workspace(tmp_path / "w")
 
 
+@pytest.mark.parametrize("open_with", ["[", '{"a":'])
+def test_json_that_is_nested_without_end_is_refused(open_with):
+    with pytest.raises(InputError, match="deep: expected JSON, but "):
+        strict_json.loads(open_with * 200_000, "deep")
+
+
 def test_strict_json_has_no_nan(tmp_path):
     import numpy as np
 

@@ -73,6 +73,9 @@ def _draws(options: Namespace) -> Draws:
     if options.rounds < 0 or not 0 < options.level < 1:
         problem = f"Cannot draw {options.rounds} times at a level of {options.level}."
         raise InputError(problem, "Such as --rounds 1000 --level .95.")
+    if options.against and not options.rounds:
+        problem = "A comparison draws its interval and its test, so --against needs rounds."
+        raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
     return Draws(options.rounds, options.level, options.seed)
 
 
@@ -97,7 +100,7 @@ def _one(
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
         lines.append(f"{draws.level:.0%} of {draws.rounds:,} draws of {score.units:,} units give {scorer.headline} "
                      f"{number(interval.low)} to {number(interval.high)}")  # fmt: skip
-    if against is not None and draws.rounds:
+    if against is not None:
         other = tally_of(gold, against.said, scorer, rules, unit)
         theirs, ours = aligned(other, tally)
         compared = compare_tallies(scorer, theirs, ours, rules, draws)
@@ -117,6 +120,8 @@ def _figures(score: Score) -> str:
 
 def _compared(found: Comparison, draws: Draws) -> str:
     mcnemar = "" if found.p_mcnemar is None else f", exact McNemar p = {number(found.p_mcnemar)}"
+    if found.scorer == "accuracy" and not mcnemar:
+        mcnemar = ", no McNemar test: it needs units of one example each, and these are documents"
     return (
         f"against the other predictions: {number(found.a)} → {number(found.b)}, difference {found.difference:+.4f} "
         f"({draws.level:.0%} interval {found.interval.low:+.4f} to {found.interval.high:+.4f}), "

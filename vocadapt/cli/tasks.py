@@ -1,6 +1,7 @@
 """tasks list, tasks card, tasks download: the benchmarks of the papers."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from vocadapt.cli.options import add_out, destination
@@ -67,9 +68,17 @@ def _download(options: Namespace, progress: Progress) -> Answer:
     task, manifest = fetch_benchmark(options.benchmark, folder, options.source, options.overwrite, progress)
     place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
     answer: dict[str, Any] = {**place, "task": task.name, "kind": task.kind, **manifest.numbers}
-    sizes = {split: f"{size:,} examples" for split, size in manifest.numbers["examples"].items()}
+    by_fold = manifest.numbers.get("by_fold", {})
+    sizes = {split: f"{size:,} examples{_spread(by_fold.get(split))}" for split, size in manifest.numbers["examples"].items()}
     findings = {f"note {place}": said for place, said in enumerate(manifest.numbers["findings"], start=1)}
     return Answer(answer, facts({"task": task.name, **sizes, **findings, **place}))
+
+
+def _spread(by_fold: Sequence[int] | None) -> str:
+    """What the sizes of a split are in the folds beside the first."""
+    if not by_fold:
+        return ""
+    return f" in the first of {len(by_fold)} folds ({min(by_fold):,} to {max(by_fold):,} in all of them)"
 
 
 LIST = Command(_list_options, _list)

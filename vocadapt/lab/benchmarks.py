@@ -2,13 +2,16 @@
 
 import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.workspace import Workspace
 from vocadapt.lab.writing import writing
 from vocadapt.progress import Progress, silent
+from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.card import card_of
 from vocadapt.training.tasks.download import download
 from vocadapt.training.tasks.own import TASK, TaskFile, read_task, read_task_file
@@ -19,18 +22,19 @@ def fetch_benchmark(
 ) -> tuple[TaskFile, Manifest]:
     """Download a benchmark, read it once, and leave it with its task.toml and manifest; nothing stays where that fails.
 
-    A benchmark that is downloaded again is held to the checksums of the first time. Raises InputError for an unknown name, a
-    place that does not answer, and files that are not those expected.
+    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` says how many there are, `by_fold`
+    gives the sizes of each split in all of them. A benchmark that is downloaded again is held to the checksums of the first
+    time. Raises InputError for an unknown name, a place that does not answer, and files that are not those expected.
     """
     card, start = card_of(name), time.perf_counter()
     with writing(folder, overwrite) as draft:
         made = download(card, draft, source, _recorded(folder, card.name), progress)
-        task = read_task(draft, fold=1 if made.folds else 0)
-        sizes = {split: len(part) for split, part in task.splits.items()}
-        command = f"python -m vocadapt tasks download {shlex.quote(card.name)} --out {shlex.quote(str(folder))}"
+        tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
+        command = shlex.join(["python", "-m", "vocadapt", "tasks", "download", card.name, "--out", str(folder)])
+        command += f" --from {shlex.quote(source)}" if source else ""
         manifest = Manifest(
             "tasks", folder.name, {"card": card.name, "source": source or card.base}, command=command,
-            numbers={"examples": sizes, "sha256": dict(made.sha256), "findings": list(task.findings)},
+            numbers={**_sizes(tasks), "sha256": dict(made.sha256), "findings": _findings(tasks)},
             seconds=time.perf_counter() - start,
         )  # fmt: skip
         manifest.save(draft)
@@ -52,6 +56,23 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     card = card_of(given)
     remedy = f"python -m vocadapt tasks download {card.name} --out DIR, then give that folder."
     raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
+
+
+def _sizes(tasks: Sequence[Task]) -> dict[str, Any]:
+    """Examples of every split; with folds those of the first, and of each."""
+    by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
+    first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
+    return first | ({"folds": len(tasks), "by_fold": by_fold} if len(tasks) > 1 else {})
+
+
+def _findings(tasks: Sequence[Task]) -> list[str]:
+    """What to know before training; where not all folds share it, of which."""
+    of: dict[str, list[int]] = {}
+    for fold, task in enumerate(tasks, start=1):
+        for finding in task.findings:
+            of.setdefault(finding, []).append(fold)
+    where = {finding: f"fold {', '.join(map(str, folds))}: " for finding, folds in of.items() if len(folds) < len(tasks)}
+    return [where.get(finding, "") + finding for finding in of]
 
 
 def _recorded(folder: Path, card: str) -> dict[str, str]:

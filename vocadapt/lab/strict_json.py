@@ -34,7 +34,7 @@ def loads(text: str, what: str) -> dict[str, Any]:
     """Read a strict JSON object; `what` names it in the InputError raised for anything else."""
     try:
         value = json.loads(text, parse_constant=_refuse)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{what}: expected JSON, but {error}.") from error
     if not isinstance(value, dict):
         raise InputError(f"{what}: expected a JSON object, came {type(value).__name__}.")

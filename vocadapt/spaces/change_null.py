@@ -107,13 +107,28 @@ def by_frequency(counts: NDArray[np.int64], values: Shares) -> tuple[NDArray[np.
 
 
 def bands_of(counts: NDArray[np.int64] | None, words: int) -> NDArray[np.int64]:
-    """The band of each word: equal parts of the words by their count; words of one count share a band."""
+    """The band of each word: equal parts of the words by their count; words of one count share a band.
+
+    Where that leaves a band with fewer than 200 words, it goes to the smaller of its neighbours.
+    """
     bands = min(BANDS, words // FEWEST)
     if counts is None or bands < 2:
         return np.zeros(words, dtype=np.int64)
     edges = np.unique(np.quantile(counts, np.arange(1, bands) / bands))
     _, band = np.unique(np.searchsorted(edges, counts, side="right"), return_inverse=True)
-    return np.asarray(band, dtype=np.int64)
+    return _large_enough(np.bincount(band))[band]
+
+
+def _large_enough(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The new number of each band (bands,), once the small ones are merged, the smallest first."""
+    held, parts = sizes.tolist(), [1] * len(sizes)  # words of a band, and of how many it is made
+    while len(held) > 1 and min(held) < FEWEST:
+        small = held.index(min(held))
+        beside = min((place for place in (small - 1, small + 1) if 0 <= place < len(held)), key=held.__getitem__)
+        first, second = sorted((small, beside))
+        parts[first] += parts.pop(second)
+        held[first] += held.pop(second)
+    return np.repeat(np.arange(len(parts), dtype=np.int64), parts)
 
 
 def _held_against(change: NeighbourhoodChange, null: NeighbourhoodChange, pair: Pair) -> Null:

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.space import Matrix
 
-MOST_TO_FIT = 20_000
-
 
 @dataclass(frozen=True)
 class Region:

@@ -34,10 +34,14 @@ class Relation:
 
 @dataclass(frozen=True)
 class NullSettings:
-    """How often the words are re-paired at random, and with which seed."""
+    """How often the words are re-paired at random, and with which seed; raises InputError for a seed below 0."""
 
     draws: int = 200
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"The seed of the null is a whole number from 0, got {self.seed}.", "Such as 1.")
 
 
 @dataclass(frozen=True)

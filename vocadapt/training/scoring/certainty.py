@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.errors import InputError
 from vocadapt.training.scoring.tally import USUAL, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights held at a time
@@ -18,11 +19,15 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """How often to draw, how much of the draws an interval holds, and the seed."""
+    """How often to draw, how much of the draws an interval holds, and the seed; raises InputError for a seed below 0."""
 
     rounds: int = 1000
     level: float = 0.95
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"The seed of the draws is a whole number from 0, got {self.seed}.", "Such as 0.")
 
 
 USUAL_DRAWS = Draws()
@@ -41,8 +46,8 @@ class Interval:
 class Comparison:
     """Predictions A and B for the same units: the difference B − A, its interval, and how likely chance alone makes as much.
 
-    `p_randomisation` is of approximate randomisation, two-sided; `p_mcnemar` of the exact McNemar test, for accuracy only;
-    `better_share` is the share of paired bootstrap draws in which B stands above A.
+    `p_randomisation` is of approximate randomisation, two-sided; `p_mcnemar` of the exact McNemar test, for accuracy only and
+    where every unit is one example; `better_share` is the share of paired bootstrap draws in which B stands above A.
     """
 
     scorer: str
@@ -86,10 +91,9 @@ def compare_tallies(scorer: Scorer, a: Tally, b: Tally, rules: Rules = USUAL, dr
         [headlines(theirs.sum(axis=0) - move) - headlines(ours.sum(axis=0) + move) for move in _moves(theirs - ours, draws)]
     )
     as_much = int((np.abs(swapped) >= abs(second - first) - ROUNDING).sum())
-    mcnemar = mcnemar_test(a.rows[:, 0, 0], b.rows[:, 0, 0]) if scorer.name == "accuracy" else None
     return Comparison(
         scorer.name, first, second, second - first, _interval(redrawn, draws), float((redrawn > 0).mean()),
-        (as_much + 1) / (draws.rounds + 1), mcnemar, len(ours), draws.rounds, draws.seed,
+        (as_much + 1) / (draws.rounds + 1), _mcnemar(scorer, a, b), len(ours), draws.rounds, draws.seed,
     )  # fmt: skip
 
 
@@ -105,6 +109,13 @@ def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
 
     only_a, only_b = (int(((x > 0) & (y <= 0)).sum()) for x, y in ((right_a, right_b), (right_b, right_a)))
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+
+
+def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
+    """The test where it is defined: of units that are right or wrong, so not of documents of several examples."""
+    if scorer.name != "accuracy" or (a.rows[:, 0, 1] != 1).any():
+        return None
+    return mcnemar_test(a.rows[:, 0, 0], b.rows[:, 0, 0])
 
 
 def _over(tally: Tally, labels: tuple[str, ...]) -> Tally:

@@ -59,13 +59,16 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
 
 
 def baseline_of(kind: str, gold: Sequence[Any], scorer: str = "", rules: Rules = USUAL) -> Baseline:
-    """The headline figure of always answering the same: O for every word, no answer, or one set of labels for every text."""
+    """The headline figure of always answering the same: O for every word, no answer, or one set of labels for every text.
+
+    Counted by example; `baseline_of_split` counts as `tally_of` does, by document where a score is judged so.
+    """
     chosen = scorer_of(kind, scorer)
-    scores = [chosen.score(gold, guess, rules).value for guess in _constant(kind, gold)]
+    scores = [chosen.score(gold, guess, rules).value for guess in constant_answers(kind, gold)]
     return Baseline(scores[0], tuple(scores))
 
 
-def _constant(kind: str, gold: Sequence[Any]) -> list[Sequence[Any]]:
+def constant_answers(kind: str, gold: Sequence[Any]) -> list[Sequence[Any]]:
     """Predictions that do not look at the text, the commonest first."""
     if kind == "ner":
         return [[("O",) * len(tags) for tags in gold]]

@@ -6,6 +6,7 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.text.source import opened
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.summary import Baseline, constant_answers
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Question, Sentence, Split, Text
 from vocadapt.training.tasks.labelled import labels_in, united
@@ -60,6 +63,14 @@ def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = US
     return tally.grouped(documents) if whole else tally
 
 
+def baseline_of_split(kind: str, gold: Split, scorer: str = "", rules: Rules = USUAL) -> Baseline:
+    """The headline figure of always answering the same, in the units that `tally_of` counts in unless told otherwise."""
+    chosen = scorer_of(kind, scorer)
+    guesses = constant_answers(kind, gold.gold)
+    scores = [chosen.of(tally_of(gold, guess, chosen, rules), rules).value for guess in guesses]
+    return Baseline(scores[0], tuple(scores))
+
+
 def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     parts: dict[str, list[tuple[str, ...]]] = {}
     for name, own in zip(documents, labels, strict=True):
@@ -93,13 +104,22 @@ def _first(ours: Sequence[str], theirs: Sequence[str]) -> str:
 
 def _labels(path: Path, kind: str, gold: Split) -> Predictions:
     said: list[tuple[str, tuple[str, ...]]] = []
+    places: list[str] = []
     for place, row in rows_of(path, shape=PREDICTIONS):
         labels = labels_in(row, kind, place)
         if labels is None:
             raise InputError(f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.')
         said.append((str(row.get("id", "")), labels))
+        places.append(place)
     names = [example.id for example in gold.examples if isinstance(example, Text)]
-    if any(name for name, _ in said) and len(set(names)) == len(names):
+    named = next((f"{place}: id {name!r:.60}" for place, (name, _) in zip(places, said, strict=True) if name), "")
+    if named and (repeated := [name for name, count in Counter(names).items() if count > 1]):
+        raise InputError(
+            f"{named}, but ids do not tell the examples of {gold.path} apart: {len(repeated):,} stand more than once there, "
+            f"{repeated[0]!r:.60} for one.",
+            "Make the gold file's ids unique, or give the labels alone, in the order of the gold file.",
+        )
+    if named:
         return _by_id(names, said, path)
     if len(said) != len(names):
         raise InputError(f"{path}: holds {len(said):,} predictions, the gold file {len(names):,} examples.", "One for each.")

@@ -6,6 +6,7 @@ deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is coun
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,7 +33,7 @@ def read_questions(path: Path) -> Split:
     if len({question.answers is None for question in questions}) > 1:
         bare = next(question.id for question in questions if question.answers is None)
         raise InputError(f"{path}: question {bare!r:.60} has no answers, others have.", 'Say "is_impossible": true, or add one.')
-    repeated = [name for name, count in Counter(question.id for question in questions).items() if count > 1]
+    repeated = [name for name, times in Counter(question.id for question in questions).items() if times > 1]
     if repeated:
         raise InputError(f"{path}: {len(repeated):,} ids stand more than once, {repeated[0]!r:.60} for one.", "Make ids unique.")
     documents = len({question.context for question in questions})
@@ -65,6 +66,8 @@ def _load(path: Path) -> Any:
 
 
 def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator[Question]:
+    """A question without an id is called after its article and its place in the file: 2-7 is the seventh question."""
+    running = count(1)
     for number, article in enumerate(articles, start=1):
         place = f"{path}: article {number:,}"
         for paragraph in _part(article, "paragraphs", list, place):
@@ -73,7 +76,8 @@ def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator
             for asked in _part(paragraph, "qas", list, place):
                 question = _part(asked, "question", str, place)
                 answers = _answers(asked, context, place, notes)
-                yield Question(str(asked.get("id", f"{number}-{len(question)}")), question, context, answers, document)
+                own, given = f"{number}-{next(running)}", asked.get("id")
+                yield Question(str(own if given is None else given), question, context, answers, document)
 
 
 def _answers(asked: Mapping[str, Any], context: str, place: str, notes: Counter[str]) -> tuple[Answer, ...] | None:
