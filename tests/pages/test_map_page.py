@@ -168,7 +168,8 @@ def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
 
 
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
-    app = open_page(MAP, hostile, space="word vectors · hostile", shortest="0", specials="true", word=HOSTILE[0], picked="0,1,2,3,4", labels="true")
+    view = {"space": "word vectors · hostile", "shortest": "0", "specials": "true", "labels": "true"}
+    app = open_page(MAP, hostile, **view, word=HOSTILE[0], picked="0,1,2,3,4")
     assert not app.exception and not app.error
     spec = json.dumps(charts(app)[0], ensure_ascii=False)
     assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)
