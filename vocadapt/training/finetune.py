@@ -23,10 +23,10 @@ from vocadapt.training.mixture import POOLED, Reading, check_tokenization, poole
 from vocadapt.training.outputs import Logits, Outputs, Said, Targets
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.rows_in_use import rows_in_use
-from vocadapt.training.scoring.summary import baseline_of, is_collapsed
+from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.scoring.tally import Score
 from vocadapt.training.tasks.base import Example, Question, Split, Task
-from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 from vocadapt.training.watching import own_randomness
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) 
     name = "dev" if fitted.dev else "test"
     if not values:
         return False
-    return is_collapsed(values, baseline_of(task.kind, task.split(name).gold, task.score, task.rules))
+    return is_collapsed(values, baseline_of_split(task.kind, task.split(name), task.score, task.rules))
 
 
 def _said(encoded: Mapping[str, Encoded]) -> list[str]:
