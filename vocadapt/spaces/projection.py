@@ -91,16 +91,17 @@ def between(a: Projection, b: Projection, share: float) -> Matrix:
 def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     """About how long a projection of n rows takes on two cores that do nothing else.
 
-    Drawn through what was measured on one such machine at 4 000 and 30 000 rows of width 768: scikit-learn 18 s in 1 000
-    iterations, openTSNE 44 and 92 s in 750, UMAP 35 and 69 s. A machine with other work takes longer.
+    Drawn through what was measured on one such machine, width 768: scikit-learn 6.3, 11.1 and 23.9 s in 750 iterations at 2 000,
+    4 000 and 8 000 rows; openTSNE 5.7, 6.8, 9.5 and at 30 522 24.8 s; UMAP 35 and 69 s at 4 000 and 30 000. A machine with other
+    work takes longer.
     """
     if settings.method == "pca":
         return 0.05 + 3e-8 * n * dim
     if settings.method == "umap":
         return 29 + 1.3e-3 * n
-    if engine_for(n, settings.engine) == "scikit-learn":  # Barnes-Hut: n log n
-        return 1 + 4.5e-6 * n * float(np.log(max(n, 2)) / np.log(4000)) * iterations_of(settings)
-    return 1 + (36 + 1.85e-3 * n) / 750 * iterations_of(settings)
+    if engine_for(n, settings.engine) == "scikit-learn":
+        return 0.3 + 3.9e-6 * n * iterations_of(settings)
+    return 1 + (3.5 + 6.7e-4 * n) / 750 * iterations_of(settings)
 
 
 def _projection(space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress) -> Projection:

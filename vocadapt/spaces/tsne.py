@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
     from vocadapt.spaces.space import Matrix
 
-# Rows above which openTSNE is taken. Interpolated, not located: scikit-learn took .41 of openTSNE's time at 4 000 rows and over
-# three times as long at 30 000; the two meet below 10 000. benchmarks/maps.py measures it on any machine.
-CROSS_OVER = 8000
+# Rows above which openTSNE is taken. Its share of scikit-learn's time (benchmarks/maps.py, MiniLM's rows twice side by side, 750
+# iterations, a quiet machine of two cores): .91 at 2 000 rows, .61 at 4 000, .40 at 8 000, .18 at 30 522 (24.8 s for 138.9 s).
+CROSS_OVER = 2000
 ITERATIONS = 750
 EARLY = 250  # iterations with exaggeration: fixed in scikit-learn
 EVERY = 50
+GRID = 2  # cells of the grid are so wide: half the time of 1 at 30 522 rows, trustworthiness .9264 for .9263
 START = 1e-4  # spread of the first coordinates where nothing is known, of both engines
 
 
@@ -93,7 +94,8 @@ def _open_tsne(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", 
     layout = TSNE(
         perplexity=settings.perplexity, early_exaggeration=settings.exaggeration, early_exaggeration_iter=EARLY,
         n_iter=iterations - EARLY, initialization=start, learning_rate=4 * settings.learning_rate or "auto",
-        negative_gradient_method="fft", n_jobs=-1, random_state=settings.seed, callbacks=report, callbacks_every_iters=EVERY,
+        negative_gradient_method="fft", ints_in_interval=GRID, n_jobs=-1, random_state=settings.seed, callbacks=report,
+        callbacks_every_iters=EVERY,
     )  # fmt: skip
     found: Matrix = np.asarray(layout.fit(affinities=near, initialization=start.astype(np.float64)))
     return found
