@@ -43,11 +43,12 @@ def explore(workspace: Workspace, shown: Shown) -> None:
         chosen = map_table.selected(workspace, shown, _picked(shown))
         rings = [_rings(shown, one, chosen.ids) for one in found or [[]] * len(shown.spaces)]
         look = map_chart.Look(column, rings, *ways)
+    with right:  # before the picture, which takes a browser longer to draw
+        _cards(shown, word, k, found)
+    with left:
         map_chart.draw(shown, look, lambda key: _pointed(key, shown))
         quality(shown)
         matched(column, shown)
-    with right:
-        _cards(shown, word, k, found)
     map_table.show(workspace, shown, chosen, column, clear)
     map_export.details(shown, look)
 
