@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+PAPER = "plotly_white"
+
+
 def map_table(drawn: DrawnMap) -> "pd.DataFrame":
     """One row a token: id, token, x, y, region, and where they are known count, x2, y2 and moved."""
     import pandas as pd
@@ -41,6 +44,7 @@ def map_html(drawn: DrawnMap) -> str:
 def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
     """Any figure of a map as such a page, under the sentences that stand beside every map."""
     config = {"scrollZoom": True, "displaylogo": False}
+    figure.update_layout(template=PAPER)
     inner = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
     title = html.escape(f"Map of {drawn.first.projection.name}")
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in sentences(drawn))
@@ -49,6 +53,7 @@ def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
 
 def picture_of(figure: "go.Figure", ending: str) -> bytes:
     """A figure as .png or .svg; raises InputError where no browser is found to draw it."""
+    figure.update_layout(template=PAPER)
     try:
         return bytes(figure.to_image(ending.removeprefix("."), width=1400, height=1000, scale=1))
     except Exception as error:
