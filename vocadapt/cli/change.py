@@ -14,7 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.nulls import BOOTSTRAP, SEED, made_here, null_pair, spec_of
 from vocadapt.lab.opening import Opened, open_space
 from vocadapt.progress import Progress, part
-from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange
+from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange, kept_counts
 from vocadapt.spaces.change_null import LOW, NONE, Null, Pair, change_with_null
 
 SHOWN = 30
@@ -103,7 +103,7 @@ def _row_json(change: NeighbourhoodChange, null: Null | None, row: int) -> dict[
 
 
 def _null_json(null: Null, change: NeighbourhoodChange) -> dict[str, Any]:
-    histogram = np.bincount(np.rint(null.overlap * change.settings.k).astype(int), minlength=change.settings.k + 1)
+    histogram = kept_counts(null.overlap, change.settings.k)
     return {
         "about": null.about, "spaces": list(null.names), "mean_overlap": null.mean, "histogram": histogram.tolist(),
         "bands": null.bands, "quantile": LOW, "share_below": null.share_below, "own_share_below": null.own_share_below,

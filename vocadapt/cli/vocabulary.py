@@ -28,6 +28,7 @@ from vocadapt.lab.spec import ModelStep, Spec
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part
 from vocadapt.recipe import reduced_to
+from vocadapt.spaces.choosing import UNUSED
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.growth import KEEPS, SEEDS, Growth, Reducer, Study, study
 from vocadapt.vocabulary.listing import Fault, read_listing, said
@@ -99,7 +100,7 @@ def _single(profiles: Sequence[Profile]) -> dict[str, Any]:
 
 def _unreachable(found: Profile) -> dict[str, Any]:
     """How many tokens no text can reach, how many of them are placeholders, and the first others."""
-    others = [token for token in found.unreachable if not token.startswith("[unused")]
+    others = [token for token in found.unreachable if not UNUSED.fullmatch(token)]
     return {"tokens": len(found.unreachable), "unused": found.unreachable_unused, "first": others[:LISTED]}
 
 

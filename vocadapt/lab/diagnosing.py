@@ -9,6 +9,7 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.lab.opening import Opened
 from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.choosing import UNUSED
 from vocadapt.spaces.evaluation import PairScore, score_pairs
 from vocadapt.spaces.geometry import FrequencyBias, Hubness, Isotropy, Norms, frequency_bias, hubness_of, isotropy, norms_of
 from vocadapt.spaces.relation_lists import RelationList
@@ -94,6 +95,6 @@ def _filter(vocabulary: Vocabulary, tokens: str) -> Callable[[str], bool]:
     """Whether a token counts."""
 
     def used(token: str) -> bool:
-        return token not in vocabulary.special and not (token.startswith("[unused") and token.endswith("]"))
+        return token not in vocabulary.special and not UNUSED.fullmatch(token)
 
     return used if tokens == "used" else lambda token: used(token) and not vocabulary.continues(token)

@@ -117,7 +117,7 @@ class NeighbourhoodChange:
     @property
     def histogram(self) -> NDArray[np.int64]:
         """How many words keep 0, 1, … k of their neighbours (k + 1,)."""
-        return np.bincount(np.rint(self.overlap * self.settings.k).astype(np.int64), minlength=self.settings.k + 1)
+        return kept_counts(self.overlap, self.settings.k)
 
     def word(self, word: str) -> WordChange:
         """The three lists of one word; raises InputError for one that is not compared."""
@@ -177,6 +177,11 @@ def comparable(
             left_out[reason] = len(words) - len(kept)
         words = kept
     return words, left_out
+
+
+def kept_counts(overlap: Shares, k: int) -> NDArray[np.int64]:
+    """How many words keep 0, 1, … k of their neighbours (k + 1,), from their overlaps."""
+    return np.bincount(np.rint(overlap * k).astype(np.int64), minlength=k + 1)
 
 
 def zero_words(space: EmbeddingSpace) -> frozenset[str]:

@@ -10,7 +10,7 @@ from vocadapt.analysis import figures
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.slices import LONGEST, save_slice
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange, estimate_seconds
+from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange, estimate_seconds, kept_counts
 from vocadapt.spaces.change_null import Null, by_frequency
 from vocadapt.ui import cache, mistakes, probe
 from vocadapt.ui.export import tsv
@@ -183,9 +183,7 @@ def _range(k: int) -> tuple[int, int]:
 
 
 def _histogram(change: NeighbourhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
-    bins = None
-    if null is not None:
-        bins = np.bincount(np.rint(null.overlap * change.settings.k).astype(int), minlength=change.settings.k + 1)
+    bins = None if null is None else kept_counts(null.overlap, change.settings.k)
     picture = figures.overlap_histogram(change.histogram, bins, kept)
     st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
 

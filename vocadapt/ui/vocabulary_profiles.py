@@ -7,6 +7,7 @@ import streamlit as st
 
 from vocadapt.analysis import figures
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.spaces.choosing import UNUSED
 from vocadapt.ui import cache
 from vocadapt.ui.lens_view import Seen
 from vocadapt.ui.markup import plain
@@ -77,7 +78,7 @@ def _figures(models: Sequence[Seen]) -> None:
     if len(models) > 1:
         st.markdown(f":small[:gray[{count(shared)} single characters begin words in all of them.]]")
     for seen, one in zip(models, profiles, strict=True):
-        named = [token for token in one.unreachable if not token.startswith("[unused")]
+        named = [token for token in one.unreachable if not UNUSED.fullmatch(token)]
         if named:
             listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
             st.markdown(
