@@ -18,6 +18,7 @@ from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
 from vocadapt.lab.lookup import look_up
 from vocadapt.lab.manifest import MANIFEST, seen_stamp, stamp_of
 from vocadapt.lab.opening import Opened, open_space
+from vocadapt.lab.runs import RunSet, open_runs, runs_of
 from vocadapt.lab.workspace import Artefact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, plan_for
@@ -96,6 +97,11 @@ def judged_of(artefact: Artefact) -> Judged:
 def compared_of(artefact: Artefact) -> Compared:
     """The leaderboard of initialisers that an artefact keeps."""
     return _compared(str(artefact.folder), artefact.stamp)
+
+
+def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
+    """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read when asked for."""
+    return runs_of(workspace, task, lambda artefact: _runs(str(artefact.folder), artefact.stamp))
 
 
 def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
@@ -247,6 +253,11 @@ def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, P
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _compared(folder: str, stamp: str) -> Compared:
     return load_compared(Path(folder))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _runs(folder: str, stamp: str) -> RunSet:
+    return open_runs(Path(folder))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the map …")

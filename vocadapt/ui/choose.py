@@ -1,14 +1,17 @@
 """Pickers that several pages share, and what they offer by default."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab.jobs import promised
+from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
 from vocadapt.models.language_model import SNAPSHOT
+from vocadapt.training.run_files import SavedRun
 from vocadapt.ui import cache
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import fraction
@@ -17,6 +20,7 @@ CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words h
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
 SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
+RUN_HELP = "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it together."
 TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a bare vocab.txt."
 
 
@@ -65,6 +69,45 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
         placeholder="Type a model, or a folder of word vectors", help=help,
     )  # fmt: skip
     return known.get(str(chosen), str(chosen or ""))
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRun:
+    """One seed of a set of runs, and the cut that it is looked at under ("" where it was not asked for)."""
+
+    of: RunSet
+    run: SavedRun
+    cut: str
+
+    @property
+    def name(self) -> str:
+        """As it stands in pickers and in the address: ncbi-green · seed 1 · pooled."""
+        return " · ".join(filter(None, (self.of.name, f"seed {self.run.seed}", self.cut)))
+
+
+def pick_run(
+    workspace: Workspace, label: str, key: str, default: int = 0, task: str = "", cuts: bool = False, help: str = RUN_HELP
+) -> ChosenRun | None:
+    """Choose one run of the workspace (of a task), with `cuts` under one of its cuts, too; None where there is none.
+
+    The newest come first, and of each the cut that counts. What stands in the address is the name that is shown.
+    """
+    offered = {one.name: one for one in runs_to_pick(workspace, task, cuts)}
+    names = list(offered)
+    if names and st.session_state.get(key, st.query_params.get(key)) not in offered:
+        begin_with(key, names[min(default, len(names) - 1)])
+    chosen = st.selectbox(label, names, index=None, key=key, bind="query-params", placeholder="There is no run yet", help=help)
+    return offered.get(str(chosen))
+
+
+def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
+    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut, the one that counts first."""
+    return [
+        ChosenRun(of, run, cut)
+        for of in cache.runs_in(workspace, task)
+        for run in of.runs
+        for cut in (sorted(of.cuts, key=lambda cut: cut != of.cut) if cuts else [""])
+    ]
 
 
 def crowded_note(*names: str) -> None:

@@ -1,0 +1,171 @@
+"""The runs of a workspace as values: what finetune wrote, each artefact with the run of every seed in it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.lab.manifest import MANIFEST
+from vocadapt.lab.workspace import Artefact, Workspace, open_artefact
+from vocadapt.training.mixture import POOLED
+from vocadapt.training.run_files import SavedRun, chosen_cut, runs_in
+from vocadapt.training.scoring.summary import SeedSummary, over_seeds
+from vocadapt.training.scoring.tally import Scorer
+
+NEEDED = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}  # what a record must hold to be one
+
+
+@dataclass(frozen=True, eq=False)
+class RunSet:
+    """The runs of one model on one task, one for each seed; `artefact` is None where no manifest lies beside them.
+
+    A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its `kept` what it predicted.
+    """
+
+    folder: Path
+    runs: tuple[SavedRun, ...]
+    artefact: Artefact | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The record of the first run: all of them share what does not depend on the seed."""
+        return self.runs[0].record
+
+    @property
+    def task(self) -> str:
+        """The name of the task; of a k-fold task with its fold."""
+        return str(self.record["task"])
+
+    @property
+    def kind(self) -> str:
+        """The kind of the task."""
+        return self.runs[0].kind
+
+    @property
+    def model(self) -> str:
+        """The name of the model that was fine-tuned."""
+        return str(self.record.get("model", self.name))
+
+    @property
+    def model_path(self) -> str:
+        """Where that model lay, relative to the workspace where it lay inside; "" where it is not known."""
+        given = self.artefact.manifest.inputs.get("model") if self.artefact else None
+        return given.paths[0] if given else ""
+
+    @property
+    def tokenization(self) -> str:
+        """How the training examples were cut: base, adapted, mixed or both."""
+        return str(self.record.get("tokenization", ""))
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings of the training."""
+        settings: Mapping[str, Any] = self.record["settings"]
+        return settings
+
+    @property
+    def scorer(self) -> Scorer:
+        """The score it is judged by."""
+        return self.runs[0].scorer()
+
+    @property
+    def metric(self) -> str:
+        """The name of the headline figure."""
+        return self.scorer.headline
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of every run."""
+        return tuple(run.seed for run in self.runs)
+
+    @property
+    def scores(self) -> Mapping[str, Any]:
+        """The scores of the first run by cut; none where the test split held no labels."""
+        scores: Mapping[str, Any] = self.record.get("scores", {})
+        return scores
+
+    @property
+    def cuts(self) -> tuple[str, ...]:
+        """The cuts it is scored under: base, adapted and pooled, or one of the first two."""
+        return tuple(self.scores)
+
+    @property
+    def cut(self) -> str:
+        """The cut that counts: pooled, or the only one; "" without scores."""
+        return chosen_cut(self.cuts, "") if self.cuts else ""
+
+    @property
+    def collapsed(self) -> tuple[bool, ...]:
+        """Of every run, whether it never left the majority baseline."""
+        return tuple(bool(run.record.get("collapsed")) for run in self.runs)
+
+    @property
+    def test(self) -> tuple[str, ...]:
+        """Which examples it was tested on, as far as the artefact tells: equal where task, files and limit are."""
+        if self.artefact is None:
+            return (self.task,)
+        given, settings = self.artefact.manifest.inputs, self.artefact.manifest.settings
+        stamps = [given[role].stamp for role in ("task", "test") if role in given]
+        return (self.task, *stamps, str(settings.get("limit", 0)), str(settings.get("fold", 0)))
+
+    def values(self, cut: str = "", figure: str = "") -> tuple[float, ...]:
+        """A figure of every run under a cut, by default the headline under the cut that counts."""
+        cut, figure = cut or self.cut, figure or self.metric
+        return tuple(float(run.record["scores"][cut][figure]) for run in self.runs)
+
+    def summary(self, cut: str = "", figure: str = "") -> SeedSummary:
+        """The same over the seeds: mean, standard deviation, and both without the collapsed runs."""
+        return over_seeds(self.values(cut, figure), self.collapsed)
+
+    @property
+    def examples_per_second(self) -> float:
+        """How many training examples were read a second, over all seeds; 0 where that is not known."""
+        read, seconds = (sum(run.record.get(name, 0) for run in self.runs) for name in ("examples", "seconds"))
+        return read / seconds if seconds else 0.0
+
+
+def open_runs(folder: Path) -> RunSet:
+    """The runs of a folder that finetune wrote, of one seed or several; a bare model with a task's head has no scores.
+
+    Raises InputError for any other folder.
+    """
+    folder = Path(folder)
+    made = open_artefact(folder) if (folder / MANIFEST).is_file() else None
+    runs = tuple(runs_in(folder))
+    for run in runs:
+        if not isinstance(run.record, dict) or NEEDED - set(run.record):
+            raise InputError(f"{run.folder}: its record is not one of a run.", "Fine-tune again.")
+    return RunSet(folder, runs, made)
+
+
+def runs_of(
+    workspace: Workspace, task: str = "", opening: Callable[[Artefact], RunSet] = lambda artefact: open_runs(artefact.folder)
+) -> list[RunSet]:
+    """All runs of a workspace, of one task or of all, newest first; what cannot be read is passed over.
+
+    `opening` opens one: a page keeps what was opened before.
+    """
+    found = []
+    for artefact in workspace.artefacts("runs"):
+        try:
+            found.append(opening(artefact))
+        except (InputError, OSError):
+            continue
+    return [one for one in found if not task or one.task == task]
+
+
+def tasks_of(runs: Sequence[RunSet]) -> list[str]:
+    """The names of the tasks that runs are of, the newest first."""
+    return list(dict.fromkeys(one.task for one in runs))
+
+
+def all_cuts(runs: Sequence[RunSet]) -> list[str]:
+    """Every cut that one of the runs is scored under, pooled last."""
+    found = dict.fromkeys(cut for one in runs for cut in one.cuts)
+    return [cut for cut in found if cut != POOLED] + [POOLED] * (POOLED in found)
