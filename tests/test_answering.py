@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import build_tiny_bert
-from tests.finetune_material import one_thread, write_conll, sentences
+from tests.finetune_material import one_thread, sentences, write_conll
 from tests.test_adapt import adapted_folder
 from tests.test_finetune_questions import LONG, questions, squad
 from vocadapt.cli import main

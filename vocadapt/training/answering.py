@@ -71,7 +71,8 @@ def answer(run: SavedRun, questions: Sequence[str], context: str, most: int = 1,
         raise InputError(f"Expected 1 to {MOST} answers to each question, got {most}.")
     asked = [Question(str(place), question, context, None) for place, question in enumerate(questions)]
     logits = run.logits(asked, progress)
-    return [_answered(run, question, {cut: own[place] for cut, own in logits.items()}, most) for place, question in enumerate(asked)]
+    own = [{cut: rows[place] for cut, rows in logits.items()} for place in range(len(asked))]
+    return [_answered(run, question, rows, most) for question, rows in zip(asked, own, strict=True)]
 
 
 def best_answers(logits: Logits, context: str, most: int = 1, characters: int = AnswerSettings().characters) -> tuple[Found, ...]:

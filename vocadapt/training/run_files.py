@@ -29,6 +29,7 @@ from vocadapt.training.predicting import logits_of
 from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
 from vocadapt.training.tasks.base import Answer, Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.seen import write_seen
 
 if TYPE_CHECKING:
     import transformers
@@ -41,6 +42,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     quietly(lambda: run.network.save_pretrained(folder))
     _save_tokenizers(prepared.model, folder)
+    write_seen(prepared.seen, folder)
     task = prepared.task
     record = {
         "task": task.name, "kind": task.kind, "outputs": run.outputs.names, "scorer": task.scorer.name,
