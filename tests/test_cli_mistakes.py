@@ -278,6 +278,10 @@ evaluate --run {model} --tokenization odd
 predict --model nothing tagged.tsv --out out
 predict --model {model} tagged.tsv --out out
 predict --model {model} tagged.tsv
+answer --model nothing --context {text} --question who
+answer --model {model} --context {text} --question who
+answer --model {model} --context missing.txt --question who
+answer --model {model} --context {text}
 compare {model}
 compare {model} {model}
 compare nothing nothing --rounds x

@@ -10,7 +10,7 @@ from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
 from vocadapt.lab.benchmarks import find_task
-from vocadapt.lab.finetuning import evaluated
+from vocadapt.lab.finetuning import EvaluateSettings, evaluated
 from vocadapt.lab.spec import FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
@@ -87,11 +87,15 @@ def _evaluate_options(parser: Parser) -> None:
     cuts = (*TOKENIZATIONS, POOLED)
     parser.add_argument("--tokenization", choices=cuts, default="", help="this cut only; mixed and both mean pooled (all)")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument("--limit", type=whole, default=0, metavar="N", help="of the --test examples at most, drawn at random")
+    unseen = "zero-shot: refuse examples of which the run was trained on any (of questions: on their context, or the question)"
+    parser.add_argument("--unseen", action="store_true", help=unseen)
 
 
 def _evaluate(options: Namespace, progress: Progress) -> Answer:
     test = Path(options.test) if options.test else None
-    numbers = evaluated(Path(options.run), test, options.tokenization, options.scorer, progress)
+    how = EvaluateSettings(test, options.limit, options.tokenization, options.scorer, options.unseen)
+    numbers = evaluated(Path(options.run), how, progress)
     return Answer(numbers, _shown(numbers))
 
 
@@ -114,6 +118,8 @@ def _shown(numbers: Mapping[str, Any]) -> str:
         pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
         memory = f", {numbers['peak_memory'] / 2**30:.1f} GiB at most" if "peak_memory" in numbers else ""
         lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
+    if numbers.get("seen") is not None:
+        lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
     own = [f"Seed {seed['seed']}: {said}" for seed in numbers["seeds"] for said in seed.get("findings", [])]
     return "\n".join([*lines, *numbers.get("findings", []), *own])
 

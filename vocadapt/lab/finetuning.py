@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from vocadapt.training.scoring.summary import over_seeds
 from vocadapt.training.tasks import base as tasks
 from vocadapt.training.tasks.own import read_split, read_task, task_of_files
 from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.seen import SEEN_BEFORE, count_seen, read_seen
 
 DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of the training
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
@@ -72,14 +73,21 @@ def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
 
 def limited(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
     """At most so many examples of every split (0: all), drawn alike for every seed, and of how many they were drawn."""
-    splits, findings = {}, []
-    for name, split in task.splits.items():
-        splits[name] = split
-        if limit and len(split) > limit:
-            drawn = np.sort(np.random.default_rng(DRAWN).choice(len(split), limit, replace=False))
-            splits[name] = replace(split, examples=tuple(split.examples[place] for place in drawn))
-            findings.append(f"{name}: {limit:,} of {len(split):,} examples, drawn at random.")
+    splits = {name: drawn(split, limit) for name, split in task.splits.items()}
+    findings = [_drawn_of(name, splits[name], split) for name, split in task.splits.items() if len(splits[name]) < len(split)]
     return replace(task, splits=splits), tuple(findings)
+
+
+def drawn(split: tasks.Split, limit: int) -> tasks.Split:
+    """At most so many examples of a split (0: all), drawn alike each time, in its order."""
+    if not limit or len(split) <= limit:
+        return split
+    places = np.sort(np.random.default_rng(DRAWN).choice(len(split), limit, replace=False))
+    return replace(split, examples=tuple(split.examples[place] for place in places))
+
+
+def _drawn_of(name: str, few: tasks.Split, all: tasks.Split) -> str:
+    return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
 
 
 def summed(scores: Sequence[tuple[int, Mapping[str, Any]]], runs: Sequence[SavedRun] = ()) -> Numbers:
@@ -135,23 +143,63 @@ def _one_run(prepared: Prepared, seed: int, target: Path, task: Task) -> SavedRu
     return load_run(target)
 
 
-def evaluated(folder: Path, test: Path | None, tokenization: str, scorer: str, progress: Progress = silent) -> Numbers:
-    """The scores of a run, or of all seeds of one: of its own test split as it was predicted, or of other examples.
-
-    Raises InputError for examples without labels, a cut that the run does not have, and a score that does not fit.
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """On which examples a run is scored again (None: its own test split, as it was predicted), at most so many of them (0: all),
+    under which cut ("": each) and which score; `unseen` refuses examples of which any was trained on.
     """
-    runs = runs_in(folder)
-    scores = []
+
+    test: Path | None = None
+    limit: int = 0
+    tokenization: str = ""
+    scorer: str = ""
+    unseen: bool = False
+
+
+def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
+    """The scores of a run, or of all seeds of one, and how many of the examples it was trained on (`seen`; None: not known).
+
+    Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut that the run does not have,
+    and a score that does not fit.
+    """
+    if how.limit < 0 or (how.limit and how.test is None):
+        raise InputError("A limit is of other examples than the run's own, 0 or more.", "Give --test F with --limit N.")
+    runs, scores, findings = runs_in(folder), [], []
+    read = read_split(runs[0].kind, how.test) if how.test else None
+    seen = None
     for place, run in enumerate(runs):
-        split = read_split(run.kind, test) if test else run.kept.split
+        whole = read or run.kept.split
+        split = drawn(whole, how.limit)
         if not split.labelled:
             raise InputError(f"{split.path}: holds no labels, so nothing can be scored.", "Use predict.")
-        said = run.kept.said if test is None else _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
-        kept = [chosen_cut(list(said), tokenization)] if tokenization else list(said)
-        chosen = run.scorer(scorer)
+        if not place:
+            seen, findings = _seen(run, whole, how.unseen), _found(run, whole, split)
+        said = _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs))) if read else run.kept.said
+        kept = [chosen_cut(list(said), how.tokenization)] if how.tokenization else list(said)
+        chosen = run.scorer(how.scorer)
         own = {cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict() for cut in kept}
         scores.append((run.seed, own))
-    return {**summed(scores), "run": str(folder), "task": runs[0].record["task"]}
+    about = {"run": str(folder), "task": runs[0].record["task"], "examples": len(split), "of": len(whole), "seen": seen}
+    return {**summed(scores), **about, "findings": findings}
+
+
+def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
+    """How many of the examples the run was trained on; None where its folder does not say."""
+    known = read_seen(run.folder)
+    count = None if known is None else count_seen(split.examples, known)
+    if refuse and count is None:
+        problem = f"{run.folder} does not say what it was trained on, so nothing is known to be unseen."
+        raise InputError(problem, "Fine-tune with vocadapt finetune, or leave --unseen out.")
+    if refuse and count:
+        remedy = "Train on other examples, or test on others."
+        raise InputError(f"{split.path}: {count:,} of {len(split):,} {SEEN_BEFORE}.", remedy)
+    return count
+
+
+def _found(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
+    """What to know of the examples: what was mended, and of how many they were drawn."""
+    found = tasks.Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
+    return [*found, *([_drawn_of("test", split, whole)] if len(split) < len(whole) else [])]
 
 
 def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[Said]]:

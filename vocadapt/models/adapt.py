@@ -1,6 +1,7 @@
 """LanguageModel + plan + rows → AdaptedModel: the same network with a wider vocabulary, saved as an ordinary folder."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 RECORD = "vocadapt.json"  # what was done to the model, beside its weights
 CARD = "README.md"
 BASE = "base"  # folder of the original tokenizer
+SEEN = "trained_on.txt"  # fingerprints of the examples that a model was fine-tuned on, where it was
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ class AdaptedModel:
         quietly(lambda: self.network.save_pretrained(folder))
         _carry_over(self.base.path, folder, self.unused)
         _save_tokenizers(self.base, self.tokenizer, folder)
+        if (self.base.path / SEEN).is_file():
+            shutil.copyfile(self.base.path / SEEN, folder / SEEN)
         record = {
             "vocadapt": __version__,
             "base_model": self.base.hub_name or self.base.name,

@@ -42,6 +42,25 @@ def encode_for_training(questions: Sequence[Question], cuts: Mapping[str, Cut], 
     return Encoded({name: tuple(own) for name, own in views.items()}, _sizes(questions))
 
 
+@dataclass(frozen=True)
+class Part:
+    """A window by its number (1 is the first) of how many, and the characters of the context from `start` to `end` it holds."""
+
+    window: int
+    of: int
+    start: int
+    end: int
+
+
+def read_in(question: Question, cut: Cut, length: int, character: int) -> Part:
+    """The window in which the scores of the piece at a character of the context, or of the next one after it, were taken."""
+    offsets = np.array(cut.tokenizer.encode(question.context, add_special_tokens=False).offsets)
+    found = windows(len(offsets), len(cut.ids([question.question])[question.question]), length)
+    piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
+    number, window = next((number, one) for number, one in enumerate(found, start=1) if piece < one.active_right)
+    return Part(number, len(found), int(offsets[window.left, 0]), int(offsets[window.right - 1, 1]))
+
+
 def answer_words(question: Question) -> tuple[int, int] | None:
     """First and last word of the first answer that stands in the context; None where none does."""
     bounds = word_bounds(question.context)
@@ -77,6 +96,8 @@ def _windowed(questions: Sequence[Question], cut: Cut, length: int) -> Iterator[
             found = windows(len(context.ids), len(own), length)
         except InputError as error:
             raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
+        if not found:  # a context without a piece: the question alone is read, and no word gets a score
+            yield joined(cut, number, own, own[:0], np.zeros(0, np.int32), np.zeros(0, np.int32))
         for window in found:
             begins = len(own) + 2 + window.active_left - window.left
             places = np.arange(begins, begins + window.active_right - window.active_left, dtype=np.int32)

@@ -27,6 +27,7 @@ from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.scoring.tally import Score
 from vocadapt.training.tasks.base import Example, Question, Split, Task
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
+from vocadapt.training.tasks.seen import SEEN_BEFORE, count_seen, read_seen, seen_in
 from vocadapt.training.watching import own_randomness
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A task encoded for a model: done once, whatever number of seeds is run."""
+    """A task encoded for a model: done once, whatever number of seeds is run.
+
+    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on before.
+    """
 
     model: LanguageModel
     task: Task
@@ -47,6 +51,7 @@ class Prepared:
     targets: tuple[Targets, ...]
     dev: Encoded | None
     test: Encoded | None
+    seen: frozenset[str]
     findings: tuple[str, ...]
 
     @property
@@ -100,14 +105,18 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
     outputs = Outputs.of(task.kind, examples)
     length = min(settings.length, int(model.config.get("max_position_embeddings", settings.length)))
     how = EncodingSettings(length, settings.chunk)
+    seen = seen_in(examples) | (read_seen(model.path) or frozenset())
     examples, train, targets = _trained_on(outputs, examples, cuts, how)
     dev = task.splits.get("dev")
     used = dev if dev is not None and dev.labelled and not settings.with_dev else None
     test = task.splits.get("test")
-    encoded = {name: encode(split.examples, cuts, how) for name, split in {"dev": used, "test": test}.items() if split}
-    findings = [*task.findings, *_said({"train": train, **encoded}), *_limits(settings, length, cuts)]
+    held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
+    encoded = {name: encode(split.examples, cuts, how) for name, split in held_out.items()}
+    findings = [
+        *task.findings, *_seen(held_out, seen), *_said({"train": train, **encoded}), *_limits(settings, length, cuts)
+    ]  # fmt: skip
     return Prepared(
-        model, task, settings, tokenization, outputs, cuts, train, targets, encoded.get("dev"), encoded.get("test"),
+        model, task, settings, tokenization, outputs, cuts, train, targets, encoded.get("dev"), encoded.get("test"), seen,
         tuple(findings),
     )  # fmt: skip
 
@@ -241,6 +250,12 @@ def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) 
     if not values:
         return False
     return is_collapsed(values, baseline_of_split(task.kind, task.split(name), task.score, task.rules))
+
+
+def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
+    """How many examples of the other splits were trained on, too."""
+    counted = {name: count_seen(split.examples, seen) for name, split in splits.items()}
+    return [f"{name}: {count:,} of {len(splits[name]):,} {SEEN_BEFORE}." for name, count in counted.items() if count]
 
 
 def _said(encoded: Mapping[str, Encoded]) -> list[str]:

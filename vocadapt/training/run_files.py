@@ -19,7 +19,7 @@ from vocadapt.models.adapt import BASE, RECORD, before_of
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.progress import Progress, silent
-from vocadapt.training.encoding import EncodingSettings, cuts_of
+from vocadapt.training.encoding import Cut, EncodingSettings, cuts_of
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune import Prepared, Run
 from vocadapt.training.finetune_settings import FinetuneSettings
@@ -29,6 +29,7 @@ from vocadapt.training.predicting import logits_of
 from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
 from vocadapt.training.tasks.base import Answer, Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.seen import write_seen
 
 if TYPE_CHECKING:
     import transformers
@@ -41,6 +42,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     quietly(lambda: run.network.save_pretrained(folder))
     _save_tokenizers(prepared.model, folder)
+    write_seen(prepared.seen, folder)
     task = prepared.task
     record = {
         "task": task.name, "kind": task.kind, "outputs": run.outputs.names, "scorer": task.scorer.name,
@@ -96,13 +98,22 @@ class SavedRun:
         """The fine-tuned network."""
         return self.model.network
 
-    def logits(self, examples: Sequence[Example], progress: Progress = silent) -> dict[str, tuple[Logits, ...]]:
-        """Logits under every cut that the model has, and pooled: for each example an array (rows, outputs)."""
-        cuts = cuts_of(self.model)
+    @cached_property
+    def cuts(self) -> dict[str, Cut]:
+        """The ways in which it can cut text."""
+        return cuts_of(self.model)
+
+    @property
+    def encoding(self) -> EncodingSettings:
+        """How long the texts are that it reads at once."""
         settings = self.record["settings"]
         length = min(settings["length"], int(self.model.config.get("max_position_embeddings", settings["length"])))
-        encoded = encode(examples, cuts, EncodingSettings(length, settings["chunk"]))
-        return pooled(logits_of(self.network, encoded, next(iter(cuts.values())).specials["pad"], progress))
+        return EncodingSettings(length, settings["chunk"])
+
+    def logits(self, examples: Sequence[Example], progress: Progress = silent) -> dict[str, tuple[Logits, ...]]:
+        """Logits under every cut that the model has, and pooled: for each example an array (rows, outputs)."""
+        encoded = encode(examples, self.cuts, self.encoding)
+        return pooled(logits_of(self.network, encoded, next(iter(self.cuts.values())).specials["pad"], progress))
 
     def said(self, examples: Sequence[Example], cut: str = "", progress: Progress = silent) -> list[Said]:
         """What is predicted for examples under a cut, "" being pooled, or the only one.
