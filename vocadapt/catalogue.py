@@ -6,6 +6,7 @@ that.
 
 from collections.abc import Mapping
 
+from vocadapt.analysis.slicing import SLICES
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import METHODS
 from vocadapt.spaces.projectors import METHODS as PROJECTIONS
@@ -36,5 +37,6 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "task": TASKS,
         "training": {name: training.about for name, training in TRAININGS.items()},
         "tokenization": TOKENIZATIONS,
+        "slice": {name: one.about for name, one in SLICES.items()},
         "scorer": {name: scorer.about for name, scorer in SCORERS.items()},
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.answers import exact
 from vocadapt.training.tags import spans_of
 
 FIXED, BROKEN, WRONG, RIGHT = "fixed", "broken", "both wrong", "both right"
@@ -43,11 +44,21 @@ def fates(kind: str, gold: Sequence[Any], first: Sequence[Any], second: Sequence
         problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
     if kind != "ner":
-        right = [(set(ours) == set(a), set(ours) == set(b)) for ours, a, b in zip(gold, first, second, strict=True)]
+        same = _answered if kind == "qa" else _labelled
+        right = [(same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)]
         return (_counted("example", right),)
     spans = [tuple(frozenset(spans_of(tags)) for tags in three) for three in zip(gold, first, second, strict=True)]
     entities = [(span in a, span in b) for ours, a, b in spans for span in ours]
     return _counted("gold entity", entities), _counted("example", [(ours == a, ours == b) for ours, a, b in spans])
+
+
+def _labelled(gold: Sequence[str], said: Sequence[str]) -> bool:
+    return set(gold) == set(said)
+
+
+def _answered(gold: Sequence[str], said: str) -> bool:
+    """Whether an answer is one of those accepted, by SQuAD's rules; none is right where none is accepted."""
+    return any(exact(answer, said) for answer in gold or ("",))
 
 
 def _counted(unit: str, right: Sequence[tuple[bool, bool]]) -> Fates:

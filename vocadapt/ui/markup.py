@@ -4,12 +4,12 @@ Colours come as light-dark() pairs, so the browser chooses with the theme and no
 """
 
 import html
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
 
+from vocadapt.text.visible import visible as visible  # others take it from here
 from vocadapt.ui.numbers import count, fraction
 
 INK = {
@@ -82,9 +82,6 @@ STYLE = """<style>
 .va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
  color:light-dark(#96446F,#E8B5D1)}
 </style>"""
-
-
-NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode categories: what would hide, or turn the text round it
 
 
 @dataclass(frozen=True)
@@ -201,20 +198,9 @@ def token(text: str, style: str = "") -> str:
     return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
 
 
-def visible(text: str) -> str:
-    """A token with its control characters shown as their pictures (U+2400 …), other marks that have no shape by their number."""
-    return "".join(map(_shape, text))
-
-
 def plain(text: str) -> str:
     """Text for a label that reads Markdown: every mark is escaped, so it is shown as typed."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'" else c for c in visible(text))
-
-
-def _shape(character: str) -> str:
-    if character < " ":
-        return chr(0x2400 + ord(character))
-    return f"‹U+{ord(character):04X}›" if unicodedata.category(character) in NO_SHAPE else character
 
 
 def _cut_line(line: CutLine) -> str:

@@ -1,0 +1,188 @@
+"""The error ledger as files: a self-contained HTML page, CSV, JSON. Nothing is left out that is not said to be."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from vocadapt.analysis import error_html
+from vocadapt.analysis.entry_view import made_of, said_of, view_of, words_of
+from vocadapt.analysis.error_html import safe
+from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
+from vocadapt.analysis.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
+from vocadapt.analysis.slicing import ALL, SliceScore, Slicing
+from vocadapt.training.scoring.certainty import Comparison
+from vocadapt.training.scoring.tally import Score
+
+LISTED = (FIXED, BROKEN, WRONG, REMOVED, ADDED, KEPT)  # fates whose entries a report lists; both right are counted only
+SAID = {
+    FIXED: "wrong before, right now",
+    BROKEN: "right before, wrong now",
+    WRONG: "wrong before and now",
+    RIGHT: "right before and now",
+}
+SURE = 0.05
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A sliced ledger with all that is told of it: the sides' names, the test, slices, scores by cut, notes, the command."""
+
+    slicing: Slicing
+    names: tuple[str, str]
+    test: Comparison
+    by_cut: Mapping[str, Score] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    slice: str = ALL
+    command: str = ""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries that are listed, by fate."""
+        held = self.slicing.entries(self.slice)
+        return tuple(entry for fate in LISTED for entry in held if entry.fate == fate)
+
+    @property
+    def slices(self) -> tuple[SliceScore, ...]:
+        """Every slice there is, and everything else."""
+        return self.slicing.scores()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values: counts, slices, scores by cut, the entries but those that both have right."""
+        book, held = self.slicing.ledger, self.slicing.entries(self.slice)
+        listed = self.entries
+        return {
+            "first": self.names[0], "second": self.names[1], "kind": book.kind, "slice": self.slice,
+            "counts": book.counts, "by_label": book.by_label, "kinds": book.kinds,
+            "slices": [one.to_dict() for one in self.slices],
+            "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
+            "entries": [self._entry(entry) for entry in listed],
+            "entries_left_out": {RIGHT: len(held) - len(listed)},
+        }  # fmt: skip
+
+    def csv(self) -> str:
+        """One line for each entry; a cell that a spreadsheet would reckon with is quoted for it."""
+        rows = [_flat(self._entry(entry)) for entry in self.entries]
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([_cell(row.get(name, "")) for name in COLUMNS] for row in rows)
+        return file.getvalue()
+
+    def html(self) -> str:
+        """A page of its own that needs nothing else."""
+        book, words = self.slicing.ledger, self.slicing.words
+        parts = [f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>", self._counts(), self._tables()]
+        for fate in LISTED:
+            held = [entry for entry in self.entries if entry.fate == fate]
+            views = [view_of(book, entry, words) for entry in held]
+            body = error_html.cards(views, [self._note(entry) for entry in held]) if held else "<p>None.</p>"
+            opened = " open" if fate == FIXED else ""
+            parts.append(f"<details{opened}><summary>{safe(fate)} {len(held):,}</summary>{body}</details>")
+        left = sum(entry.fate == RIGHT for entry in self.slicing.entries(self.slice))
+        parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
+        if self.command:
+            parts.append(f"<h2>The same in a terminal</h2><pre>{safe(self.command)}</pre>")
+        return PAGE.format(style=error_html.STYLE, body="\n".join(parts))
+
+    def _counts(self) -> str:
+        counts = self.slicing.ledger.counts
+        shown = [(counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, "")) for fate in FATES]
+        alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
+        return f"{error_html.counts(shown)}<p>{safe(alarms)} · {safe(test_line(self.test))}</p>"
+
+    def _tables(self) -> str:
+        parts = ["<h2>Where the change comes from</h2>", error_html.table(SLICE_HEADER, slice_rows(self.slices))]
+        if self.by_cut:
+            parts += ["<h2>Which cut was right</h2>", error_html.table(("", *self.by_cut), cut_rows(self.by_cut))]
+        kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in self.slicing.ledger.kinds.items()]
+        parts += ["<h2>Kinds of errors</h2>", error_html.table(("kind", "baseline", "compared"), kinds)]
+        return "".join(parts)
+
+    def _note(self, entry: Entry) -> str:
+        text, tags = self.notes.get(entry.id, ("", ()))
+        return " · ".join(filter(None, (text, ", ".join(tags))))
+
+    def _entry(self, entry: Entry) -> dict[str, Any]:
+        """An entry as JSON values."""
+        book = self.slicing.ledger
+        example = book.split.examples[entry.place]
+        words = words_of(example, entry, self.slicing.words)
+        vote, (note, tags) = book.vote(entry), self.notes.get(entry.id, ("", ()))
+        return {
+            "id": entry.id, "where": book.titled(entry), "example": entry.place + 1, "fate": entry.fate, "event": entry.event,
+            "label": entry.unit.label, "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
+            "first": {"said": said_of(entry.first), "error": entry.first.error},
+            "second": {"said": said_of(entry.second), "error": entry.second.error},
+            "cuts": {cut: {"said": said_of(claim), "error": claim.error} for cut, claim in entry.cuts.items()},
+            "vote": {"at": vote.at, "said": dict(vote.said), "margins": dict(vote.margins), "outvoted": list(vote.outvoted),
+                     "line": vote.line} if vote else None,
+            "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
+            "made_of": list(made_of(words, self.slicing.words)), "note": note, "tags": list(tags),
+        }  # fmt: skip
+
+
+SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")
+COLUMNS = (
+    "id", "where", "example", "fate", "event", "label", "gold", "first", "first error", "second", "second error", "base cut",
+    "adapted cut", "pooled", "outvoted", "words", "made of", "note", "tags",
+)  # fmt: skip
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Error analysis</title>{style}<style>
+:root{{color-scheme:light dark}}
+body{{font:15px/1.5 "Source Sans 3","Source Sans Pro",system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;
+ background:light-dark(#FFFFFF,#12181F);color:light-dark(#1B2733,#E6EBF0)}}
+summary{{font-weight:600;font-size:1.1rem;cursor:pointer;margin:1rem 0}}
+h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-wrap:anywhere}}
+</style></head><body>
+{body}
+</body></html>
+"""
+
+
+def test_line(test: Comparison) -> str:
+    """The paired test in a few words: "paired test p = .09, no claim"."""
+    p = test.p_randomisation
+    shown = f"{p:.3f}".rstrip("0") if p >= 0.0095 else f"{p:.1g}"
+    return f"paired test p = {shown.removeprefix('0') or '0'}{'' if p <= SURE else ', no claim'}"
+
+
+def points(value: float | None) -> str:
+    """A difference of scores in points, with its sign: +2.4; a dash for none."""
+    return "–" if value is None else f"{100 * value:+.1f}".replace("-", "−")
+
+
+def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
+    """Slices as cells of a table."""
+    return [(one.title, f"{one.n:,}", points(one.difference), f"{one.fixed:,} : {one.broken:,}") for one in slices]
+
+
+def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
+    """Every figure under each cut."""
+    names = list(next(iter(by_cut.values())).values) if by_cut else []
+    return [(name, *(f"{score.values[name]:.3f}".removeprefix("0") for score in by_cut.values())) for name in names]
+
+
+def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry in one row."""
+    cuts, vote = entry["cuts"], entry["vote"]
+    return {
+        **entry,
+        **{side: entry[side]["said"] for side in ("first", "second")},
+        **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
+        **{column: cuts[cut]["said"] for cut, column in (("base", "base cut"), ("adapted", "adapted cut"), ("pooled", "pooled"))
+           if cut in cuts},
+        "outvoted": vote["line"] if vote else "",
+        "words": " | ".join(f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]),
+        "made of": " | ".join(entry["made_of"]), "tags": ", ".join(entry["tags"]),
+    }  # fmt: skip
+
+
+def _cell(value: Any) -> str:
+    text = str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text

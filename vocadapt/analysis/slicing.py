@@ -1,0 +1,224 @@
+"""Where a change comes from: slices of a ledger by the words of its units, and the difference that each makes.
+
+A slice is one function from a unit's words to yes or no, registered where it stands: it appears on the page, on the command
+line, in the report and in the tests by that.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from vocadapt.analysis.error_kinds import Unit
+from vocadapt.analysis.fates import BROKEN, FATES, FIXED
+from vocadapt.analysis.ledger import Entry, Ledger, text_of
+from vocadapt.analysis.word_cuts import WordBook, WordCut
+from vocadapt.errors import InputError
+from vocadapt.training.scoring.tally import Rules, Scorer, Tally
+from vocadapt.training.tasks.base import Question, Sentence
+
+ALL, REST = "all", "rest"
+
+
+@dataclass(frozen=True)
+class SliceSettings:
+    """The ending of a word, from how many pieces on a word counts as cut small, below how many times one is seldom seen."""
+
+    suffix: str = "ia"
+    pieces: int = 4
+    seldom: int = 5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())
+        if not self.suffix:
+            raise InputError("Expected the end of a word, got none.", "Such as -ia.")
+        if self.pieces < 2 or self.seldom < 2:
+            raise InputError(f"Slices by {self.pieces} pieces and {self.seldom} times: both must be above 1.")
+
+
+@dataclass(frozen=True)
+class Sliced:
+    """The words of a unit with their cuts, and whether an entity of these words stood in training (None: not known, or none)."""
+
+    words: tuple[WordCut, ...]
+    entity_seen: bool | None = None
+
+
+@dataclass(frozen=True)
+class ErrorSlice:
+    """A slice: its name for people, the sentence that explains it, whether it holds a unit.
+
+    `needs`: "cuts" of two models, "training" words, "entities" (training words of a NER task).
+    """
+
+    named: Callable[[SliceSettings], str]
+    about: str
+    holds: Callable[[Sliced, SliceSettings], bool]
+    needs: str = ""
+
+
+SLICES: dict[str, ErrorSlice] = {
+    "new-token": ErrorSlice(
+        lambda _: "holds a new token", "a word of it is cut into a token that was added",
+        lambda unit, _: any(word.new for word in unit.words), "cuts",
+    ),
+    "other-cut": ErrorSlice(
+        lambda _: "is cut otherwise", "a word of it is cut otherwise than before",
+        lambda unit, _: any(word.changed for word in unit.words), "cuts",
+    ),
+    "pieces": ErrorSlice(
+        lambda asked: f"cut into ≥ {asked.pieces} before", "a word of it was cut into so many pieces or more before",
+        lambda unit, asked: any(len(word.before) >= asked.pieces for word in unit.words), "cuts",
+    ),
+    "suffix": ErrorSlice(
+        lambda asked: f"ends in -{asked.suffix}", "a word of it ends so, whatever its case",
+        lambda unit, asked: any(word.word.lower().endswith(asked.suffix) for word in unit.words),
+    ),
+    "unseen": ErrorSlice(
+        lambda _: "a word unseen in training", "a word of it stands nowhere in the training examples",
+        lambda unit, _: any(word.seen == 0 for word in unit.words), "training",
+    ),
+    "seldom": ErrorSlice(
+        lambda asked: f"seen < {asked.seldom} times", "its rarest word was seen in training, but so seldom",
+        lambda unit, asked: 0 < min((word.seen or 0 for word in unit.words), default=0) < asked.seldom, "training",
+    ),
+    "unseen-entity": ErrorSlice(
+        lambda _: "entity unseen in training", "no entity of just these words stood in the training examples",
+        lambda unit, _: unit.entity_seen is False, "entities",
+    ),
+}  # fmt: skip
+NAMES = {ALL: "everything", REST: "everything else"}
+
+
+@dataclass(frozen=True)
+class SliceScore:
+    """A slice of a ledger: gold units in it, the score of either side on it, how many units were fixed and broken.
+
+    `first` and `second` are fractions, None where nothing was to be scored.
+    """
+
+    name: str
+    title: str
+    n: int
+    first: float | None
+    second: float | None
+    fixed: int
+    broken: int
+
+    @property
+    def difference(self) -> float | None:
+        """The second's score less the first's."""
+        return None if self.first is None or self.second is None else self.second - self.first
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "slice": self.name, "title": self.title, "n": self.n, "first": self.first, "second": self.second,
+            "difference": self.difference, "fixed": self.fixed, "broken": self.broken,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Slicing:
+    """A ledger with the cuts of its words, ready to be sliced; `scorer` and `rules` score what has no units of its own."""
+
+    ledger: Ledger
+    words: WordBook
+    scorer: Scorer
+    rules: Rules
+    settings: SliceSettings = field(default_factory=SliceSettings)
+
+    @cached_property
+    def available(self) -> tuple[str, ...]:
+        """The slices that what is known allows."""
+        trained, ner = self.words.trained is not None, self.ledger.kind == "ner"
+        there = {"": True, "cuts": self.words.cuts, "training": trained, "entities": trained and ner}
+        return tuple(name for name, one in SLICES.items() if there[one.needs])
+
+    def title(self, name: str) -> str:
+        """A slice's name for people; raises InputError for one that does not exist, or cannot be told here."""
+        if name in NAMES:
+            return NAMES[name]
+        if name not in SLICES:
+            raise InputError(f"There is no slice {name!r}.", f"Choose one of: {', '.join((ALL, *SLICES, REST))}.")
+        if name not in self.available:
+            lacking = "two cuts" if SLICES[name].needs == "cuts" else "the training examples of a run"
+            there = ", ".join((ALL, *self.available, REST))
+            raise InputError(f"The slice {name!r} needs {lacking}.", f"There are here: {there}.")
+        return SLICES[name].named(self.settings)
+
+    def entries(self, name: str = ALL) -> tuple[Entry, ...]:
+        """The entries of a slice, false alarms with them."""
+        self.title(name)
+        return tuple(entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit))
+
+    def holds(self, name: str, place: int, unit: Unit) -> bool:
+        """Whether a slice holds a unit of the example at a place."""
+        return name == ALL or name in self._held(place, unit)
+
+    def scores(self, names: Sequence[str] = ()) -> tuple[SliceScore, ...]:
+        """The slices that were asked for, else all that there are, and everything else: what no slice holds."""
+        chosen = tuple(names) or (*self.available, REST)
+        return tuple(self._score(name) for name in chosen)
+
+    def words_of(self, place: int, unit: Unit) -> tuple[WordCut, ...]:
+        """The words that a unit is sliced by: an entity's; all words of a text; a question's and its answer's."""
+        example = self.ledger.split.examples[place]
+        if isinstance(example, Sentence):
+            return self.words.cut(example.words[unit.start : unit.end])
+        text = f"{example.question} {unit.text}" if isinstance(example, Question) else text_of(example)
+        return self.words.cut(self.words.words_of(text))
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, Unit], frozenset[str]]:
+        return {}
+
+    def _held(self, place: int, unit: Unit) -> frozenset[str]:
+        """The slices that hold a unit; "rest" where none does."""
+        key = (place, unit)
+        if key not in self._known:
+            seen = self.words.seen_entity(unit.text) if self.ledger.kind == "ner" else None
+            sliced = Sliced(self.words_of(place, unit), seen)
+            found = frozenset(name for name in self.available if SLICES[name].holds(sliced, self.settings))
+            self._known[key] = found or frozenset([REST])
+        return self._known[key]
+
+    def _score(self, name: str) -> SliceScore:
+        title, held = self.title(name), self.entries(name)
+        units = [entry for entry in held if entry.fate in FATES]
+        fates = [entry.fate for entry in units]
+        first, second = self._entity_scores(name, units) if self.ledger.kind == "ner" else self._example_scores(name, held)
+        return SliceScore(name, title, len(units), first, second, fates.count(FIXED), fates.count(BROKEN))
+
+    def _entity_scores(self, name: str, units: Sequence[Entry]) -> tuple[float | None, float | None]:
+        """Entity F1 over the gold and the predicted entities that a slice holds, each by its own words."""
+        found = []
+        for side, claim in ((0, "first"), (1, "second")):
+            predicted = sum(self.holds(name, place, unit) for place, unit in self._predicted[side])
+            right = sum(not getattr(entry, claim).error for entry in units)
+            found.append(2 * right / (len(units) + predicted) if units or predicted else None)
+        return found[0], found[1]
+
+    @cached_property
+    def _predicted(self) -> tuple[list[tuple[int, Unit]], ...]:
+        """Every entity that either side predicts, with the place of its example."""
+        units, examples = self.ledger.judging.units, self.ledger.split.examples
+        return tuple(
+            [(place, unit) for place, tags in enumerate(side.said) for unit in units(examples[place], tags)]
+            for side in (self.ledger.first, self.ledger.second)
+        )
+
+    def _example_scores(self, name: str, held: Iterable[Entry]) -> tuple[float | None, float | None]:
+        """The task's own score over the examples that hold an entry of the slice."""
+        places = list(range(len(self.ledger.split))) if name == ALL else sorted({entry.place for entry in held})
+        if not places:
+            return None, None
+        values = [self.scorer.of(Tally(one.rows[places], one.labels), self.rules).value for one in self._tallies]
+        return values[0], values[1]
+
+    @cached_property
+    def _tallies(self) -> tuple[Tally, Tally]:
+        gold, sides = self.ledger.split.gold, (self.ledger.first, self.ledger.second)
+        first, second = (self.scorer.tally(gold, side.said, self.rules) for side in sides)
+        return first, second
+

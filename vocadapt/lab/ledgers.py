@@ -1,0 +1,176 @@
+"""Two predictions by name (a run's folder, or a file of predictions) → what an error ledger is made of.
+
+A run brings its test examples, what each of its cuts said, its logits, its tokenizers, and by its manifest what it was trained
+on; a file of predictions brings answers alone, and its gold is the run's beside it, or a gold file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from vocadapt.analysis.ledger import Ledger, Side, judging_of, ledger, text_of
+from vocadapt.analysis.slicing import SliceSettings, Slicing
+from vocadapt.analysis.word_cuts import WordBook, word_book
+from vocadapt.errors import InputError
+from vocadapt.lab.run_sources import training_examples
+from vocadapt.training.encoding import BASE
+from vocadapt.training.run_files import LOGITS, SavedRun, chosen_cut, load_logits, load_run
+from vocadapt.training.scoring.certainty import USUAL_DRAWS, Comparison, Draws, aligned, compare_tallies
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.tally import USUAL, Rules, Score, Scorer
+from vocadapt.training.tasks.base import Example, Split
+from vocadapt.training.tasks.own import read_split
+from vocadapt.training.tasks.predictions import read_predictions, tally_of
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which two predictions are compared: runs or files, under which cuts (""  pooled, or the only one), against which gold.
+
+    Without a second one the first is a run whose own cuts are compared: base with pooled. `kind` is needed where both are files.
+    """
+
+    first: str
+    second: str = ""
+    cuts: tuple[str, str] = ("", "")
+    gold: str = ""
+    kind: str = ""
+    scorer: str = ""
+    draws: Draws = USUAL_DRAWS
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two predictions for one split, the paired test between them, and the runs they came from (None: a file)."""
+
+    asked: Asked
+    kind: str
+    split: Split
+    sides: tuple[Side, Side]
+    cuts: tuple[str, str]
+    runs: tuple[SavedRun | None, SavedRun | None]
+    scorer: Scorer
+    rules: Rules
+
+    @cached_property
+    def test(self) -> Comparison:
+        """The paired test of the second against the first."""
+        first, second = (tally_of(self.split, side.said, self.scorer, self.rules) for side in self.sides)
+        return compare_tallies(self.scorer, *aligned(first, second), self.rules, self.asked.draws)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Every unit with its fate."""
+        return ledger(self.split, *self.sides, judging_of(self.kind, self.split, self.rules, self.scorer))
+
+    @cached_property
+    def train(self) -> tuple[Example, ...] | None:
+        """What the second run was trained on (the first, where the second is a file); None where that is not there any more."""
+        run = self.runs[1] or self.runs[0]
+        return None if run is None else training_examples(run.folder)
+
+    @cached_property
+    def words(self) -> WordBook:
+        """How words are cut, what new tokens are made of, what was seen in training."""
+        first, second = (None if run is None else run.model for run in self.runs)
+        return word_book(first, second, self.train)
+
+    def slicing(self, settings: SliceSettings | None = None) -> Slicing:
+        """The ledger, ready to be sliced."""
+        return Slicing(self.ledger, self.words, self.scorer, self.rules, settings or SliceSettings())
+
+    @cached_property
+    def by_cut(self) -> dict[str, Score]:
+        """The score under each cut of the run whose cuts are looked at; empty where no run has two."""
+        side = self.ledger.twofold
+        if side is None:
+            return {}
+        tallies = {cut: tally_of(self.split, said, self.scorer, self.rules) for cut, said in side.cuts.items()}
+        return {cut: self.scorer.of(tally, self.rules) for cut, tally in tallies.items()}
+
+
+def open_compared(asked: Asked) -> Compared:
+    """Open two predictions; raises InputError where they are not for the same examples, and says which one differs."""
+    if asked.first and not asked.second:
+        asked = replace(asked, second=asked.first, cuts=_own_cuts(asked.cuts))
+    runs = tuple(load_run(Path(name)) if Path(name).is_dir() else None for name in (asked.first, asked.second))
+    kind, split = _gold(asked, runs)
+    known = [run for run in runs if run is not None]
+    rules = known[0].rules if known else USUAL
+    scorer = known[0].scorer(asked.scorer) if known else scorer_of(kind, asked.scorer)
+    names, found = (asked.first, asked.second), []
+    for run, name, cut in zip(runs, names, asked.cuts, strict=True):
+        found.append(_file_side(name, kind, split) if run is None else _run_side(run, name, cut))
+    sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
+    return Compared(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+
+
+def _own_cuts(cuts: tuple[str, str]) -> tuple[str, str]:
+    return (cuts[0] or BASE, cuts[1])
+
+
+def _gold(asked: Asked, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
+    """The kind of task and the examples; of two runs they must be the same."""
+    given = [(run, name) for run, name in zip(runs, (asked.first, asked.second), strict=True) if run is not None]
+    kinds = {run.kind for run, _ in given} | ({asked.kind} if asked.kind else set())
+    if len(kinds) > 1:
+        named = ", ".join(f"{name}: {run.kind}" for run, name in given)
+        problem = f"Runs of different tasks were not tested on the same examples ({named}{_asked_for(asked)})."
+        raise InputError(problem, "Compare runs of one task.")
+    if not kinds:
+        raise InputError("Two files of predictions need the kind of their task.", "Such as --kind ner.")
+    kind = kinds.pop()
+    splits = [(run.kept.split, name) for run, name in given]
+    if asked.gold:
+        splits.insert(0, (read_split(kind, Path(asked.gold)), asked.gold))
+    if not splits:
+        raise InputError("Two files of predictions need what is right.", "Give the gold file (--gold F).")
+    for split, name in splits[1:]:
+        _check_same(splits[0], (split, name))
+    if not splits[0][0].labelled:
+        raise InputError(f"{splits[0][1]}: holds no labels, so nothing can be compared.", "Give examples with their labels.")
+    return kind, splits[0][0]
+
+
+def _asked_for(asked: Asked) -> str:
+    return f", asked for: {asked.kind}" if asked.kind else ""
+
+
+def _check_same(first: tuple[Split, str], second: tuple[Split, str]) -> None:
+    """Raise InputError, with the first example that differs, where two splits are not the same."""
+    (ours, a), (theirs, b) = first, second
+    problem = f"{a} and {b} were not tested on the same examples"
+    remedy = "Fine-tune both with the same task, test file and --limit."
+    for number, (one, other) in enumerate(zip(ours.examples, theirs.examples, strict=False), start=1):
+        if one != other:
+            what = "has other labels" if _asks(one) == _asks(other) else "is another one"
+            raise InputError(f"{problem}: example {number:,} {what} ({_shown(one)} against {_shown(other)}).", remedy)
+    if len(ours) != len(theirs):
+        raise InputError(f"{problem}: {len(ours):,} and {len(theirs):,} of them.", remedy)
+
+
+def _asks(example: Example) -> tuple[object, ...]:
+    """What of an example is read, without its labels."""
+    return tuple(value for name, value in vars(example).items() if name not in ("tags", "labels", "answers", "document"))
+
+
+def _shown(example: Example) -> str:
+    words = text_of(example)
+    return repr(words[:60] + ("…" if len(words) > 60 else ""))
+
+
+def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
+    """What a run says under a cut, with all that it kept."""
+    said = run.kept.said
+    chosen = chosen_cut(list(said), cut)
+    logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
+    return Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs), chosen
+
+
+def _file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
+    """What a file of predictions says."""
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(f"{name}: no such run or file.", "Give a folder that finetune wrote, or a file of predictions.")
+    return Side(path.name, read_predictions(path, kind, replace(split, path=split.path or path)).said), ""

@@ -1,0 +1,16 @@
+"""Text that comes from anybody, made safe to look at: what has no shape of its own is shown by a picture or its number."""
+
+import unicodedata
+
+NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode categories: what would hide, or turn the text round it
+
+
+def visible(text: str) -> str:
+    """A token with its control characters shown as their pictures (U+2400 …), other marks that have no shape by their number."""
+    return "".join(map(_shape, text))
+
+
+def _shape(character: str) -> str:
+    if character < " ":
+        return chr(0x2400 + ord(character))
+    return f"‹U+{ord(character):04X}›" if unicodedata.category(character) in NO_SHAPE else character
