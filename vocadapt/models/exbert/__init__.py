@@ -1,0 +1,44 @@
+"""exBERT (Tai et al. 2020) as models of transformers: importing this package makes the Auto classes know them.
+
+    import vocadapt.models.exbert
+    model = AutoModel.from_pretrained(folder)
+"""
+
+import transformers
+
+from vocadapt.models.exbert.config import ExBertConfig
+from vocadapt.models.exbert.model import (
+    ExBertForMaskedLM,
+    ExBertForPreTraining,
+    ExBertForQuestionAnswering,
+    ExBertForSequenceClassification,
+    ExBertForTokenClassification,
+    ExBertModel,
+    ExBertPreTrainedModel,
+)
+
+__all__ = [
+    "HEADS", "ExBertConfig", "ExBertForMaskedLM", "ExBertForPreTraining", "ExBertForQuestionAnswering",
+    "ExBertForSequenceClassification", "ExBertForTokenClassification", "ExBertModel", "ExBertPreTrainedModel",
+]  # fmt: skip
+
+HEADS: dict[str, type[ExBertPreTrainedModel]] = {  # BERT's class: the one that takes its place
+    "BertModel": ExBertModel,
+    "BertForMaskedLM": ExBertForMaskedLM,
+    "BertForPreTraining": ExBertForPreTraining,
+    "BertForTokenClassification": ExBertForTokenClassification,
+    "BertForSequenceClassification": ExBertForSequenceClassification,
+    "BertForQuestionAnswering": ExBertForQuestionAnswering,
+}
+AUTO = {
+    "AutoModel": ExBertModel,
+    "AutoModelForMaskedLM": ExBertForMaskedLM,
+    "AutoModelForPreTraining": ExBertForPreTraining,
+    "AutoModelForTokenClassification": ExBertForTokenClassification,
+    "AutoModelForSequenceClassification": ExBertForSequenceClassification,
+    "AutoModelForQuestionAnswering": ExBertForQuestionAnswering,
+}
+
+transformers.AutoConfig.register(ExBertConfig.model_type, ExBertConfig, exist_ok=True)
+for auto, kind in AUTO.items():
+    getattr(transformers, auto).register(ExBertConfig, kind, exist_ok=True)

@@ -1,0 +1,108 @@
+"""A layer of exBERT: BERT's layer, a smaller one beside it that reads the same vectors, and a gate that mixes what both give.
+
+    H' = g · T_ofs(H) + (1 − g) · T_ext(H),   g = σ(w · H + b), a number for each token       (Tai et al. 2020, 3.2)
+
+Both sides end in their own LayerNorm before they are mixed. The names of BERT's own tensors are BERT's.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import nn
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.bert.modeling_bert import (
+    BertEncoder,
+    BertIntermediate,
+    BertLayer,
+    BertOutput,
+    eager_attention_forward,
+)
+
+from vocadapt.models.exbert.config import ExBertConfig
+
+Tensor = torch.Tensor
+
+
+class ExtensionAttention(nn.Module):
+    """Self-attention that reads vectors of the model's width and attends in fewer units, with as many heads as BERT's."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.heads, units = config.num_attention_heads, config.extension_hidden_size
+        self.query, self.key, self.value = (nn.Linear(config.hidden_size, units) for _ in range(3))
+        self.dropout = nn.Dropout(config.attention_probs_dropout_prob)
+        self.scaling = (units // self.heads) ** -0.5
+        self.is_causal = False  # read by the attention functions of transformers
+
+    def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
+        """(batch, length, width) → (batch, length, units)."""
+        shape = (*hidden.shape[:-1], self.heads, -1)
+        query, key, value = (part(hidden).view(shape).transpose(1, 2) for part in (self.query, self.key, self.value))
+        attend: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS.get_interface(
+            self.config._attn_implementation, eager_attention_forward
+        )
+        dropout = self.dropout.p if self.training else 0.0
+        found, _ = attend(self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **more)
+        return cast(Tensor, found.reshape(*hidden.shape[:-1], -1))
+
+
+class ExtensionModule(nn.Module):
+    """The layer beside BERT's: attention and feed-forward in its own units, each ending at the model's width with a residual."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        super().__init__()
+        self.attention = ExtensionAttention(config)
+        self.attention_output = BertOutput(_with_units(config, config.extension_hidden_size))
+        inner = _with_units(config, config.extension_intermediate_size)
+        self.intermediate, self.output = BertIntermediate(inner), BertOutput(inner)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
+        """(batch, length, width) → the same shape."""
+        attended = self.attention_output(self.attention(hidden, mask, **more), hidden)
+        return cast(Tensor, self.output(self.intermediate(attended), attended))
+
+
+class Gate(nn.Linear):
+    """How much of a token's vector comes from BERT's own layer, 0 to 1."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(batch, length, width) → (batch, length, 1)."""
+        return torch.sigmoid(super().forward(hidden))
+
+
+class ExBertLayer(BertLayer):
+    """BERT's layer, with an extension module and a gate where the config has one."""
+
+    def __init__(self, config: ExBertConfig, layer_idx: int | None = None) -> None:
+        super().__init__(config, layer_idx=layer_idx)
+        self.extended = bool(config.extension_hidden_size)
+        if self.extended:
+            self.extension, self.gate = ExtensionModule(config), Gate(config.hidden_size, 1)
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
+        """(batch, length, width) → the same shape."""
+        own: Tensor = super().forward(hidden_states, attention_mask, *args, **kwargs)
+        if not self.extended:
+            return own
+        kwargs.pop("encoder_attention_mask", None), kwargs.pop("past_key_values", None)  # a decoder's
+        beside = self.extension(hidden_states, attention_mask, **kwargs)
+        return torch.lerp(beside, own, self.gate(hidden_states))  # at a gate of 1 it gives `own`, bit for bit
+
+
+class ExBertEncoder(BertEncoder):
+    """BERT's encoder over such layers."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        nn.Module.__init__(self)  # BertEncoder's own would build BERT's layers first
+        self.config = config
+        self.layer = nn.ModuleList([ExBertLayer(config, place) for place in range(config.num_hidden_layers)])
+
+
+def _with_units(config: ExBertConfig, units: int) -> ExBertConfig:
+    """The config under which BERT's own classes build a feed-forward part of so many units."""
+    changed = copy.deepcopy(config)
+    changed.intermediate_size = units
+    return changed

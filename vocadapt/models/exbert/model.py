@@ -1,0 +1,117 @@
+"""ExBertModel and its heads: BERT's own classes over layers with an extension, under BERT's names of tensors.
+
+A head of BERT's weights fits the head here of the same name; only what belongs to the extension is new.
+"""
+
+from torch import nn
+from transformers import initialization as init
+from transformers.models.bert.modeling_bert import (
+    BertEmbeddings,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+    BertOnlyMLMHead,
+    BertPooler,
+    BertPreTrainedModel,
+    BertPreTrainingHeads,
+    BertSelfAttention,
+)
+from transformers.utils.output_capturing import OutputRecorder
+
+from vocadapt.models.exbert.config import ExBertConfig
+from vocadapt.models.exbert.layers import ExBertEncoder, ExBertLayer, Gate
+from vocadapt.models.extension import gate_bias
+
+
+class ExBertPreTrainedModel(BertPreTrainedModel):
+    """What all have in common: the config, how new weights are drawn, what can be asked for beside the output.
+
+    `output_gates=True` gives each layer's gate, (batch, length, 1). A head's own weights are drawn as BERT's.
+    """
+
+    config: ExBertConfig
+    config_class = ExBertConfig
+    _no_split_modules = ["BertEmbeddings", "ExBertLayer"]  # noqa: RUF012 (as transformers declares it)
+    _can_record_outputs = {  # noqa: RUF012
+        "hidden_states": ExBertLayer,
+        "attentions": BertSelfAttention,
+        "gates": OutputRecorder(Gate, index=0),
+    }
+
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, Gate):
+            init.constant_(module.bias, gate_bias(self.config.gate_start))
+
+
+class ExBertModel(ExBertPreTrainedModel, BertModel):
+    """BERT whose layers each have an extension module and a gate."""
+
+    def __init__(self, config: ExBertConfig, add_pooling_layer: bool = True) -> None:
+        BertPreTrainedModel.__init__(self, config)
+        self.gradient_checkpointing = False
+        self.embeddings = BertEmbeddings(config)
+        self.encoder = ExBertEncoder(config)
+        self.pooler = BertPooler(config) if add_pooling_layer else None
+        self.post_init()
+
+
+class ExBertForMaskedLM(ExBertPreTrainedModel, BertForMaskedLM):
+    """With BERT's masked-word head, over the old and the added tokens."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        BertPreTrainedModel.__init__(self, config)
+        self.bert = ExBertModel(config, add_pooling_layer=False)
+        self.cls = BertOnlyMLMHead(config)
+        self.post_init()
+
+
+class ExBertForPreTraining(ExBertPreTrainedModel, BertForPreTraining):
+    """With BERT's masked-word and next-sentence heads."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        BertPreTrainedModel.__init__(self, config)
+        self.bert = ExBertModel(config)
+        self.cls = BertPreTrainingHeads(config)
+        self.post_init()
+
+
+class ExBertForTokenClassification(ExBertPreTrainedModel, BertForTokenClassification):
+    """With a label for each wordpiece."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        BertPreTrainedModel.__init__(self, config)
+        self.num_labels = config.num_labels
+        self.bert = ExBertModel(config, add_pooling_layer=False)
+        self.dropout, self.classifier = _classifier(config)
+        self.post_init()
+
+
+class ExBertForSequenceClassification(ExBertPreTrainedModel, BertForSequenceClassification):
+    """With labels for the whole text."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        BertPreTrainedModel.__init__(self, config)
+        self.num_labels = config.num_labels
+        self.bert = ExBertModel(config)
+        self.dropout, self.classifier = _classifier(config)
+        self.post_init()
+
+
+class ExBertForQuestionAnswering(ExBertPreTrainedModel, BertForQuestionAnswering):
+    """With a start and an end for the answer in a text."""
+
+    def __init__(self, config: ExBertConfig) -> None:
+        BertPreTrainedModel.__init__(self, config)
+        self.num_labels = 2
+        self.bert = ExBertModel(config, add_pooling_layer=False)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+        self.post_init()
+
+
+def _classifier(config: ExBertConfig) -> tuple[nn.Dropout, nn.Linear]:
+    dropout = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
+    return nn.Dropout(dropout), nn.Linear(config.hidden_size, int(config.num_labels or 0))

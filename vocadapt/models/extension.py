@@ -1,0 +1,119 @@
+"""How large an extension module is beside a layer of BERT (exBERT, Tai et al. 2020, 4.1), and how it starts. No torch.
+
+Sizes are shares of the layer that the module stands beside. At the width of BERT-base they are the published ones, exactly.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vocadapt.errors import InputError
+
+MODEL_TYPE = "vocadapt-exbert"  # transformers repeats it where it does not know it: the name says whom to ask
+MODULE = "vocadapt.models.exbert"  # importing it is what makes transformers know it
+PARTS = (".extension.", ".gate.")  # what an extension module's tensors are called by, and nothing else is
+
+
+@dataclass(frozen=True)
+class Size:
+    """Shares of the layer's hidden and intermediate size, as published at 768 and 3,072."""
+
+    hidden: float
+    intermediate: float
+    about: str
+
+
+SIZES = {
+    "s1": Size(120 / 768, 512 / 3072, "16.4 % of a layer"),
+    "s2": Size(180 / 768, 720 / 3072, "23.5 % of a layer"),
+    "s3": Size(252 / 768, 1024 / 3072, "33.2 % of a layer, the paper's choice"),
+    "s4": Size(504 / 768, 2048 / 3072, "66.3 % of a layer"),
+    "s5": Size(1.0, 1.0, "as large as the layer"),
+}
+
+
+@dataclass(frozen=True)
+class ModuleSettings:
+    """Which extension module every layer gets ("": none), and how it starts.
+
+    `gate`: how much of a layer's output is the original's at the start, .5 as published; .98 starts near the original model.
+    `seed` draws its weights. Raises InputError for an unknown size and a gate that is no share.
+    """
+
+    size: str = ""
+    gate: float = 0.5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.size and self.size not in SIZES:
+            raise InputError(f"Unknown module size {self.size!r}.", f"Choose one of: {', '.join(SIZES)}.")
+        if not 0 < self.gate < 1:
+            raise InputError(f"A gate lets a share between 0 and 1 through, got {self.gate:g}.", ".5 is published, .98 near one.")
+        if self.seed < 0:
+            raise InputError(f"The seed of the module is {self.seed}.", "Give 0 or a positive number.")
+
+
+@dataclass(frozen=True)
+class ModuleSize:
+    """An extension module of so many units beside a layer: hidden and intermediate, of the module and of the layer.
+
+    Raises InputError where the hidden units do not fall to the heads in equal numbers.
+    """
+
+    hidden: int
+    intermediate: int
+    layer_hidden: int
+    layer_intermediate: int
+
+    @classmethod
+    def of(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
+        """The module of the settings beside a layer of the model with this config.json; rounded so that heads are alike."""
+        hidden, inner, heads = (int(config[key]) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
+        if not settings.size:
+            return cls(0, 0, hidden, inner)
+        size = SIZES[settings.size]
+        units = max(1, round(size.hidden * hidden / heads)) * heads
+        return cls(units, max(1, round(size.intermediate * inner)), hidden, inner)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of the module beside one layer, its gate left out."""
+        return _parameters(self.hidden, self.intermediate, self.layer_hidden) if self.hidden else 0
+
+    @property
+    def gate(self) -> int:
+        """Parameters of its gate."""
+        return self.layer_hidden + 1 if self.hidden else 0
+
+    @property
+    def share(self) -> float:
+        """Its parameters over those of the layer."""
+        return self.parameters / _parameters(self.layer_hidden, self.layer_intermediate, self.layer_hidden)
+
+    def to_dict(self, layers: int) -> dict[str, Any]:
+        """What was built beside so many layers, in numbers."""
+        total = layers * (self.parameters + self.gate)
+        return {"hidden": self.hidden, "intermediate": self.intermediate, "share": self.share, "parameters": total}
+
+
+def _parameters(hidden: int, intermediate: int, width: int) -> int:
+    """Parameters of a transformer layer of `hidden` and `intermediate` units that reads and gives vectors of `width`."""
+    attention = 3 * (width * hidden + hidden) + hidden * width + width
+    feed_forward = width * intermediate + intermediate + intermediate * width + width
+    return attention + feed_forward + 4 * width  # two norms with weight and bias
+
+
+def gate_bias(gate: float) -> float:
+    """The bias under which a gate without weights gives this share."""
+    return math.log(gate / (1 - gate))
+
+
+def is_extended(config: Mapping[str, Any]) -> bool:
+    """Whether a config.json is that of a model with extension modules."""
+    return config.get("model_type") == MODEL_TYPE
+
+
+def of_extension(name: str) -> bool:
+    """Whether a tensor belongs to an extension module or its gate, by its name."""
+    return any(part in f".{name}." for part in PARTS)
