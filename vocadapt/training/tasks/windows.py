@@ -7,6 +7,7 @@ with as much context around it as fits, and only its own scores are kept; so eac
 import re
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +73,12 @@ def _window(start: int, end: int, context: int, room: int) -> Window:
     return Window(start - left, start, end, end + right)
 
 
+@lru_cache(maxsize=256)  # many questions share a long context
 def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
-    """Start and end of every word of a context, in characters: (words, 2)."""
-    found = [match.span() for match in WORDS[words].finditer(context)]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    """Start and end of every word of a context, in characters: (words, 2), read only."""
+    found = np.array([match.span() for match in WORDS[words].finditer(context)], dtype=np.int64).reshape(-1, 2)
+    found.setflags(write=False)
+    return found
 
 
 def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int] | None:
@@ -99,12 +102,14 @@ def best_spans(
         short = bounds[more:, 1] - bounds[:count, 0] <= characters
         scores[:count, more] = np.where(short, start[:count] + end[more:], -np.inf)
     flat = scores.ravel()
-    wanted = min(most, int(np.isfinite(flat).sum()))
-    if not wanted:
+    wanted = 1 if most == 1 and len(flat) else min(most, int(np.isfinite(flat).sum()))
+    if not wanted or flat[place := int(flat.argmax())] == -np.inf:
         return []
-    least = np.partition(flat, len(flat) - wanted)[len(flat) - wanted]
-    places = np.flatnonzero(flat >= least)
-    places = places[np.argsort(-flat[places], kind="stable")][:wanted]
+    places = np.array([place])  # the first of the best: what most ask for needs no order
+    if wanted > 1:
+        least = np.partition(flat, len(flat) - wanted)[len(flat) - wanted]
+        places = np.flatnonzero(flat >= least)
+        places = places[np.argsort(-flat[places], kind="stable")][:wanted]
     return [(int(place // width), int(place // width + place % width), float(flat[place])) for place in places]
 
 
