@@ -32,6 +32,9 @@ page = st.navigation(
             st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
             st.Page("pages/see/change.py", title="Neighbourhood change", icon=":material/compare_arrows:"),
         ],
+        "Train": [
+            st.Page("pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"),
+        ],
     }
 )
 frame.draw(page)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.conftest import build_tiny_bert
-from tests.finetune_material import one_thread, sentences, tiny_adapted, write_conll
+from tests.finetune_material import one_thread, sentences, tiny_adapted
 from tests.test_adapt import adapted_folder
 from tests.test_finetune_questions import questions, squad
 from vocadapt.cli import main

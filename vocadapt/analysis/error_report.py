@@ -148,8 +148,8 @@ h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-
 def test_line(test: Comparison) -> str:
     """The paired test in a few words: "paired test p = .09, no claim"."""
     p = test.p_randomisation
-    shown = f"{p:.3f}".rstrip("0") if p >= 0.0095 else f"{p:.1g}"
-    return f"paired test p = {shown.removeprefix('0') or '0'}{'' if p <= SURE else ', no claim'}"
+    shown = f"{p:.3f}".rstrip("0").rstrip(".") if p >= 0.0095 else f"{p:.1g}"
+    return f"paired test p = {shown.removeprefix('0')}{'' if p <= SURE else ', no claim'}"
 
 
 def points(value: float | None) -> str:

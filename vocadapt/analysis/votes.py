@@ -55,7 +55,7 @@ def vote_on(
         return _on_answer(logits, example)
     if outputs.kind == "multilabel":
         return _on_label(outputs, logits, label)
-    rows = sorted(places) if outputs.kind == "ner" else [0]
+    rows = [row for row in sorted(places) if row < len(logits[POOLED])] if outputs.kind == "ner" else [0]
     votes = [vote for row in rows if (vote := _on_row(outputs, logits, row, example)) is not None]
     return max(votes, key=lambda vote: max(vote.margins.values()), default=None)
 

@@ -1,24 +1,20 @@
-"""predict, compare: what fine-tuned runs say, and where two of them differ."""
+"""predict: what fine-tuned runs say."""
 
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from vocadapt.analysis.fates import Fates, fates
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
-from vocadapt.cli.tables import facts, number, table
+from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.training.mixture import POOLED, TOKENIZATIONS
 from vocadapt.training.outputs import Said
-from vocadapt.training.run_files import Kept, SavedRun, chosen_cut, load_run
-from vocadapt.training.scoring.certainty import Comparison, Draws, aligned, compare_tallies
+from vocadapt.training.run_files import SavedRun, chosen_cut, load_run
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import tally_of
 
 CUTS = (*TOKENIZATIONS, POOLED)
 
@@ -86,50 +82,4 @@ def _lines(kind: str, examples: Sequence[Example], said: Sequence[Said], out: Pa
             yield json.dumps({"id": example.id, "label": label}, ensure_ascii=False) + "\n"
 
 
-def _compare_options(parser: Parser) -> None:
-    parser.add_argument("runs", nargs=2, metavar="RUN", help="folders that finetune wrote, of one seed each")
-    cut = "of both runs, or of A and of B (pooled)"
-    parser.add_argument("--tokenization", nargs="+", choices=CUTS, default=[""], metavar="CUT", help=cut)
-    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
-    parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws of the paired test (1000)")
-    parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
-
-
-def _compare(options: Namespace, progress: Progress) -> Answer:
-    a, b = (load_run(Path(folder)) for folder in options.runs)
-    cuts = options.tokenization * 2 if len(options.tokenization) == 1 else options.tokenization
-    if len(cuts) != 2 or options.rounds < 1:
-        raise InputError("Expected one or two cuts, and at least one draw.", "Such as --tokenization base pooled --rounds 1000.")
-    first, second = a.kept, b.kept
-    _check_same(a, b, first, second)
-    cuts = [chosen_cut(list(kept.said), cut) for kept, cut in zip((first, second), cuts, strict=True)]
-    ours, theirs = first.said[cuts[0]], second.said[cuts[1]]
-    scorer, split = a.scorer(options.scorer), first.split
-    tallies = aligned(*(tally_of(split, said, scorer, a.rules) for said in (ours, theirs)))
-    found = compare_tallies(scorer, *tallies, a.rules, Draws(options.rounds, seed=options.seed))
-    counted = fates(a.kind, split.gold, ours, theirs)
-    answer = {"a": options.runs[0], "b": options.runs[1], "cuts": cuts, "test": asdict(found)}
-    return Answer({**answer, "fates": [each.to_dict() for each in counted]}, _shown(found, counted, cuts))
-
-
-def _check_same(a: SavedRun, b: SavedRun, first: Kept, second: Kept) -> None:
-    if a.kind != b.kind or [e for e in first.split.examples] != [e for e in second.split.examples]:
-        problem = f"{a.folder} and {b.folder} were not tested on the same examples."
-        raise InputError(problem, "Fine-tune both with the same task, test file and --limit.")
-
-
-def _shown(found: Comparison, counted: Sequence[Fates], cuts: Sequence[str]) -> str:
-    low, high = found.interval.low, found.interval.high
-    mcnemar = "" if found.p_mcnemar is None else f", exact McNemar p = {number(found.p_mcnemar)}"
-    lines = [
-        f"{found.scorer}: {number(found.a)} ({cuts[0]}) → {number(found.b)} ({cuts[1]}), difference {found.difference:+.4f} "
-        f"({found.interval.level:.0%} interval {low:+.4f} to {high:+.4f})",
-        f"approximate randomisation over {found.units:,} units, {found.rounds:,} draws: p = "
-        f"{number(found.p_randomisation)}{mcnemar}",
-    ]
-    rows = [(each.unit, *each.counts.values()) for each in counted]
-    return "\n".join([*lines, "", table(("unit", *counted[0].counts), rows)])
-
-
 PREDICT = Command(_predict_options, _predict)
-COMPARE = Command(_compare_options, _compare)

@@ -52,7 +52,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "evaluate": ("finetune", "EVALUATE", "score a fine-tuned run again: other examples, another score"),
     "predict": ("predict", "PREDICT", "what a fine-tuned run says of other text, both tokenizations pooled"),
     "answer": ("answer", "ANSWER", "questions on a text of any length, answered under each cut and pooled"),
-    "compare": ("predict", "COMPARE", "two fine-tuned runs on the same examples: paired test, fixed and broken"),
+    "compare": ("compare", "COMPARE", "two runs or predictions on the same examples: paired test, fixed, broken, and where from"),
     "jobs list": ("jobs", "LIST", "long steps beside the page: how each stands (jobs alone does the same)"),
     "jobs show": ("jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
     "jobs cancel": ("jobs", "CANCEL", "stop a job, and say how it ended"),

@@ -25,7 +25,7 @@ from vocadapt.training.tasks.predictions import read_predictions, tally_of
 
 
 @dataclass(frozen=True)
-class Asked:
+class PairSpec:
     """Which two predictions are compared: runs or files, under which cuts (""  pooled, or the only one), against which gold.
 
     Without a second one the first is a run whose own cuts are compared: base with pooled. `kind` is needed where both are files.
@@ -41,10 +41,10 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class RunPair:
     """Two predictions for one split, the paired test between them, and the runs they came from (None: a file)."""
 
-    asked: Asked
+    asked: PairSpec
     kind: str
     split: Split
     sides: tuple[Side, Side]
@@ -73,12 +73,19 @@ class Compared:
     @cached_property
     def words(self) -> WordBook:
         """How words are cut, what new tokens are made of, what was seen in training."""
-        first, second = (None if run is None else run.model for run in self.runs)
+        first, second = (None if run is None or not _has_tokenizer(run) else run.model for run in self.runs)
         return word_book(first, second, self.train)
 
     def slicing(self, settings: SliceSettings | None = None) -> Slicing:
-        """The ledger, ready to be sliced."""
-        return Slicing(self.ledger, self.words, self.scorer, self.rules, settings or SliceSettings())
+        """The ledger, ready to be sliced; what was found out under some settings is kept."""
+        settings = settings or SliceSettings()
+        if settings not in self._sliced:
+            self._sliced[settings] = Slicing(self.ledger, self.words, self.scorer, self.rules, settings)
+        return self._sliced[settings]
+
+    @cached_property
+    def _sliced(self) -> dict[SliceSettings, Slicing]:
+        return {}
 
     @cached_property
     def by_cut(self) -> dict[str, Score]:
@@ -90,7 +97,7 @@ class Compared:
         return {cut: self.scorer.of(tally, self.rules) for cut, tally in tallies.items()}
 
 
-def open_compared(asked: Asked) -> Compared:
+def open_pair(asked: PairSpec) -> RunPair:
     """Open two predictions; raises InputError where they are not for the same examples, and says which one differs."""
     if asked.first and not asked.second:
         asked = replace(asked, second=asked.first, cuts=_own_cuts(asked.cuts))
@@ -103,14 +110,19 @@ def open_compared(asked: Asked) -> Compared:
     for run, name, cut in zip(runs, names, asked.cuts, strict=True):
         found.append(_file_side(name, kind, split) if run is None else _run_side(run, name, cut))
     sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
-    return Compared(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+    return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+
+
+def _has_tokenizer(run: SavedRun) -> bool:
+    """Whether a run's tokenizer lies in its folder: some keep predictions only."""
+    return (run.folder / "tokenizer.json").is_file()
 
 
 def _own_cuts(cuts: tuple[str, str]) -> tuple[str, str]:
     return (cuts[0] or BASE, cuts[1])
 
 
-def _gold(asked: Asked, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
+def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
     """The kind of task and the examples; of two runs they must be the same."""
     given = [(run, name) for run, name in zip(runs, (asked.first, asked.second), strict=True) if run is not None]
     kinds = {run.kind for run, _ in given} | ({asked.kind} if asked.kind else set())
@@ -133,7 +145,7 @@ def _gold(asked: Asked, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
     return kind, splits[0][0]
 
 
-def _asked_for(asked: Asked) -> str:
+def _asked_for(asked: PairSpec) -> str:
     return f", asked for: {asked.kind}" if asked.kind else ""
 
 

@@ -15,9 +15,11 @@ from vocadapt.lab.advice import Asked, advise_on, places_of_counts
 from vocadapt.lab.alignments import Judged, load_judged
 from vocadapt.lab.comparing import Compared, load_compared
 from vocadapt.lab.corpora import counts_path, read_corpus, text_behind
+from vocadapt.lab.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.lookup import look_up
 from vocadapt.lab.manifest import MANIFEST, seen_stamp, stamp_of
 from vocadapt.lab.opening import Opened, open_space
+from vocadapt.lab.run_sources import corpus_of
 from vocadapt.lab.runs import RunSet, open_runs, runs_of
 from vocadapt.lab.workspace import Artefact, Workspace, changed
 from vocadapt.models.language_model import LanguageModel, open_model
@@ -102,6 +104,16 @@ def compared_of(artefact: Artefact) -> Compared:
 def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
     """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read when asked for."""
     return runs_of(workspace, task, lambda artefact: _runs(str(artefact.folder), artefact.stamp))
+
+
+def run_pair(first: Path, first_cut: str, second: Path, second_cut: str, stamps: tuple[str, ...]) -> RunPair:
+    """Two runs under a cut each, opened for their errors; `stamps` are those of their artefacts."""
+    return _run_pair(stamps, PairSpec(str(first), str(second), (first_cut, second_cut)))
+
+
+def corpus_behind(run: Path) -> Corpus | None:
+    """The text that the words of a run's model came from, where that is there, unchanged."""
+    return _corpus_behind(str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else "")
 
 
 def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
@@ -258,6 +270,16 @@ def _compared(folder: str, stamp: str) -> Compared:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _runs(folder: str, stamp: str) -> RunSet:
     return open_runs(Path(folder))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing the predictions …")
+def _run_pair(stamps: tuple[str, ...], asked: PairSpec) -> RunPair:
+    return open_pair(asked)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
+def _corpus_behind(run: str, stamp: str) -> Corpus | None:
+    return corpus_of(Path(run))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the map …")

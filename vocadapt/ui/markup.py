@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from vocadapt.analysis import error_html
+from vocadapt.analysis.entry_view import EntryView
 from vocadapt.text.visible import visible as visible  # others take it from here
 from vocadapt.ui.numbers import count, fraction
 
@@ -190,6 +192,21 @@ class CutLine:
 def cut_lines(lines: Sequence[CutLine]) -> None:
     """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green, unknown ones violet."""
     _write(f'<div class="va-cuts" data-testid="cuts">{"".join(map(_cut_line, lines))}</div>')
+
+
+def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
+    """Draw the four counts of an error ledger: number, what it counts, its colour ("good", "bad" or ""); one is chosen."""
+    _write(error_html.STYLE + error_html.counts(shown, chosen))
+
+
+def entry_card(view: EntryView) -> None:
+    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows are made of."""
+    _write(error_html.STYLE + f'<div data-testid="entry">{error_html.card(view)}</div>')
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:
+    """Draw a table of texts, one of its rows chosen; all columns but the first stand to the right."""
+    _write(error_html.STYLE + error_html.table(header, rows, chosen))
 
 
 def token(text: str, style: str = "") -> str:

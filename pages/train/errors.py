@@ -1,0 +1,33 @@
+"""Error analysis: where two runs disagree on the same examples, and how the words they disagree on were cut."""
+
+import streamlit as st
+
+from vocadapt.ui import choose, error_notes, errors_view, frame, job_panel, mistakes
+
+workspace = frame.workspace()
+st.title("Error analysis")
+st.markdown("Where two runs disagree on the same examples, and how the words they disagree on were cut.")
+job_panel.job_panel(workspace, ["finetune"])
+
+if not choose.runs_to_pick(workspace, cuts=True):
+    choose.nothing_yet(
+        "There is no run with predictions in this workspace yet.",
+        "Fine-tune a model on a task with a test file; of an adapted model, one run is enough: its cuts are compared. In a "
+        "terminal: `python -m vocadapt finetune --help`.",
+    )
+else:
+    with mistakes.shown():
+        found = errors_view.choose_two(workspace)
+        if found is not None:
+            sliced = errors_view.sliced(found)
+            entries = errors_view.filtered(sliced)
+            errors_view.headline(found, entries)
+            left, right = st.columns([1.78, 1], gap="large")
+            with left:
+                shown = errors_view.cards(found, entries)
+            with right:
+                errors_view.slices(found, sliced)
+                errors_view.cuts(found)
+                error_notes.note(workspace, shown)
+            error_notes.contexts(workspace, found, shown)
+            error_notes.details(workspace, found, sliced)

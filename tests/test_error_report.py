@@ -1,0 +1,85 @@
+"""The ledger as HTML, CSV and JSON: complete, escaped, in need of nothing else."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from vocadapt.analysis.error_kinds import Judging
+from vocadapt.analysis.error_report import LISTED, Report, points
+from vocadapt.analysis.error_report import test_line as said_of_test
+from vocadapt.analysis.ledger import Side, ledger
+from vocadapt.analysis.slicing import Slicing
+from vocadapt.analysis.word_cuts import WordBook
+from vocadapt.training.scoring.certainty import Draws, compare
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.tally import USUAL
+from vocadapt.training.tasks.base import Sentence, Split
+
+HOSTILE = "<script>alert(1)</script>"
+BIDI = "\u202eevil\u2066"
+LONG = "x" * 3000
+SPLIT = Split((
+    Sentence((HOSTILE, "fever"), ("B-D", "O"), "<img/src=x>"),
+    Sentence((BIDI, "[a](b)", "$x$"), ("O", "B-D", "O")),
+    Sentence((LONG, "=1+1"), ("O", "B-D")),
+    Sentence(("all", "well"), ("B-D", "O")),
+))  # fmt: skip
+FIRST = [("O", "O"), ("O", "B-D", "O"), ("O", "O"), ("B-D", "O")]
+SECOND = [("B-D", "B-D"), ("B-D", "O", "O"), ("B-D", "O"), ("B-D", "O")]
+
+
+@pytest.fixture(scope="module")
+def report():
+    scorer = scorer_of("ner")
+    book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
+    test = compare(scorer, SPLIT.gold, FIRST, SECOND, draws=Draws(100))
+    notes = {entry.id: ("<b>note</b>", ("tag",)) for entry in book.entries}
+    by_cut = {"base": scorer.score(SPLIT.gold, FIRST)}
+    slicing = Slicing(book, WordBook(), scorer, USUAL)
+    return Report(slicing, ("<run>", "b"), test, by_cut, notes, command="compare '<x>'")
+
+
+def test_the_page_stands_alone_and_everything_in_it_is_escaped(report):
+    page = report.html()
+    assert "<script" not in page and "<img" not in page and "<b>note" not in page and "<run>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page and "&lt;b&gt;note&lt;/b&gt;" in page
+    assert "\u202e" not in page and "‹U+202E›" in page
+    assert not re.search(r"(?:src|href)\s*=|https?:|@import|url\(", page.replace("&lt;img/src=x&gt;", ""))
+    assert "color-scheme" in page and "light-dark(" in page
+    assert page.count('<article class="ve-card">') == len(report.entries) == 6
+    assert "The 1 units that both have right are not listed." in page
+
+
+def test_tags_of_the_page_are_balanced(report):
+    page = report.html()
+    for name in ("article", "div", "span", "table", "mark", "details", "bdi"):
+        assert len(re.findall(rf"<{name}[ >]", page)) == page.count(f"</{name}>"), name
+
+
+def test_csv_holds_every_entry_and_no_formula(report):
+    rows = list(csv.DictReader(io.StringIO(report.csv())))
+    assert len(rows) == 6 and {row["fate"] for row in rows} <= set(LISTED)
+    assert [row["gold"] for row in rows if row["fate"] == "both wrong"] == ["'=1+1"]
+    assert all(row["note"] == "<b>note</b>" and row["tags"] == "tag" for row in rows)
+    assert next(row for row in rows if row["fate"] == "fixed")["second"] == f"{HOSTILE} (D)"
+
+
+def test_json_holds_counts_slices_and_entries(report):
+    found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert found["counts"]["fixed"] == 1 and found["entries_left_out"] == {"both right": 1}
+    assert len(found["entries"]) == 6 and {one["slice"] for one in found["slices"]} == {"suffix", "rest"}
+    fixed = found["entries"][0]
+    assert fixed["first"] == {"said": "", "error": "missed"} and fixed["event"] == "missed mended" and fixed["vote"] is None
+    assert fixed["example"] == 1 and fixed["where"] == "<img/src=x> · sentence 1"
+
+
+def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_would_do():
+    assert [points(value) for value in (0.024, -0.003, 0.0, None)] == ["+2.4", "−0.3", "+0.0", "–"]
+    scorer, gold = scorer_of("ner"), [("B-D",)] * 40
+    same = compare(scorer, gold, gold, gold, draws=Draws(50))
+    assert said_of_test(same) == "paired test p = 1, no claim"
+    sure = compare(scorer, gold, [("O",)] * 40, gold, draws=Draws(1000))
+    assert said_of_test(sure) == "paired test p = .001"

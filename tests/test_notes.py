@@ -1,0 +1,60 @@
+"""Notes of a workspace: kept, changed, removed, never half written; hostile text and broken files."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.lab.notes import FILE, LONGEST, notes_of, save_note, tags_in
+from vocadapt.lab.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path / "w")
+
+
+def test_a_note_is_kept_changed_and_removed(workspace):
+    assert notes_of(workspace) == {}
+    save_note(workspace, "a", " gold is wrong ", ["boundary", "boundary", "  two   words "], "10369876 · sentence 4")
+    note = notes_of(workspace)["a"]
+    assert (note.text, note.tags, note.about) == ("gold is wrong", ("boundary", "two words"), "10369876 · sentence 4")
+    save_note(workspace, "b", "", ["rare"])
+    save_note(workspace, "a", "no, it is right")
+    assert notes_of(workspace)["a"].text == "no, it is right" and tags_in(notes_of(workspace)) == ["rare"]
+    assert save_note(workspace, "a", "  ") is None and list(notes_of(workspace)) == ["b"]
+    assert [path.name for path in workspace.root.iterdir()] == [FILE]  # no draft is left
+
+
+def test_hostile_text_comes_back_as_it_was(workspace):
+    text = "<script>alert(1)</script> \u202e [link](x) \x00 $x$"
+    save_note(workspace, text, text, ["<b>"])
+    assert notes_of(workspace)[text].text == text and tags_in(notes_of(workspace)) == ["<b>"]
+
+
+def test_many_writers_lose_nothing(workspace):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: save_note(workspace, str(n), f"note {n}"), range(40)))
+    assert {key: note.text for key, note in notes_of(workspace).items()} == {str(n): f"note {n}" for n in range(40)}
+
+
+@pytest.mark.parametrize(("text", "tags"), [("x" * (LONGEST + 1), ()), ("x", ["t" * 100]), ("x", [str(n) for n in range(50)])])
+def test_what_is_too_long_is_refused_and_nothing_is_written(workspace, text, tags):
+    with pytest.raises(InputError):
+        save_note(workspace, "a", text, tags)
+    assert not (workspace.root / FILE).exists()
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"a": 1}', '{"a": {"text": "x", "tags": "y"}}', '{"a": {"odd": 1}}', "\udcff"])
+def test_a_file_that_holds_something_else_is_a_message(workspace, content):
+    workspace.root.mkdir(parents=True)
+    (workspace.root / FILE).write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=FILE):
+        notes_of(workspace)
+
+
+def test_a_note_of_an_older_form_lacks_nothing(workspace):
+    workspace.root.mkdir(parents=True)
+    (workspace.root / FILE).write_text(json.dumps({"a": {"text": "x"}}), encoding="utf-8")
+    assert notes_of(workspace)["a"].tags == ()

@@ -1,0 +1,119 @@
+"""Slices of a ledger by the words of its units, and the difference each makes, by hand."""
+
+from collections import Counter
+
+import pytest
+
+from vocadapt.analysis.error_kinds import Judging
+from vocadapt.analysis.ledger import Side, ledger
+from vocadapt.analysis.slicing import ALL, REST, SLICES, Sliced, SliceSettings, Slicing
+from vocadapt.analysis.word_cuts import Trained, WordBook, WordCut
+from vocadapt.catalogue import catalogue
+from vocadapt.errors import InputError
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.tally import USUAL
+from vocadapt.training.tasks.base import Sentence, Split, Text
+
+SPLIT = Split((
+    Sentence(("tachycardia", "and", "fever"), ("B-D", "O", "B-D")),
+    Sentence(("anaemia", "is", "common"), ("B-D", "O", "O")),
+))  # fmt: skip
+FIRST = [("O", "O", "B-D"), ("B-D", "O", "B-D")]
+SECOND = [("B-D", "O", "B-D"), ("O", "O", "O")]
+
+
+KNOWN = {
+    "tachycardia": WordCut("tachycardia", ("ta", "##chy", "##card", "##ia"), ("tachycardia",), ("tachycardia",), 0),
+    "anaemia": WordCut("anaemia", ("ana", "##emia"), ("ana", "##emia"), (), 3),
+    "fever": WordCut("fever", ("fever",), ("fever",), (), 40),
+    "common": WordCut("common", ("common",), ("common",), (), 9),
+}
+
+
+class Words(WordBook):
+    """Cuts and counts given by hand."""
+
+    def word(self, word):
+        return KNOWN.get(word, WordCut(word, (word,), (word,), (), 50))
+
+    @property
+    def cuts(self):
+        return True
+
+
+def slicing(settings=None, words=None):
+    book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
+    held = Words(trained=Trained(Counter(), Counter({"fever": 4}))) if words is None else words
+    return Slicing(book, held, scorer_of("ner"), USUAL, settings or SliceSettings())
+
+
+def test_each_slice_holds_what_its_words_say():
+    found = slicing()
+    held = {name: [entry.unit.text for entry in found.entries(name)] for name in (ALL, *found.available, REST)}
+    assert held == {
+        ALL: ["tachycardia", "fever", "anaemia", "common"], "new-token": ["tachycardia"], "other-cut": ["tachycardia"],
+        "pieces": ["tachycardia"], "suffix": ["tachycardia", "anaemia"], "unseen": ["tachycardia"], "seldom": ["anaemia"],
+        "unseen-entity": ["tachycardia", "anaemia", "common"], REST: ["fever"],
+    }  # fmt: skip
+
+
+def test_scores_of_slices():
+    by_name = {one.name: one for one in slicing().scores()}
+    new = by_name["new-token"]
+    assert (new.n, new.fixed, new.broken, new.first, new.second, new.difference) == (1, 1, 0, 0.0, 1.0, 1.0)
+    suffix = by_name["suffix"]  # gold 2; first predicts anaemia (right), second tachycardia (right): 2·1/(2+1) each
+    assert (suffix.n, suffix.fixed, suffix.broken, suffix.difference) == (2, 1, 1, 0) and suffix.first == pytest.approx(2 / 3)
+    rest = by_name[REST]
+    assert (rest.n, rest.first, rest.second) == (1, 1.0, 1.0)
+    everything = slicing().scores([ALL])[0]  # the entity F1 of the whole split
+    scorer = scorer_of("ner")
+    assert everything.first == pytest.approx(scorer.score(SPLIT.gold, FIRST).value) == pytest.approx(2 * 2 / (3 + 3))
+    assert everything.second == pytest.approx(scorer.score(SPLIT.gold, SECOND).value)
+
+
+def test_settings_move_the_borders():
+    found = slicing(SliceSettings("-VER", pieces=2, seldom=100))
+    assert [entry.unit.text for entry in found.entries("suffix")] == ["fever"] and found.title("suffix") == "ends in -ver"
+    assert [entry.unit.text for entry in found.entries("pieces")] == ["tachycardia", "anaemia"]
+    assert [entry.unit.text for entry in found.entries("seldom")] == ["fever", "anaemia", "common"]
+
+
+def test_a_slice_that_is_empty_has_no_score():
+    one = next(one for one in slicing(SliceSettings("zzz")).scores(["suffix"]))
+    assert (one.n, one.first, one.difference, one.fixed) == (0, None, None, 0)
+
+
+def test_without_cuts_and_training_fewer_slices_are_told():
+    found = slicing(words=WordBook())
+    assert found.available == ("suffix",) and [one.name for one in found.scores()] == ["suffix", REST]
+    with pytest.raises(InputError, match="needs two cuts"):
+        found.entries("new-token")
+    with pytest.raises(InputError, match="needs the training examples"):
+        found.entries("unseen")
+    with pytest.raises(InputError, match="There is no slice 'odd'"):
+        found.entries("odd")
+
+
+@pytest.mark.parametrize("settings", [{"suffix": "-"}, {"suffix": ""}, {"pieces": 1}, {"seldom": 0}])
+def test_settings_without_sense_are_refused(settings):
+    with pytest.raises(InputError):
+        SliceSettings(**settings)
+
+
+def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
+    split = Split(tuple(Text(str(n), text, (label,)) for n, (text, label) in enumerate(
+        [("a case of anaemia", "ill"), ("all is well", "well"), ("dementia", "ill")]
+    )))  # fmt: skip
+    book = ledger(split, Side("a", [("well",), ("well",), ("ill",)]), Side("b", [("ill",), ("ill",), ("ill",)]),
+                  Judging("classification"))  # fmt: skip
+    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), USUAL)
+    suffix, rest = found.scores()
+    assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (2, 0.5, 1.0, 1, 0)
+    assert (rest.n, rest.first, rest.second, rest.broken) == (1, 1.0, 0.0, 1)
+    assert found.scores([ALL])[0].first == pytest.approx(2 / 3)
+
+
+def test_every_slice_is_in_the_catalogue_and_none_holds_what_has_no_words():
+    assert set(catalogue()["slice"]) == set(SLICES) and all(catalogue()["slice"].values())
+    for name, one in SLICES.items():
+        assert not one.holds(Sliced(()), SliceSettings()), name

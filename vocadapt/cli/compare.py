@@ -1,0 +1,147 @@
+"""compare: where two runs, the cuts of one, or two files of predictions differ on the same examples, and what it comes from."""
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.analysis.error_report import Report, cut_rows, points
+from vocadapt.analysis.fates import Fates, fates
+from vocadapt.analysis.ledger import ALARMS, Ledger
+from vocadapt.analysis.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import number, table
+from vocadapt.errors import InputError
+from vocadapt.lab.ledgers import PairSpec, RunPair, open_pair
+from vocadapt.lab.notes import notes_of
+from vocadapt.lab.workspace import Workspace
+from vocadapt.progress import Progress
+from vocadapt.training.mixture import POOLED, TOKENIZATIONS
+from vocadapt.training.scoring.certainty import Comparison, Draws
+from vocadapt.training.tasks.base import KINDS
+
+CUTS = (*TOKENIZATIONS, POOLED)
+
+
+def _options(parser: Parser) -> None:
+    runs = "one or two: folders that finetune wrote, of one seed each, or files of predictions as score reads them"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
+    cut = "of both runs, or of A and of B (pooled); of one run alone base and pooled"
+    parser.add_argument("--tokenization", "--cuts", nargs="+", choices=CUTS, default=[""], metavar="CUT", help=cut)
+    parser.add_argument("--gold", metavar="F", default="", help="what is right, where no run says it")
+    parser.add_argument("--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it")
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    slices = f"list only this slice: {', '.join((ALL, *SLICES, REST))}"
+    parser.add_argument("--slice", default="", metavar="NAME", help=slices)
+    asked = SliceSettings()
+    parser.add_argument("--suffix", metavar="END", help=f"of the slice by endings ({asked.suffix}); alone it chooses that slice")
+    parser.add_argument("--pieces", type=whole, default=asked.pieces, help=f"of the slice by pieces before ({asked.pieces})")
+    parser.add_argument("--seldom", type=whole, default=asked.seldom, help=f"of the slice by times in training ({asked.seldom})")
+    parser.add_argument("--html", metavar="FILE", help="write a report that can be read anywhere")
+    parser.add_argument("--csv", metavar="FILE", help="write the entries, one a line")
+    parser.add_argument("--overwrite", action="store_true", help="replace these files where they are there")
+    parser.add_argument("--workspace", metavar="W", help="put the notes of this workspace into the report")
+    parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws of the paired test (1000)")
+    parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
+
+
+def _compare(options: Namespace, progress: Progress) -> Answer:
+    settings = SliceSettings(SliceSettings().suffix if options.suffix is None else options.suffix, options.pieces, options.seldom)
+    chosen = options.slice or ("suffix" if options.suffix is not None else ALL)
+    files = _files(options)
+    found = open_pair(_asked(options))
+    slicing = found.slicing(settings)
+    slicing.title(chosen)
+    first, second = found.sides
+    counted = fates(found.kind, found.split.gold, first.said, second.said)
+    notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
+    kept = {id: (note.text, note.tags) for id, note in notes.items()}
+    command = shlex.join(["python", "-m", "vocadapt", *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
+    report = Report(slicing, (first.name, second.name), found.test, found.by_cut, kept, chosen, command)
+    for file, make in ((files.get("html"), report.html), (files.get("csv"), report.csv)):
+        if file:
+            _write(file, make())
+    answer = {
+        "a": found.asked.first, "b": found.asked.second, "cuts": list(found.cuts), "test": asdict(found.test),
+        "fates": [each.to_dict() for each in counted], "ledger": report.to_dict(),
+        **{name: str(file) for name, file in files.items()},
+    }  # fmt: skip
+    return Answer(answer, _shown(found, counted, report))
+
+
+def _asked(options: Namespace) -> PairSpec:
+    if len(options.runs) > 2:
+        raise InputError(f"Two are compared, {len(options.runs)} were given.", "Give one run, or two runs or files.")
+    cuts = options.tokenization * 2 if len(options.tokenization) == 1 else options.tokenization
+    if len(options.runs) == 1 and len(options.tokenization) == 1:
+        cuts = ["", *options.tokenization]
+    if len(cuts) != 2 or options.rounds < 1:
+        raise InputError("Expected one or two cuts, and at least one draw.", "Such as --tokenization base pooled --rounds 1000.")
+    first, second = [*options.runs, ""][:2]
+    draws = Draws(options.rounds, seed=options.seed)
+    return PairSpec(first, second, (cuts[0], cuts[1]), options.gold, options.kind, options.scorer, draws)
+
+
+def _files(options: Namespace) -> dict[str, Path]:
+    """The files to write, by their form; raises InputError for one that is there."""
+    files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
+    for file in files.values():
+        if file.exists() and not options.overwrite:
+            raise InputError(f"{file} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+        if not file.parent.is_dir():
+            raise InputError(f"{file}: there is no folder {file.parent}.", "Make it, or choose another place.")
+    return files
+
+
+def _write(file: Path, content: str) -> None:
+    try:
+        file.write_text(content, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}.", "Choose another place.") from error
+
+
+def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
+    book = report.slicing.ledger
+    parts = [_tested(found.test, found.cuts), _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
+    if found.by_cut:
+        parts.append(table(("which cut was right", *found.by_cut), cut_rows(found.by_cut)))
+    if report.slice != ALL:
+        held = [one for one in report.slicing.scores([report.slice])]
+        parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")
+    return "\n\n".join(filter(None, parts))
+
+
+def _tested(test: Comparison, cuts: tuple[str, str]) -> str:
+    low, high = test.interval.low, test.interval.high
+    mcnemar = "" if test.p_mcnemar is None else f", exact McNemar p = {number(test.p_mcnemar)}"
+    first, second = (f" ({cut})" if cut else "" for cut in cuts)
+    return (
+        f"{test.scorer}: {number(test.a)}{first} → {number(test.b)}{second}, difference {test.difference:+.4f} "
+        f"({test.interval.level:.0%} interval {low:+.4f} to {high:+.4f})\n"
+        f"approximate randomisation over {test.units:,} units, {test.rounds:,} draws: p = {number(test.p_randomisation)}{mcnemar}"
+    )
+
+
+def _fates(counted: Sequence[Fates]) -> str:
+    return table(("unit", *counted[0].counts), [(each.unit, *each.counts.values()) for each in counted])
+
+
+def _alarms(book: Ledger) -> str:
+    return ", ".join(f"{name} {book.counts[name]:,}" for name in ALARMS) if any(book.counts[name] for name in ALARMS) else ""
+
+
+def _kinds(book: Ledger) -> str:
+    rows: list[tuple[Any, ...]] = [(kind, counts["first"], counts["second"]) for kind, counts in book.kinds.items()]
+    return table(("kind of error", "first", "second"), rows) if rows else ""
+
+
+def _slices(slices: Sequence[SliceScore]) -> str:
+    rows = [(one.title, one.n, points(one.difference), f"{one.fixed:,} : {one.broken:,}") for one in slices]
+    return table(("slice", "n", "Δ points", "fixed : broken"), rows)
+
+
+COMPARE = Command(_options, _compare)

@@ -1,0 +1,156 @@
+"""Parts of the error analysis that are about single examples: a note, its words in context; and what can be exported."""
+
+import shlex
+
+import streamlit as st
+
+from vocadapt.analysis.entry_view import words_of
+from vocadapt.analysis.error_report import Report
+from vocadapt.analysis.example_context import in_examples
+from vocadapt.analysis.slicing import ALL, SliceSettings, Slicing
+from vocadapt.errors import InputError
+from vocadapt.lab.commands import PROGRAM
+from vocadapt.lab.ledgers import RunPair
+from vocadapt.lab.notes import notes_of, save_note, tags_in
+from vocadapt.lab.strict_json import dumps
+from vocadapt.lab.workspace import Workspace
+from vocadapt.text.context import Context, ContextSettings
+from vocadapt.ui import cache, context_view, markup, mistakes
+from vocadapt.ui.errors_view import Shown
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count
+
+LINES = ContextSettings(limit=8, width=50)
+TAGS = ("annotation error", "boundary", "abbreviation", "rare word")  # to begin with; any other can be typed
+
+
+def note(workspace: Workspace, shown: Shown) -> None:
+    """A note and tags on one of the cards; kept with the workspace as soon as they are typed."""
+    if not shown.views:
+        return
+    titles = {view.id: f"{view.title} · {view.event}" for view in shown.views}
+    id = st.selectbox("Note on this example", list(titles), format_func=titles.__getitem__, key="noted")
+    with mistakes.shown():
+        notes = notes_of(workspace)
+        held = notes.get(id)
+        text_key, tags_key = f"note {id}", f"tags {id}"
+        offered = list(dict.fromkeys([*tags_in(notes), *TAGS]))
+        given = (workspace, id, titles[id], text_key, tags_key)
+        st.text_area(
+            "Note", held.text if held else "", key=text_key, label_visibility="collapsed", height=90, on_change=_keep, args=given,
+            placeholder="kept with the workspace, exported with the report",
+        )  # fmt: skip
+        st.multiselect(
+            "Tags", offered, list(held.tags) if held else [], key=tags_key, accept_new_options=True, on_change=_keep,
+            args=given, label_visibility="collapsed", placeholder="tags",
+        )  # fmt: skip
+
+
+def contexts(workspace: Workspace, shown: Shown) -> None:
+    """The words of an example in the test and training examples, and in the text that the new words came from."""
+    if not shown.views:
+        return
+    compared = shown.compared
+    with st.expander("Its words in context: test, training, corpus", icon=":material/manage_search:"):
+        titles = {view.id: f"{view.title} · {view.event}" for view in shown.views}
+        id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
+        entry = next(one for one in shown.entries if one.id == id)
+        words = words_of(compared.split.examples[entry.place], entry, compared.words)
+        names = list(dict.fromkeys(word.word for word in words if any(map(str.isalnum, word.word))))
+        word = st.pills("Word", names, default=names[0] if names else None, key=f"word of {id}", label_visibility="collapsed")
+        if word:
+            _lines(workspace, compared, str(word))
+
+
+def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
+    """Details & export: what was compared and how, the same as a command, the report in three forms."""
+    compared, settings = shown.compared, slicing.settings
+    name = str(st.session_state.get("slice") or ALL)
+    command = command_of(compared, settings, name)
+    with st.expander("Details & export", icon=":material/data_object:"):
+        st.markdown("The same in a terminal")
+        st.code(command, language="bash", wrap_lines=True)
+        test = compared.test
+        st.markdown(
+            f"{plain(compared.scorer.name)}: {plain(compared.scorer.about)}. Paired test: approximate randomisation over "
+            f"{count(test.units)} units, {count(test.rounds)} draws, two-sided; no claim where p > .05. The difference of a "
+            "slice is told without a test: it says where a change comes from, not that it is one."
+        )
+        left, right = st.columns(2)
+        left.markdown("Kinds of errors")
+        kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in compared.ledger.kinds.items()]
+        with left:
+            markup.plain_table(("kind", "baseline", "compared"), kinds)
+        right.markdown("By type")
+        rows = [(label or "–", *(f"{counts[fate]:,}" for fate in counts if fate in _FATES))
+                for label, counts in compared.ledger.by_label.items()]  # fmt: skip
+        with right:
+            markup.plain_table(("type", *_FATES), rows)
+        with st.container(horizontal=True):
+            forms = {
+                "errors.html": lambda: report_of(workspace, shown, slicing, name, command).html(),
+                "errors.csv": lambda: report_of(workspace, shown, slicing, name, command).csv(),
+                "errors.json": lambda: dumps(report_of(workspace, shown, slicing, name, command).to_dict(), indent=1),
+            }
+            for file, make in forms.items():
+                st.download_button(file, make, file, on_click="ignore", icon=":material/download:", key=f"get_{file}")
+
+
+_FATES = ("fixed", "broken", "both wrong", "both right")
+
+
+def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, command: str) -> Report:
+    """The report of what the page shows, with the notes of the workspace."""
+    compared = shown.compared
+    kept = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
+    first, second = (one.name for one in shown.picked)
+    return Report(slicing, (first, second), compared.test, compared.by_cut, kept, name, command)
+
+
+def command_of(compared: RunPair, settings: SliceSettings, name: str = ALL) -> str:
+    """The same comparison as a command line."""
+    asked, default = compared.asked, SliceSettings()
+    parts = [*PROGRAM, "compare", asked.first, *([asked.second] if asked.second != asked.first else [])]
+    parts += ["--tokenization", *compared.cuts, *(["--slice", name] if name != ALL else [])]
+    flags = ((one, getattr(settings, one)) for one in ("suffix", "pieces", "seldom"))
+    parts += [part for one, value in flags if value != getattr(default, one) for part in (f"--{one}", str(value))]
+    parts += ["--slice", ALL] if name == ALL and "--suffix" in parts else []  # an ending alone chooses its slice
+    return shlex.join([*parts, "--html", "errors.html"])
+
+
+def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
+    splitter = compared.words.splitter
+    if splitter is None:
+        st.markdown(":gray[Neither run keeps a tokenizer to find words by.]")
+        return
+    try:
+        _told("test examples", in_examples(compared.split.examples, word, splitter, "test", LINES))
+        if compared.train is not None:
+            _told("training examples", in_examples(compared.train, word, splitter, "training", LINES))
+    except InputError as error:
+        st.text(f"{error.problem} {error.remedy}")
+        return
+    run = compared.runs[1] or compared.runs[0]
+    text = cache.corpus_behind(run.folder) if run else None
+    if text is not None and run is not None:
+        context_view.in_context(word, text, str(run.folder), workspace, key="error_context")
+    else:
+        st.markdown(":small[:gray[No lines of a corpus: the text behind the new words is not known, or was changed since.]]")
+
+
+def _told(where: str, found: Context) -> None:
+    st.markdown(f"**{plain(found.word[:60])}** in the {where} :small[:gray[{found.describe(LINES)}]]")
+    if found.hits:
+        places = [f"{hit.file}, example {hit.line:,}" for hit in found.hits]
+        markup.concordance([markup.Line(hit.left, hit.match, hit.right, at) for hit, at in zip(found.hits, places, strict=True)])
+
+
+def _keep(workspace: Workspace, id: str, about: str, text_key: str, tags_key: str) -> None:
+    """What was typed, into the workspace."""
+    state = st.session_state
+    try:
+        save_note(workspace, id, str(state.get(text_key) or ""), [str(tag) for tag in state.get(tags_key) or ()], about)
+    except InputError as error:
+        st.toast(plain(f"{error.problem} {error.remedy}"), icon=":material/error:")
+
+
