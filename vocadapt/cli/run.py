@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "evaluate": ("finetune", "EVALUATE", "score a fine-tuned run again: other examples, another score"),
     "predict": ("predict", "PREDICT", "what a fine-tuned run says of other text, both tokenizations pooled"),
     "compare": ("predict", "COMPARE", "two fine-tuned runs on the same examples: paired test, fixed and broken"),
+    "results": ("results", "RESULTS", "fine-tuned runs beside each other: mean ± sd over seeds, paired tests to a baseline"),
     "jobs list": ("jobs", "LIST", "long steps beside the page: how each stands (jobs alone does the same)"),
     "jobs show": ("jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
     "jobs cancel": ("jobs", "CANCEL", "stop a job, and say how it ended"),
