@@ -112,6 +112,14 @@ tasks download covid-qa --from evil --out out
 tasks download covid-qa --from evil --out vocab.txt
 tasks download bio-lm/GAD --from bpe --out out
 tasks download covid-qa --name x --out out
+results missing
+results {model}
+results --workspace nowhere
+results --workspace empty.txt
+results {vectors} --baseline x
+results --rounds 0
+results --baseline-cut pooled
+results --format word
 score --gold empty.txt --predicted empty.txt --kind ner
 score --gold missing.txt --predicted missing.txt --kind qa
 score --gold binary.txt --predicted binary.txt --kind relations

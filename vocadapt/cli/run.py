@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "predict": ("predict", "PREDICT", "what a fine-tuned run says of other text, both tokenizations pooled"),
     "answer": ("answer", "ANSWER", "questions on a text of any length, answered under each cut and pooled"),
     "compare": ("compare", "COMPARE", "two runs or predictions on the same examples: paired test, fixed, broken, and where from"),
+    "results": ("results", "RESULTS", "fine-tuned runs beside each other: mean ± sd over seeds, paired tests to a baseline"),
     "jobs list": ("jobs", "LIST", "long steps beside the page: how each stands (jobs alone does the same)"),
     "jobs show": ("jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
     "jobs cancel": ("jobs", "CANCEL", "stop a job, and say how it ended"),

@@ -103,6 +103,13 @@ def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
     return _over(a, labels), _over(b, labels)
 
 
+def mean_tally(tallies: Sequence[Tally]) -> Tally:
+    """The figures of every unit, averaged over tallies of the same units, such as those of several seeds."""
+    labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
+    rows = np.mean([_over(tally, labels).rows for tally in tallies], axis=0)
+    return Tally(rows, labels)
+
+
 def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
     """Exact two-sided McNemar: of the units that only one of both has right, is it one more often than a coin would say?"""
     from scipy.stats import binomtest
@@ -112,8 +119,10 @@ def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
 
 
 def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
-    """The test where it is defined: of units that are right or wrong, so not of documents of several examples."""
+    """The test where it is defined: of units that are right or wrong, so not of documents, nor of means over seeds."""
     if scorer.name != "accuracy" or (a.rows[:, 0, 1] != 1).any():
+        return None
+    if not all(np.isin(tally.rows[:, 0, 0], (0, 1)).all() for tally in (a, b)):
         return None
     return mcnemar_test(a.rows[:, 0, 0], b.rows[:, 0, 0])
 

@@ -1,0 +1,90 @@
+"""results: the leaderboards of fine-tuned runs, against a baseline."""
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from vocadapt.analysis.report import about, as_csv, as_latex, as_markdown, collapsed_note, mean_and_sd, one_line, p_value, points
+from vocadapt.analysis.results import Board
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.errors import InputError
+from vocadapt.lab.results import GroupMeans, results_of
+from vocadapt.lab.runs import RunSet, open_runs, runs_of
+from vocadapt.lab.workspace import Workspace
+from vocadapt.progress import Progress
+from vocadapt.training.mixture import POOLED
+from vocadapt.training.scoring.certainty import Draws
+
+EXPORTS: Mapping[str, Callable[[Sequence[Board]], str]] = {"csv": as_csv, "markdown": as_markdown, "latex": as_latex}
+CUTS = ("base", "adapted", POOLED)
+
+
+def _options(parser: Parser) -> None:
+    where = "folders that finetune wrote, or names of runs in the workspace (default: all of its runs)"
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=where)
+    parser.add_argument("--workspace", metavar="W", default="workspace", help="folder of the project (default ./workspace)")
+    parser.add_argument("--task", default="", metavar="T", help="only the runs on this task")
+    parser.add_argument("--baseline", default="", metavar="RUN", help="one of the runs: differences and tests are to it")
+    parser.add_argument("--baseline-cut", choices=CUTS, default="", help="of the baseline (pooled, or its only one)")
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument("--format", choices=("table", *EXPORTS), default="table", help="of what people read (table)")
+    parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws of intervals and tests (1000)")
+    parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
+
+
+def _results(options: Namespace, progress: Progress) -> Answer:
+    if options.rounds < 1:
+        raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
+    if options.baseline_cut and not options.baseline:
+        raise InputError("A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too.")
+    workspace = Workspace(Path(options.workspace))
+    runs = [_opened(given, workspace) for given in options.runs] or runs_of(workspace)
+    found = [one for one in runs if options.task in ("", one.task)]
+    if not found:
+        which = f" on {options.task!r:.60}" if options.task and runs else ""
+        there = ", ".join(dict.fromkeys(one.task for one in runs))
+        raise InputError(f"There is no run{which}.", f"There: {there}." if there else "finetune makes one.")
+    baseline = (Path(options.baseline).name, options.baseline_cut) if options.baseline else None
+    draws = Draws(options.rounds, seed=options.seed)
+    results = results_of(found, baseline, options.scorer, draws)
+    export = EXPORTS.get(options.format)
+    text = export(results.boards).rstrip("\n") if export else _shown(results.boards, results.groups)
+    return Answer(results.to_dict(), text)
+
+
+def _opened(given: str, workspace: Workspace) -> RunSet:
+    """A folder of runs, or runs of the workspace by name."""
+    path = Path(given)
+    if not path.exists() and given in {artefact.name for artefact in workspace.artefacts("runs")}:
+        path = workspace.folder("runs", given)
+    return open_runs(path)
+
+
+def _shown(boards: Sequence[Board], groups: GroupMeans) -> str:
+    parts = [_board(board) for board in boards]
+    if groups:
+        names = list(dict.fromkeys(name for own in groups.values() for name in own))
+        rows = [(model, *(_group(own[name]) for name in names)) for model, own in groups.items()]
+        parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
+    return "\n\n".join(parts)
+
+
+def _board(board: Board) -> str:
+    rows = [
+        (one_line(one.name), one.cut, len(one.seeds), mean_and_sd(one), f"{one.interval.low:.3f} to {one.interval.high:.3f}",
+         points(one.delta), p_value(one.test.p_randomisation if one.test else None),
+         "; ".join(filter(None, (one.verdict, collapsed_note(one)))))
+        for one in board.standings
+    ]  # fmt: skip
+    header = ("run", "cut", "seeds", f"{board.metric}, mean ± sd", "95 % interval", "Δ points", "p", "")
+    return "\n".join([one_line(board.task), table(header, rows), "", *map(one_line, (about(board), *board.findings))])
+
+
+def _group(held: Mapping[str, float | int | None]) -> str:
+    mean = "–" if held["mean"] is None else f"{held['mean']:.3f}"
+    return f"{mean} ({held['scored']} of {held['of']})"
+
+
+RESULTS = Command(_options, _results)
