@@ -40,3 +40,9 @@ def test_the_same_seed_gives_the_same_regions():
 def test_points_in_few_places_have_few_regions(places):
     xy = np.repeat(np.arange(places, dtype=np.float32)[:, None], 2, axis=1)[np.arange(9) % places]
     assert len(find_regions(WORDS[:9], xy).regions) == places
+
+
+def test_labels_follow_their_tokens_into_another_layout():
+    found = Regions(np.array([0, 0, 0, 1]), (Region(("a", "b"), 9, 9, 3), Region(("c",), 9, 9, 1)))
+    xy = np.array([[0, 0], [1, 5], [8, 2], [4, 4]], dtype=np.float32)
+    assert found.labels_in(xy) == [(1, 2, "a · b"), (4, 4, "c")]

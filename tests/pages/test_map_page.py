@@ -36,6 +36,12 @@ def drawn_ids(spec):
     return [decoded(trace["customdata"]) for trace in spec["data"]]
 
 
+def marks(app):
+    """What is marked on each chart, as it travels to the browser."""
+    (found,) = app.get("bidi_component")
+    return json.loads(found.proto.json)
+
+
 def decoded(array):
     import base64
 
@@ -57,8 +63,33 @@ def test_a_word_is_ringed_and_its_neighbours_are_those_of_the_space(open_page, s
     app = open_page(MAP, seeded, space=VECTORS, word="aspirin", near="5", shortest="0")
     assert not app.exception and not app.error
     assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
-    *_, near, word = drawn_ids(charts(app)[0])
-    assert len(near) == 5 and len(word) == 1 and not set(near) & set(word)
+    (on_map,) = marks(app)
+    drawn = set(drawn_ids(charts(app)[0])[0])
+    assert len(on_map["near"]) == 5 and on_map["word"] not in on_map["near"] and set(on_map["near"]) < drawn
+    assert on_map["names"][str(on_map["word"])] == "aspirin" and len(on_map["names"]) == 6
+
+
+def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS, shortest="0")
+    before = app.get("plotly_chart")[0].proto
+    app.text_input(key="word").set_value("aspirin").run()
+    after = app.get("plotly_chart")[0].proto
+    assert after.id == before.id and after.spec == before.spec  # another id, and the browser would draw 20 000 points anew
+    assert marks(app)[0]["word"] is not None
+
+
+def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS, shortest="0", word="aspirin", zoom="16×")
+    before = charts(app)[0]["layout"]["xaxis"]["range"]
+    far = next(word for word in ("sepsis", "ibuprofen", "the", "of") if word != "aspirin")
+    app.text_input(key="word").set_value(far).run()
+    assert not app.exception and charts(app)[0]["layout"]["xaxis"]["range"] != before
+
+
+def test_regions_are_named_on_both_maps(open_page, seeded):
+    app = open_page(MAP, seeded, space=VECTORS, other="model · trials-model", shortest="0", labels="true")
+    first, second = (one["regions"] for one in marks(app))
+    assert first and [name for _, _, name in first] == [name for _, _, name in second] and first != second
 
 
 def test_a_word_of_no_space_is_said(open_page, seeded):
@@ -173,4 +204,5 @@ def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_p
     assert not app.exception and not app.error
     spec = json.dumps(charts(app)[0], ensure_ascii=False)
     assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)
+    assert marks(app)[0]["names"]["0"] == HOSTILE[0]  # drawn on a canvas, which reads no markup
     assert app.dataframe[0].value["token"].tolist() == HOSTILE

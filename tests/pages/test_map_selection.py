@@ -3,7 +3,7 @@
 import pytest
 
 from vocadapt.ui.map_chart import window_of
-from vocadapt.ui.map_selection import MOST_IN_ADDRESS, from_address, ids_of, is_click, to_address
+from vocadapt.ui.map_selection import MOST_IN_ADDRESS, from_address, ids_of, to_address
 
 
 def test_ids_come_from_customdata_never_from_the_point_number():
@@ -15,12 +15,6 @@ def test_ids_come_from_customdata_never_from_the_point_number():
 @pytest.mark.parametrize("custom", [None, "7", "<script>", [], {}, True, 1.5, -1, 10, [None], float("nan")])
 def test_what_is_no_id_of_the_space_is_passed_over(custom):
     assert ids_of([{"customdata": custom}, {}], 10) == []
-
-
-def test_a_click_is_no_lasso():
-    assert is_click({"points": [{}], "box": [], "lasso": []})
-    assert not is_click({"points": [{}], "box": [], "lasso": [{"x": [], "y": []}]})
-    assert not is_click({"points": [], "box": [], "lasso": []})
 
 
 def test_a_small_selection_stands_in_the_address_and_comes_back():

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from vocadapt.analysis.figures import SOURCE, TARGET
 from vocadapt.analysis.map_figure import Drawing, Points, literal_names, map_figure, side_by_side
 from vocadapt.errors import InputError
 from vocadapt.lab.mapping import DrawnMap
@@ -106,13 +107,15 @@ def check_file(path: Path, overwrite: bool = False) -> None:
 
 
 def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":
-    """The map as a figure, the regions of the first space named; two spaces side by side."""
-    labels = [(region.x, region.y, region.label) for region in drawn.regions.regions]
-    names = literal_names(drawn.words)
+    """The map as a figure, its regions named; two spaces side by side, of two colours."""
+    names, label = literal_names(drawn.words), drawn.regions.labels_in
     pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
     figures = [
-        map_figure(Points(one.xy, drawn.rows, names), Drawing(labels=named, height=height, width=1200, still=still))
-        for one, named in zip(pictures, (labels, ()), strict=False)
+        map_figure(
+            Points(one.xy, drawn.rows, names),
+            Drawing(colour=colour, labels=label(one.xy), height=height, width=1200, still=still),
+        )
+        for one, colour in zip(pictures, (SOURCE, TARGET), strict=False)
     ]
     return figures[0] if len(figures) == 1 else side_by_side([one.name for one in pictures], figures)
 

@@ -30,6 +30,11 @@ class Regions:
     of: NDArray[np.int32]
     regions: tuple[Region, ...]
 
+    def labels_in(self, xy: Matrix) -> list[tuple[float, float, str]]:
+        """Where the tokens of each region lie in any layout of them (n, 2): (x, y, label)."""
+        places = (np.median(xy[self.of == number], axis=0).tolist() for number in range(len(self.regions)))
+        return [(x, y, region.label) for (x, y), region in zip(places, self.regions, strict=True)]
+
 
 def regions_for(n: int) -> int:
     """How many regions a map of n tokens is cut into where nobody says."""

@@ -11,7 +11,7 @@ from vocadapt.lab.map_files import map_table, page_of, picture_of
 from vocadapt.lab.mapping import headline
 from vocadapt.ui import mistakes
 from vocadapt.ui.export import Download
-from vocadapt.ui.map_chart import Look, seen
+from vocadapt.ui.map_chart import Look, Standing, seen
 from vocadapt.ui.map_making import command
 from vocadapt.ui.map_sources import Shown
 
@@ -27,7 +27,7 @@ def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Down
     }
 
 
-def details(shown: Shown, look: Look) -> None:
+def details(shown: Shown, look: Look, standing: Standing) -> None:
     """Details & export: the settings, the same map as a command, the map as it is seen as files."""
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same map in a terminal")
@@ -38,19 +38,19 @@ def details(shown: Shown, look: Look) -> None:
         right.markdown("Figures and versions")
         right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
         with st.container(horizontal=True):
-            page = {"map.html": lambda: page_of(shown.map, seen(shown, look))}
+            page = {"map.html": lambda: page_of(shown.map, seen(shown, look, standing.rings))}
             files = {**page, **table_files(lambda: map_table(shown.map), "map")}
             for name, make in files.items():
                 st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
             drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")
         if drawn:
-            _pictures(shown, look)
+            _pictures(shown, look, standing)
 
 
-def _pictures(shown: Shown, look: Look) -> None:
+def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
     """Draw the map as it is seen for paper, and offer the files; one line where no browser can draw it."""
     with mistakes.shown(), st.spinner("Drawing …"):
-        drawn = {f"map.{ending}": picture_of(seen(shown, look, still=True), ending) for ending in ("png", "svg")}
+        drawn = {f"map.{end}": picture_of(seen(shown, look, standing.rings, still=True), end) for end in ("png", "svg")}
         with st.container(horizontal=True):
             for name, data in drawn.items():
                 st.download_button(name, data, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")

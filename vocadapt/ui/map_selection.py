@@ -15,11 +15,6 @@ def ids_of(points: Sequence[Mapping[str, Any]], size: int) -> list[int]:
     return list(dict.fromkeys(id for id in found if id is not None and 0 <= id < size))
 
 
-def is_click(selection: Mapping[str, Any]) -> bool:
-    """Whether a selection was made by clicking on a point, not by a box or a lasso."""
-    return bool(selection.get("points")) and not selection.get("box") and not selection.get("lasso")
-
-
 def to_address(ids: Sequence[int]) -> str:
     """A selection as it stands in the address: "" for none, and for one that is too large for it."""
     return ",".join(map(str, ids)) if len(ids) <= MOST_IN_ADDRESS else ""

@@ -62,6 +62,12 @@ class Shown:
         return (self.map.first, self.map.second) if self.map.second else (self.map.first,)
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of token of each space, as the lab colours it; the second of two alike is shown as what is aimed at."""
+        found = ["source" if space.opened.model else "domain" for space in self.spaces]
+        return (found[0], *("target" if kind == found[0] else kind for kind in found[1:]))
+
+    @property
     def continuation(self) -> str:
         """The mark of a piece that continues a word; "" where there is none."""
         model = self.spaces[0].opened.model

@@ -5,20 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from vocadapt.analysis.map_figure import Rings
+from vocadapt.analysis.map_figure import Rings, dot_size
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.nearest import nearest
-from vocadapt.ui import choose, map_chart, map_export, map_table, mistakes
+from vocadapt.ui import choose, map_chart, map_export, map_marks, map_table, mistakes
 from vocadapt.ui.map_colours import matched, pick_colour, take_table
-from vocadapt.ui.map_selection import from_address, ids_of, is_click, to_address
+from vocadapt.ui.map_selection import from_address, ids_of, to_address
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.markup import Card, neighbour_cards, plain
 from vocadapt.ui.numbers import count, fraction
 
 PICKED = "picked"  # the selected ids, in the address
 LARGE = "map_picked"  # a selection too large for the address: (space stamp, ids), in the session
-KINDS = {"wordpieces": "source", "word vectors": "domain"}
 HELP = {
     "trust": "1: what lies together on the map is near in the space. Each false neighbour costs by how far off it truly is.",
     "kept": "Share of a token's nearest in the space that are among its nearest on the map, too.",
@@ -29,28 +28,39 @@ Found = list[tuple[int, str, float]]  # id, token, cosine
 
 @st.fragment
 def explore(workspace: Workspace, shown: Shown) -> None:
-    """The map with all that is asked of it; a click draws only this part again."""
+    """The map with all that is asked of it; a lasso draws only this part again, a word or a click only `near`."""
     left, right = st.columns([2.5, 1], gap="medium")
+    with left, st.container(horizontal=True, vertical_alignment="bottom"):
+        column = pick_colour(workspace, shown)
+        with st.popover("Table", icon=":material/upload_file:", help="Colour by a table of your own."), mistakes.shown():
+            take_table(workspace)
+        look = map_chart.Look(column, *map_chart.ask_look(shown))
+    chosen, standing = map_table.selected(workspace, shown, _picked(shown)), map_chart.Standing()
     with right:
-        word, k = _ask_word()
+        near(shown, look, chosen.ids, standing)
     with left:
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            column = pick_colour(workspace, shown)
-            with st.popover("Table", icon=":material/upload_file:", help="Colour by a table of your own."), mistakes.shown():
-                take_table(workspace)
-            ways = map_chart.ask_look(shown)
-        found = _found(shown, word, k)
-        chosen = map_table.selected(workspace, shown, _picked(shown))
-        rings = [_rings(shown, one, chosen.ids) for one in found or [[]] * len(shown.spaces)]
-        look = map_chart.Look(column, rings, *ways)
-    with right:  # before the picture, which takes a browser longer to draw
-        _cards(shown, word, k, found)
-    with left:
-        map_chart.draw(shown, look, lambda key: _pointed(key, shown))
+        map_chart.draw(shown, look, standing, lambda key: _drawn_round(key, shown))
         quality(shown)
         matched(column, shown)
     map_table.show(workspace, shown, chosen, column, clear)
-    map_export.details(shown, look)
+    map_export.details(shown, look, standing)
+
+
+@st.fragment
+def near(shown: Shown, look: map_chart.Look, selected: Sequence[int], standing: map_chart.Standing) -> None:
+    """The word that is asked for, its neighbours, and the marks on the map; a word or a click draws nothing else again."""
+    word, k = _ask_word()
+    found = _found(shown, word, k)
+    _cards(shown, word, k, found)
+    standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
+    size = dot_size(len(shown.words))
+    charts = [
+        map_marks.marks(shown, map_chart.key_of(number), size, rings, map_chart.regions(shown, look, xy))
+        for number, (rings, xy) in enumerate(zip(standing.rings, map_chart.places_of(shown, look), strict=False))
+    ]
+    map_marks.draw(charts, len(shown.space), lambda id: _ask_for(shown.space.words[id]))
+    if standing.out_of_sight(shown, look):
+        st.rerun()
 
 
 def quality(shown: Shown) -> None:
@@ -122,15 +132,16 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
         return
     on_map, cards = frozenset(shown.words), []
     both = frozenset.intersection(*(frozenset(token for _, token, _ in one[1:]) for one in found)) if len(found) > 1 else ()
-    for space, one in zip(shown.spaces, found, strict=True):
+    for space, kind, one in zip(shown.spaces, shown.kinds, found, strict=True):
         rows = [(token, score) for _, token, score in one[1:]]
         seen = sum(token in on_map for token, _ in rows)
         note = f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} · {seen} on the map"
         title = f"Nearest to {one[0][1]}" if one else f"Nearest to {word}"
         title = f"{title} · {space.label}" if len(found) > 1 else title
         missing = f"{word[:60]} is none of its tokens"
-        cards.append(Card(title[:80], note, KINDS[space.opened.kind], rows, frozenset(both), missing))
+        cards.append(Card(title[:80], note, kind, rows, frozenset(both), missing))
     neighbour_cards(cards)
+    st.markdown(":small[:gray[On the map: ★ the word · ○ near it in the space · □ selected]]")
     if found[0] and found[0][0][1] not in on_map:
         st.markdown(":small[:violet[The word itself is not on this map: choose other tokens, or map its surroundings.]]")
 
@@ -141,14 +152,14 @@ def _picked(shown: Shown) -> list[int]:
     return ids if stamp == shown.spaces[0].stamp else from_address(st.query_params.get(PICKED, ""), len(shown.space))
 
 
-def _pointed(key: str, shown: Shown) -> None:
-    """Callback: a click asks for a word, a lasso or a box selects tokens."""
-    selection = st.session_state[key]["selection"]
-    ids = ids_of(selection["points"], len(shown.space))
-    if is_click(selection):
-        if len(ids) == 1:
-            st.session_state["word"] = shown.space.words[ids[0]]
-        return
+def _ask_for(word: str) -> None:
+    """Callback: a click on a point asks for its word."""
+    st.session_state["word"] = word
+
+
+def _drawn_round(key: str, shown: Shown) -> None:
+    """Callback: a lasso or a box selects the tokens in it."""
+    ids = ids_of(st.session_state[key]["selection"]["points"], len(shown.space))
     if not ids:
         return
     _let_go()

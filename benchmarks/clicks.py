@@ -1,0 +1,165 @@
+"""How long after a click on the map, or after Enter behind a typed word, the neighbours stand on the page: under 300 ms.
+
+    python benchmarks/clicks.py [--times 12] [--rounds 2]      (needs playwright and a Chromium)
+
+A server of its own on the demo workspace, a Chromium with software rendering, two maps: 4 000 wordpieces of demo-bert, as the
+page begins, and all 20 000 words of demo-biomedical. The clock is the browser's: from the event itself to the change of the page,
+and to the end of the frame in which it is seen.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up  # noqa: E402
+
+BOUND = 0.3
+MAPS = {
+    "4 000 wordpieces": "space=model+·+demo-bert",
+    "20 000 words": "space=word+vectors+·+demo-biomedical&tokens=first&first=0&shortest=0",
+}
+WORDS = (
+    "cancer", "patients", "treatment", "blood", "cell", "water", "risk", "virus", "heart", "protein", "brain", "surgery",
+    "insulin", "dose", "tumor", "women", "age", "infection", "pressure", "response", "muscle", "health", "lung", "bone",
+)  # fmt: skip
+WATCH = """() => {
+  window.watched = {};
+  const title = () => document.querySelector('[data-testid="neighbours"] .va-title')?.textContent ?? '';
+  const nothing = {sent: 0, answered: 0, shown: 0, painted: 0};
+  const begin = (event) => { window.watched = {...nothing, at: event.timeStamp, title: title()}; };
+  addEventListener('keydown', (event) => event.key === 'Enter' && begin(event), true);
+  addEventListener('pointerup', begin, true);
+  const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (data) {
+    if (!window.watched.sent) window.watched.sent = performance.now();
+    if (!this.watched) this.addEventListener('message', () => { window.watched.answered ||= performance.now(); });
+    this.watched = true;
+    return send.call(this, data);
+  };
+  new MutationObserver(() => {
+    const watched = window.watched;
+    if (!watched.at || watched.shown || title() === watched.title || !title()) return;
+    watched.shown = performance.now();
+    requestAnimationFrame(() => setTimeout(() => { watched.painted = performance.now(); }));
+  }).observe(document, {subtree: true, childList: true, characterData: true});
+}"""
+PLACES = """(ids) => {  // pixels of points of the map by their place in its first trace, those within its inner part
+  const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout, trace = chart._fullData[0];
+  const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
+  return ids.map((i) => [xaxis.d2p(trace.x[i % trace.x.length]), yaxis.d2p(trace.y[i % trace.x.length])])
+    .filter(([x, y]) => x > 60 && y > 20 && x < plane.width - 60 && y < plane.height - 20)
+    .map(([x, y]) => [plane.x + x, plane.y + y]);
+}"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=12, help="words typed, and points clicked, in a round")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--maps", nargs="*", default=list(MAPS))
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        address, server = serve(Path(folder))
+        try:
+            chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
+            slowest = [measure(chromium, address, name, options) for name in options.maps]
+        finally:
+            server.terminate()
+            server.wait()
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    return 0 if max(slowest) < BOUND else 1
+
+
+def serve(folder: Path):  # type: ignore[no-untyped-def]
+    import subprocess
+
+    shutil.copytree(ROOT / "assets" / "demo", folder / "demo")
+    port = free_port()
+    command = [sys.executable, "-m", "vocadapt.ui.server", "--no-browser", "--port", str(port)]
+    command += ["--workspace", str(folder / "demo")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    wait_until_up(f"http://127.0.0.1:{port}", server)
+    return f"http://127.0.0.1:{port}", server
+
+
+def measure(chromium, address: str, name: str, options: argparse.Namespace) -> float:  # type: ignore[no-untyped-def]
+    """Type and click on one map; prints the distribution, returns the slowest."""
+    slowest = 0.0
+    for turn in range(options.rounds):
+        page = chromium.new_page(viewport={"width": 1440, "height": 980})
+        page.set_default_timeout(60_000)
+        page.add_init_script(f"({WATCH})()")
+        page.goto(f"{address}/map?{MAPS[name]}")
+        rest(page)
+        typed = [typing(page, word) for word in WORDS[: options.times]]
+        clicked = clicking(page, options.times)
+        for kind, times in (("typed", typed), ("clicked", clicked)):
+            print(f"{name:18s} round {turn + 1}  {kind:8s} n = {len(times):2d}   {said(times)}", flush=True)
+            slowest = max(slowest, *(one["shown"] for one in times))
+        page.close()
+    return slowest
+
+
+def typing(page, word: str) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    field = page.get_by_role("textbox", name="Find a token")
+    field.fill(word)
+    page.wait_for_timeout(300)
+    field.press("Enter")
+    return watched(page)
+
+
+def clicking(page, times: int) -> list[dict[str, float]]:  # type: ignore[no-untyped-def]
+    """Click on points far from each other; the pointer rests on each a while."""
+    found: list[dict[str, float]] = []
+    for x, y in page.evaluate(PLACES, [number * 677 for number in range(1, 4 * times)]):
+        if len(found) == times:
+            break
+        page.mouse.move(x - 3, y - 3)
+        page.mouse.move(x, y)
+        page.wait_for_timeout(700)
+        page.mouse.click(x, y)
+        if taken := watched(page, 5_000):
+            found.append(taken)
+    return found
+
+
+def watched(page, timeout: int = 60_000) -> dict[str, float]:  # type: ignore[no-untyped-def]
+    """Seconds from the event until it was sent, was first answered, the neighbours stood in the page, were painted."""
+    from playwright.sync_api import TimeoutError as TooLong
+
+    try:
+        page.wait_for_function("window.watched.painted > 0", timeout=timeout)
+    except TooLong:
+        return {}
+    one = page.evaluate("window.watched")
+    rest(page)
+    return {key: (one[key] - one["at"]) / 1000 for key in ("sent", "answered", "shown", "painted")}
+
+
+def rest(page) -> None:  # type: ignore[no-untyped-def]
+    """Wait until the page and its picture are drawn."""
+    page.locator(".js-plotly-plot .gl-canvas").first.wait_for()
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+    page.wait_for_timeout(1200)
+
+
+def said(times: list[dict[str, float]]) -> str:
+    """Least, median and most of the whole, medians of its parts; milliseconds."""
+    whole = [1000 * one["shown"] for one in times]
+    parts = {key: statistics.median(1000 * one[key] for one in times) for key in ("sent", "answered", "painted")}
+    spread = f"in the page after {min(whole):4.0f} / {statistics.median(whole):4.0f} / {max(whole):4.0f} ms (least, median, most)"
+    return spread + "".join(f"   {key} {value:4.0f}" for key, value in parts.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
