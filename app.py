@@ -32,6 +32,10 @@ page = st.navigation(
             st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
             st.Page("pages/see/change.py", title="Neighbourhood change", icon=":material/compare_arrows:"),
         ],
+        "Train": [
+            st.Page("pages/train/finetune.py", title="Fine-tune", icon=":material/play_circle:"),
+            st.Page("pages/train/results.py", title="Results", icon=":material/bar_chart:"),
+        ],
     }
 )
 frame.draw(page)
