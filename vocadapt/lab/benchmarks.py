@@ -1,19 +1,20 @@
 """A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its manifest what it is."""
 
 import shlex
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace import Artefact, Workspace, open_artefact
 from vocadapt.lab.writing import writing
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.card import card_of
-from vocadapt.training.tasks.download import download
+from vocadapt.training.tasks.download import as_toml, download
 from vocadapt.training.tasks.own import TASK, TaskFile, read_task, read_task_file
 
 
@@ -39,6 +40,40 @@ def fetch_benchmark(
         )  # fmt: skip
         manifest.save(draft)
     return made, manifest
+
+
+def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artefact:
+    """Files of one's own (split → file) as a task of the workspace: copied, read once, with task.toml and manifest.
+
+    Raises InputError for what is no such task; then nothing stays.
+    """
+    start = time.perf_counter()
+    with writing(folder) as draft:
+        splits = {split: f"{split}{_ending(path)}" for split, path in files.items()}
+        made = TaskFile(folder.name, kind, splits, scorer)
+        if not splits:
+            raise InputError("There is no file for the task.", "Give a train file at least.")
+        for split, name in splits.items():
+            _copy(files[split], draft / name)
+        (draft / TASK).write_text(as_toml(made), encoding="utf-8")
+        task = read_task(draft)
+        numbers = {**_sizes([task]), "findings": _findings([task])}
+        seconds = time.perf_counter() - start
+        Manifest("tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds).save(draft)
+    return open_artefact(folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file that was given; raises InputError where it cannot be read."""
+    try:
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise InputError(f"{source}: cannot be read: {error.strerror}.", "Check the spelling.") from error
+
+
+def _ending(path: Path) -> str:
+    """The ending that says how a file is read, with .gz where it is packed."""
+    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
 def find_task(given: str, workspace: Workspace | None = None) -> Path:

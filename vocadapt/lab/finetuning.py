@@ -21,6 +21,7 @@ from vocadapt.training.tasks import base as tasks
 from vocadapt.training.tasks.own import read_split, read_task, task_of_files
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.seen import SEEN_BEFORE, count_seen, read_seen
+from vocadapt.training.watching import Live, read_live
 
 DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of the training
 FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
@@ -141,6 +142,12 @@ def _one_run(prepared: Prepared, seed: int, target: Path, task: Task) -> SavedRu
         for left in checkpoint.glob("checkpoint-*"):
             shutil.rmtree(left)
     return load_run(target)
+
+
+def watched(checkpoint: Path) -> dict[int, Live]:
+    """Seed → how its training goes or went, in the checkpoint folder of a job that is under way."""
+    folders = sorted((path for path in checkpoint.glob("seed-*") if path.name[5:].isdigit()), key=lambda path: int(path.name[5:]))
+    return {int(folder.name[5:]): read_live(folder) for folder in folders}
 
 
 @dataclass(frozen=True)

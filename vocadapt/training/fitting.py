@@ -12,14 +12,14 @@ from vocadapt.progress import Progress
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.mixture import Reading, read_by
 from vocadapt.training.outputs import NOT_ASKED
-from vocadapt.training.watching import begun, watch, without_printers
+from vocadapt.training.watching import DEV, begun, watch, without_printers, write_curve, write_whole
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
 CURVE = 200  # points that the loss curve keeps
-BEST, DEV = "best.safetensors", "dev.json"
+BEST = "best.safetensors"
 FULL = ("out of memory", "can't allocate memory")  # how torch says it, on a GPU and on the CPU
 
 
@@ -90,7 +90,7 @@ class Epochs:
         self.scores.append(self.score())
         if self.best == epoch:
             self._keep()
-        _write(self.folder / DEV, json.dumps(self.scores))
+        write_whole(self.folder / DEV, json.dumps(self.scores))
         self.stopped = bool(self.patience) and epoch - self.best >= self.patience
         return self.stopped
 
@@ -115,19 +115,16 @@ class Epochs:
         epochs = self
 
         class Scored(TrainerCallback):
-            """Scores after every epoch."""
+            """Scores after every epoch, and keeps the losses so far where they can be watched."""
+
+            def on_log(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+                write_curve(epochs.folder, state.log_history, epochs.steps, state.max_steps)
 
             def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
                 if epochs.ended(state.global_step):
                     control.should_training_stop = True
 
         return Scored()
-
-
-def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f"{path.name}.part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
 
 
 def loss_of(logits: "torch.Tensor", labels: "torch.Tensor", whole: int) -> "torch.Tensor":

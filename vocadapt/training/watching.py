@@ -1,9 +1,13 @@
-"""From the steps of transformers' Trainer to our Progress, checkpoints by the clock, and random state that is left as it was."""
+"""From the steps of transformers' Trainer to our Progress, checkpoints by the clock, and random state that is left as it was.
+
+Beside its checkpoints a training keeps two small files that anyone may read while it goes on: curve.json and dev.json.
+"""
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +17,43 @@ if TYPE_CHECKING:
     import transformers
 
 TIMED = 12  # steps after which the pace tells something
+CURVE, DEV = "curve.json", "dev.json"
+
+
+@dataclass(frozen=True)
+class Live:
+    """How a training goes: mean loss by step, the dev score after each epoch, steps in an epoch and in all (0: not known yet)."""
+
+    curve: tuple[tuple[int, float], ...] = ()
+    dev: tuple[float, ...] = ()
+    epoch: int = 0
+    steps: int = 0
+
+
+def read_live(folder: Path) -> Live:
+    """What the training that keeps its checkpoints in a folder has written so far; empty where that is nothing yet."""
+    told: dict[str, Any] = {}
+    dev: list[float] = []
+    with suppress(OSError, ValueError):
+        told = json.loads((folder / CURVE).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError):
+        dev = json.loads((folder / DEV).read_text(encoding="utf-8"))
+    curve = tuple((int(step), float(loss)) for step, loss in told.get("curve", ()))
+    return Live(curve, tuple(dev), told.get("epoch", 0), told.get("steps", 0))
+
+
+def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:
+    """Keep the losses of a Trainer's history where `read_live` finds them; a full disk does not end a training."""
+    curve = [[row["step"], row["loss"]] for row in history if "loss" in row]
+    with suppress(OSError):
+        write_whole(folder / CURVE, json.dumps({"curve": curve, "epoch": epoch, "steps": steps}))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file so that no reader meets a part of it."""
+    draft = path.with_name(f"{path.name}.part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
 
 
 def begun(folder: Path) -> str | None:

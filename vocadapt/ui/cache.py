@@ -39,6 +39,8 @@ from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
+from vocadapt.training.tasks.base import Task
+from vocadapt.training.tasks.own import files_of_task, read_task
 from vocadapt.vocabulary.growth import Reducer
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
 from vocadapt.vocabulary.overlap import Profile, profile
@@ -99,6 +101,11 @@ def judged_of(artefact: Artefact) -> Judged:
 def compared_of(artefact: Artefact) -> Compared:
     """The leaderboard of initialisers that an artefact keeps."""
     return _compared(str(artefact.folder), artefact.stamp)
+
+
+def task_of(path: Path, fold: int = 0) -> Task:
+    """The examples of a task's folder or .toml; of a k-fold task, one fold. Raises InputError for what is none."""
+    return _task(str(path), fold, seen_stamp(files_of_task(path)))
 
 
 def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
@@ -265,6 +272,11 @@ def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, P
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _compared(folder: str, stamp: str) -> Compared:
     return load_compared(Path(folder))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the task …")
+def _task(path: str, fold: int, stamp: str) -> Task:
+    return read_task(Path(path), fold)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

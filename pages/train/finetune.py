@@ -1,0 +1,35 @@
+"""Fine-tune: models × a task × seeds, as jobs in a queue, watched while they run; the last result at once."""
+
+import streamlit as st
+
+from vocadapt.ui import cache, choose, finetune_live, finetune_result, finetune_view, frame, mistakes, task_intake
+
+workspace = frame.workspace()
+st.title("Fine-tune")
+st.markdown(
+    "Train models on a task, under :blue[**the base cut**], :green[**the adapted cut**] or both, with as many seeds as you like: "
+    "each run is scored under every cut, and pooled."
+)
+with st.container():
+    finetune_live.running(workspace)
+runs = cache.runs_in(workspace)
+if runs:
+    finetune_result.last(workspace, runs)
+
+st.subheader("Fine-tune" if not runs else "Fine-tune others")
+if not workspace.artefacts("tasks"):
+    choose.nothing_yet(
+        "There is no task in this workspace yet.",
+        "Fine-tuning needs labelled examples: download a benchmark or bring files of your own, below; or type the path of a "
+        "task's .toml. Then choose models and press Start: nothing starts before.",
+    )
+with mistakes.shown():
+    wanted = finetune_view.form(workspace)
+    if wanted:
+        finetune_view.about_task(wanted)
+        finetune_view.cost(wanted, runs)
+        finetune_view.start(workspace, wanted)
+with st.expander("Get a task", icon=":material/add:", expanded=not workspace.artefacts("tasks")):
+    task_intake.bring(workspace)
+if wanted:
+    finetune_result.command(workspace, wanted)

@@ -1,0 +1,36 @@
+"""Results: the runs of a task beside each other, against a pinned baseline, with what may be claimed of the difference."""
+
+import streamlit as st
+
+from vocadapt.ui import cache, choose, confusion_view, frame, mistakes, results_view
+
+workspace = frame.workspace()
+st.title("Results")
+st.markdown(
+    "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each cut, and a paired test against a "
+    "baseline that you pin."
+)
+runs = [one for one in cache.runs_in(workspace) if one.cuts]
+if not runs:
+    choose.nothing_yet(
+        "There is no scored run in this workspace yet.",
+        "Fine-tune a model on a task whose test split holds labels, best with three seeds: its scores stand here, and as soon as "
+        "there are two models, the difference between them.",
+        "pages/train/finetune.py", "Fine-tune a model",
+    )  # fmt: skip
+    st.stop()
+
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    task = results_view.pick_task(runs)
+    own = [one for one in runs if one.task == task]
+    baseline = results_view.pick_baseline(own)
+    scorer = results_view.pick_score(own[0].kind)
+with mistakes.shown():
+    board = results_view.results(own, baseline, scorer).boards[0]
+    results_view.headline(board)
+    results_view.leaderboard(board)
+    results_view.curves(own, own[0].metric)
+    confusion_view.taken_for(task)
+    if len({one.task for one in runs}) > 1:
+        results_view.group_means(results_view.results(runs, None, "").groups)
+    results_view.details(workspace, board, scorer)

@@ -1,0 +1,123 @@
+"""Figures of the pages Fine-tune and Results: learning curves, and runs beside each other. They draw, and compute nothing."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import plotly.graph_objects as go
+
+from vocadapt.analysis.figures import GOOD, NULL, SERIES, SOURCE, SYMBOLS, TARGET
+
+CUTS = {"base": (SOURCE, "circle"), "adapted": (GOOD, "square"), "pooled": (TARGET, "diamond")}
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One run under one cut: the score of each seed, their mean and deviation (None: one seed), whether it is the baseline."""
+
+    name: str
+    cut: str
+    values: Sequence[float]
+    mean: float
+    sd: float | None
+    collapsed: int = 0
+    baseline: bool = False
+
+
+def losses(curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240) -> go.Figure:
+    """Mean loss by step, a line each."""
+    figure = _figure("step", "loss", height)
+    for (name, curve), style in zip(curves.items(), _styles(), strict=False):
+        figure.add_scatter(
+            x=[step for step, _ in curve], y=[loss for _, loss in curve], mode="lines", name=html.escape(name), line=style,
+            hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+        )  # fmt: skip
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def dev_scores(scores: Mapping[str, Sequence[float]], metric: str, height: int = 240) -> go.Figure:
+    """The dev score after each epoch, a line each."""
+    figure = _figure("epoch", f"{metric} on dev", height)
+    for (name, values), style, symbol in zip(scores.items(), _styles(), cycle(SYMBOLS), strict=False):
+        figure.add_scatter(
+            x=list(range(1, len(values) + 1)), y=list(values), mode="lines+markers", name=html.escape(name), line=style,
+            marker={"symbol": symbol, "size": 7}, hovertemplate=f"epoch %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+        )  # fmt: skip
+    figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
+    return figure
+
+
+def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
+    """A line for each run and cut, best on top: each seed a small mark, the mean a large one ± sd; baseline dotted."""
+    figure = _figure(metric, "", 76 + 27 * len(marks))
+    places = {id(mark): place for place, mark in enumerate(marks)}
+    for cut, (colour, symbol) in CUTS.items():
+        own = [mark for mark in marks if mark.cut == cut]
+        if not own:
+            continue
+        figure.add_scatter(
+            x=[value for mark in own for value in mark.values], y=[places[id(mark)] for mark in own for _ in mark.values],
+            mode="markers", showlegend=False, hovertemplate="one seed: %{x:.3f}<extra></extra>",
+            marker={"color": colour, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
+        )  # fmt: skip
+        figure.add_scatter(
+            x=[mark.mean for mark in own], y=[places[id(mark)] for mark in own], mode="markers", name=f"{cut} cut".replace(
+                "pooled cut", "pooled"), text=[html.escape(mark.name) for mark in own],
+            error_x={"array": [mark.sd or 0.0 for mark in own], "thickness": 1.6, "width": 5, "color": colour},
+            marker={"color": colour, "symbol": symbol, "size": 12},
+            hovertemplate="%{text}: mean %{x:.3f}<extra></extra>",
+        )  # fmt: skip
+    for mark in marks:
+        if mark.baseline:
+            figure.add_vline(mark.mean, line={"color": NULL, "dash": "dot"})
+    names = [html.escape(_short(mark)) for mark in marks]
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(marks))), ticktext=names, range=[len(marks) - 0.5, -0.5], showgrid=False
+    )
+    return figure
+
+
+def _short(mark: Mark) -> str:
+    name = mark.name if len(mark.name) <= 28 else f"{mark.name[:27]}…"
+    noted = [mark.cut, *(["baseline"] if mark.baseline else []), *([f"{mark.collapsed} collapsed"] if mark.collapsed else [])]
+    return f"{name} · {', '.join(noted)}"
+
+
+def _styles() -> Any:
+    """Colour and dash of one line after another."""
+    return ({"color": colour, "width": 2.2, "dash": dash} for dash in cycle(DASHES) for colour in SERIES)
+
+
+def confusion(gold: Sequence[str], predicted: Sequence[str], counts: Any) -> go.Figure:
+    """Counts (gold, predicted) with the numbers written in, each row coloured by its shares."""
+    total = counts.sum(axis=1, keepdims=True)
+    shares = counts / total.clip(min=1)
+    figure = _figure("predicted", "gold", min(130 + 46 * len(gold), 620))
+    figure.add_heatmap(
+        x=[_label(name) for name in predicted], y=[_label(name) for name in gold], z=shares, text=counts, texttemplate="%{text}",
+        colorscale=[[0, "rgba(11,111,179,0.03)"], [1, "rgba(11,111,179,0.75)"]], zmin=0, zmax=1, showscale=False, xgap=3, ygap=3,
+        hovertemplate="gold %{y}, predicted %{x}: %{text} (%{z:.3f} of the row)<extra></extra>",
+    )  # fmt: skip
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    figure.update_xaxes(side="top", type="category", showgrid=False)
+    figure.update_layout(margin={"t": 60})
+    return figure
+
+
+def _label(name: str) -> str:
+    return html.escape(name if len(name) <= 24 else f"{name[:23]}…")
+
+
+def _figure(x: str, y: str, height: int) -> go.Figure:
+    figure = go.Figure()
+    figure.update_layout(
+        height=height, uirevision="fixed", margin={"l": 8, "r": 8, "t": 34, "b": 8},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )  # fmt: skip
+    figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
+    figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
+    return figure

@@ -1,0 +1,84 @@
+"""What a run took for what: the matrix, and the examples of the cell that is chosen."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis import result_figures
+from vocadapt.analysis.confusion import Case, Confusion, confusion
+from vocadapt.training.tasks.base import Example, Sentence, Text
+from vocadapt.ui import mistakes
+from vocadapt.ui.choose import ChosenRun, begin_with, pick_run
+from vocadapt.ui.frame import workspace
+from vocadapt.ui.markup import plain, visible
+from vocadapt.ui.numbers import count
+
+CELL = "cell"  # the picker's key, and its name in the address
+WIDTH = 12  # words on either side of an entity
+
+
+def taken_for(task: str) -> None:
+    """Choose a run and a cell; see its examples, all of them."""
+    st.subheader("What was taken for what")
+    left, right = st.columns([1, 1.6], gap="large")
+    with left:
+        chosen = pick_run(workspace(), "Run", "confused", task=task, cuts=True)
+    if chosen is None or not chosen.cut:
+        return
+    with mistakes.shown():
+        found = _confusion(str(chosen.run.folder), chosen.of.artefact.stamp if chosen.of.artefact else "", chosen.cut, chosen)
+        with left:
+            figure = result_figures.confusion(found.gold, found.predicted, found.counts)
+            st.plotly_chart(figure, key="confusion", config={"displayModeBar": False})
+            st.markdown(f":small[:gray[{count(int(found.counts.sum()))} {found.unit}; colour: share of the row.]]")
+        with right:
+            _examples(found, chosen)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> Confusion:
+    kept = _chosen.run.kept
+    return confusion(_chosen.run.kind, kept.split.gold, kept.said[cut])
+
+
+def _examples(found: Confusion, chosen: ChosenRun) -> None:
+    cells = {f"{visible(gold)} → {visible(said)}": (gold, said) for gold, said in [*found.mistakes, *sorted(_right(found))]}
+    if not cells:
+        st.markdown("Nothing to tell apart: neither gold nor prediction holds a label.")
+        return
+    if st.session_state.get(CELL, st.query_params.get(CELL)) not in cells:
+        begin_with(CELL, next(iter(cells)))
+    label = st.selectbox("Gold → predicted", list(cells), index=None, key=CELL, bind="query-params")
+    if label not in cells:
+        return
+    gold, said = cells[label]
+    cases = found.cases[gold, said]
+    examples = chosen.run.kept.split.examples
+    st.markdown(f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(said)}. All of them:")
+    st.dataframe(_rows(cases, examples), hide_index=True, key="cases", height=min(38 + 35 * len(cases), 380))
+
+
+def _right(found: Confusion) -> list[tuple[str, str]]:
+    return [cell for cell in found.cases if cell[0] == cell[1]]
+
+
+def _rows(cases: Sequence[Case], examples: Sequence[Example]) -> dict[str, list[object]]:
+    """The columns of the table: an entity between the words beside it, or the text."""
+    shown = [_context(case, examples[case.example]) for case in cases]
+    names = ("before", "words", "after") if cases and cases[0].start is not None else ("text", "second text", "")
+    columns: dict[str, list[object]] = {"example": [case.example + 1 for case in cases]}
+    for place, name in enumerate(names):
+        if any(row[place] for row in shown):
+            columns[name] = [row[place] for row in shown]
+    if any(examples[case.example].document for case in cases):
+        columns["document"] = [visible(examples[case.example].document) for case in cases]
+    return columns
+
+
+def _context(case: Case, example: Example) -> tuple[str, str, str]:
+    if isinstance(example, Sentence) and case.start is not None and case.end is not None:
+        before, own, after = example.words[: case.start], example.words[case.start : case.end], example.words[case.end :]
+        left = ("… " if len(before) > WIDTH else "") + " ".join(before[-WIDTH:])
+        right = " ".join(after[:WIDTH]) + (" …" if len(after) > WIDTH else "")
+        return visible(left), visible(" ".join(own)), visible(right)
+    return (visible(example.text), visible(example.pair), "") if isinstance(example, Text) else ("", "", "")

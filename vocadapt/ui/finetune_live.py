@@ -1,0 +1,83 @@
+"""A fine-tuning that goes on: loss and dev score as they come, how fast, how long still; and the queue behind it."""
+
+import streamlit as st
+
+from vocadapt.analysis import result_figures
+from vocadapt.lab import jobs
+from vocadapt.lab.finetuning import watched
+from vocadapt.lab.jobs import Job
+from vocadapt.lab.spec import FinetuneStep
+from vocadapt.lab.status import Status
+from vocadapt.lab.steps import CHECKPOINT
+from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import job_panel
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, duration, fraction
+
+STEP = "finetune"
+STEADY = 4  # points of a curve between two drawings, so that it does not flicker
+
+
+def running(workspace: Workspace) -> bool:
+    """Draw the living jobs of this step, else the newest that ended unfinished with its way on; whether one is alive."""
+    found = [job for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.spec.step == STEP]
+    alive = sorted((job for job in found if job.status().alive), key=lambda job: job.id)
+    if alive:
+        st.fragment(_living, run_every=job_panel.EVERY)(alive)
+    else:
+        job_panel.job_panel(workspace, [STEP])
+    return bool(alive)
+
+
+def _living(alive: list[Job]) -> None:
+    stands = {job.id: job.status() for job in alive}
+    if not all(status.alive for status in stands.values()):
+        st.rerun()
+    first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
+    with st.container(border=True, key="finetune_live"):
+        _told(first, stands[first.id])
+        for job in others:
+            line, button = st.columns([5, 1], vertical_alignment="center")
+            line.markdown(f"{job_panel.CHIPS[stands[job.id].state]} {job_panel.title(job)}")
+            with button:
+                job_panel.cancel_button(job, "cancel")
+
+
+def _told(job: Job, status: Status) -> None:
+    """The job that runs: what it is, how far, its curves."""
+    words, button = st.columns([5, 1], vertical_alignment="center")
+    left = status.seconds_left
+    all_left = "" if left is None else f", about **{duration(left)}** left in all"
+    words.markdown(f"{job_panel.CHIPS[status.state]} {job_panel.title(job)} · {duration(status.seconds)}{all_left}")
+    with button:
+        job_panel.cancel_button(job, "cancel")
+    job_panel.bar(status)
+    seeds = watched(job.folder / CHECKPOINT)
+    settings = job.spec.settings
+    if not seeds or not isinstance(settings, FinetuneStep):
+        return
+    now = list(seeds)[-1]
+    live = seeds[now]
+    done = live.curve[-1][0] / live.epoch if live.curve and live.epoch else 0.0
+    best = "no dev score yet"
+    if live.dev:
+        best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
+    st.markdown(
+        f"Seed **{now}**, {len(seeds)} of {len(settings.seeds)} · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}"
+    )
+    loss, dev = st.columns(2, gap="large")
+    curves = {f"seed {seed}": one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for seed, one in seeds.items()}
+    if any(len(curve) > 1 for curve in curves.values()):
+        with loss:
+            st.plotly_chart(result_figures.losses(curves), key=f"loss_{job.id}", config={"displayModeBar": False})
+    scores = {f"seed {seed}": one.dev for seed, one in seeds.items() if one.dev}
+    if scores:
+        with dev:
+            st.plotly_chart(result_figures.dev_scores(scores, "score"), key=f"dev_{job.id}", config={"displayModeBar": False})
+
+
+def queue_line(workspace: Workspace) -> str:
+    """How many fine-tunings wait or run already, for the form; "" for none."""
+    alive = [job for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.status().alive]
+    names = ", ".join(plain(job.target.name) for job in alive[:3])
+    return f"Queued behind {len(alive)} job{'s' * (len(alive) > 1)} ({names})." if alive else ""

@@ -1,0 +1,67 @@
+"""The newest fine-tuning on its page, and the same step as a command line."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis import result_figures
+from vocadapt.lab.commands import command_of
+from vocadapt.lab.runs import RunSet
+from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import choose, export, job_panel
+from vocadapt.ui.finetune_view import Wanted
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, fraction
+
+RESULTS = "pages/train/results.py"
+
+
+def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """The newest runs: their scores under each cut, their learning curves, the way to Results."""
+    newest = runs[0]
+    if newest.artefact:
+        choose.stale_note(newest.artefact, workspace)
+    n = len(newest.runs)
+    words, link = st.columns([5, 1.2], vertical_alignment="bottom")
+    words.markdown(
+        f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} · {newest.tokenization} · "
+        f"{n} seed{'s' * (n > 1)} · {newest.examples_per_second:.0f} examples/s"
+    )
+    address = {"task": newest.task, **job_panel.here()}
+    link.page_link(RESULTS, label="All results", icon=":material/arrow_forward:", query_params=address)
+    figures, dev = st.columns([1.1, 1], gap="large")
+    with figures:
+        _scores(newest)
+        for finding in [said for run in newest.runs for said in run.record.get("findings", ())][:4]:
+            st.markdown(f":small[:gray[{plain(finding)}]]")
+    with dev:
+        scores = {f"seed {run.seed}": run.record["dev"] for run in newest.runs if run.record.get("dev")}
+        curves = {f"seed {run.seed}": run.record["curve"] for run in newest.runs if run.record.get("curve")}
+        shown = result_figures.dev_scores(scores, newest.metric) if scores else result_figures.losses(curves)
+        if scores or curves:
+            st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
+    if newest.artefact:
+        export.details(newest.artefact)
+
+
+def _scores(newest: RunSet) -> None:
+    """The headline under each cut, mean ± sd, n and the score's name beside it."""
+    if not newest.cuts:
+        st.markdown("The test split holds no labels: predicted, not scored.")
+        return
+    for column, cut in zip(st.columns(len(newest.cuts)), newest.cuts, strict=True):
+        summary = newest.summary(cut)
+        sd = "one seed: no sd" if summary.sd is None else f"± {fraction(summary.sd)}, n = {len(summary.values)}"
+        column.metric(f"{newest.metric} · {cut}", fraction(summary.mean), sd, delta_color="off", delta_arrow="off")
+    units = newest.scores[newest.cut]["units"]
+    st.markdown(f":small[:gray[{newest.scorer.name}: {newest.scorer.about}; {count(units)} test units.]]")
+    if any(newest.collapsed):
+        st.warning(f"{sum(newest.collapsed)} of {len(newest.runs)} runs collapsed: they never left the majority baseline.")
+
+
+def command(workspace: Workspace, wanted: Wanted) -> None:
+    """The form as command lines, one for each model."""
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        for label, model in wanted.models.items():
+            name = workspace.free_name("runs", f"{wanted.task.name.rpartition('/')[2]}-{choose.shown_model(label)}")
+            st.code(command_of(wanted.spec(model), workspace.folder("runs", name)), language="bash", wrap_lines=True)

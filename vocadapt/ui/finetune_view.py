@@ -1,0 +1,233 @@
+"""Parts of the page Fine-tune: which models, which task, which settings and seeds; what it will cost; the start."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab import jobs
+from vocadapt.lab.benchmarks import find_task
+from vocadapt.lab.jobs import promised
+from vocadapt.lab.runs import RunSet
+from vocadapt.lab.spec import FinetuneStep, Spec
+from vocadapt.lab.workspace import Workspace
+from vocadapt.training.estimating import estimate, examples_of_epoch, modelled_pace
+from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, FinetuneSettings
+from vocadapt.training.mixture import TOKENIZATIONS
+from vocadapt.training.tasks.base import Task
+from vocadapt.training.tasks.own import TASK as TASK_FILE
+from vocadapt.training.tasks.own import read_task_file
+from vocadapt.ui import cache, choose, finetune_live
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.task_intake import TASK
+
+MODELS = "models"  # the picker's key, and its name in the address
+USUAL = "usual"
+HELP = {
+    "models": "Models of this workspace, or type a folder or hub name. One job each.",
+    "task": "A task of this workspace, or type the path of a task's .toml.",
+    "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
+    "limit": "Examples of each split at most, drawn at random, the same for every model and seed. 0: all.",
+    "tokenization": "How training examples are cut. The run is scored under every cut that the model has, and pooled.",
+    "chunk": "Words of a chunk of a tagged sentence; 0: as many as fit. No span is cut.",
+    "patience": "Epochs without a better dev score after which to stop. 0: never early.",
+    "with_dev": "Then no dev score is told, and the last epoch counts.",
+}
+NUMBERS = re.compile(r"\d{1,9}")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A fine-tuning as the form has it: models by the names they are shown under, the task's place, the step."""
+
+    models: dict[str, str]
+    place: Path
+    task: Task
+    step: FinetuneStep
+
+    def spec(self, model: str) -> Spec:
+        """The step of one of the models."""
+        return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
+
+
+def form(workspace: Workspace) -> Wanted | None:
+    """The widgets; None as long as there is no task."""
+    chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
+    with chosen:
+        models = choose_models(workspace)
+    with task:
+        place = choose_task(workspace)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        preset = str(st.selectbox("Settings", list(TRAININGS), key="preset", bind="query-params", width=150))
+        cut = st.selectbox(
+            "Tokenization", [USUAL, *TOKENIZATIONS], key="tokenization", bind="query-params", width=170, help=HELP["tokenization"]
+        )
+        limit = int(st.number_input("Limit", 0, 10_000_000, 0, key="limit", bind="query-params", help=HELP["limit"], width=150))
+        fold = _fold(place)
+        with st.popover("More settings", icon=":material/tune:"):
+            settings = all_settings(preset)
+    st.markdown(f":small[{TRAININGS[preset].about[0].upper()}{TRAININGS[preset].about[1:]}.]")
+    with seeds:
+        usual = " ".join(map(str, TRAININGS[preset].seeds))
+        typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
+    if place is None or not models:
+        return None
+    tokenization = "" if cut == USUAL else str(cut)
+    step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=limit)
+    return Wanted(models, place, cache.task_of(place, fold), step)
+
+
+def choose_models(workspace: Workspace) -> dict[str, str]:
+    """Ask which models; those of the workspace first. Name shown → folder or hub name."""
+    offered = {f"{one.name}": str(one.folder) for one in workspace.artefacts("models")}
+    for name in (*choose.models_in_use(workspace), *choose.COMMON_MODELS):
+        offered.setdefault(choose.shown_model(name), name)
+    if MODELS not in st.session_state and MODELS not in st.query_params:
+        st.session_state[MODELS] = list(offered)[:1]
+    chosen = st.multiselect(
+        "Models", list(offered), key=MODELS, accept_new_options=True, bind="query-params", persist_state="session",
+        help=HELP["models"],
+    )  # fmt: skip
+    return {label: offered.get(label, label) for label in chosen}
+
+
+def choose_task(workspace: Workspace) -> Path | None:
+    """Ask for the task; one that has just come in is chosen. None where there is none yet."""
+    names = [artefact.name for artefact in workspace.artefacts("tasks")]
+    came = st.session_state.pop(f"{TASK}_next", None)
+    if came in names or (names and not st.session_state.get(TASK, st.query_params.get(TASK))):
+        choose.begin_with(TASK, came or names[0])
+    typed = st.selectbox(
+        "Task", names, index=None, key=TASK, bind="query-params", accept_new_options=True, help=HELP["task"],
+        placeholder="Get one below, or type a .toml",
+    )  # fmt: skip
+    return find_task(os.path.expanduser(str(typed)), workspace) if typed else None
+
+
+def _fold(place: Path | None) -> int:
+    """Which fold of a k-fold task; 0 for every other."""
+    said = read_task_file(place / TASK_FILE if place.is_dir() else place) if place else None
+    if not said or not said.folds:
+        return 0
+    return int(st.number_input(f"Fold, of {said.folds}", 1, said.folds, 1, key="fold", bind="query-params", width=130))
+
+
+def all_settings(preset: str) -> FinetuneSettings:
+    """Widgets of every setting, those of the preset filled in."""
+    usual = TRAININGS[preset].settings
+    left, right = st.columns(2)
+
+    def number(column: int, label: str, name: str, low: float, high: float, form: str | None = None) -> float:
+        value = getattr(usual, name)
+        kind = int if isinstance(value, int) else float
+        step = kind(1) if kind is int else kind(value / 10 or 0.01)
+        place = (left, right)[column]
+        return kind(
+            place.number_input(label, kind(low), kind(high), value, step, form, key=f"{name}_{preset}", help=HELP.get(name))
+        )
+
+    changed = {
+        "epochs": number(0, "Epochs", "epochs", 1, 1000), "batch": number(1, "Batch", "batch", 1, 1024),
+        "lr": number(0, "Learning rate", "lr", 1e-8, 1, "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up", 0, 0.99),
+        "length": number(0, "Wordpieces at once", "length", 8, 4096), "chunk": number(1, "Words of a chunk", "chunk", 0, 4096),
+        "patience": number(0, "Patience", "patience", 0, 1000), "clip": number(1, "Longest gradient", "clip", 0.001, 1000),
+        "weight_decay": number(0, "Weight decay", "weight_decay", 0, 10),
+        "save_minutes": number(1, "Minutes between checkpoints", "save_minutes", 0.1, 600),
+    }  # fmt: skip
+    names = [name for name in FREEZE if name != "top-K"]
+    frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
+    freeze = st.selectbox("What is trained", frozen, frozen.index(usual.freeze), format_func=_freezing, key=f"freeze_{preset}")
+    schedules = list(SCHEDULES)
+    schedule = st.selectbox(
+        "Learning rate over time", schedules, schedules.index(usual.schedule), key=f"schedule_{preset}",
+        format_func=lambda name: f"{name}: {SCHEDULES[name]}",
+    )  # fmt: skip
+    with_dev = st.checkbox("Train on the dev split, too", usual.with_dev, key=f"with_dev_{preset}", help=HELP["with_dev"])
+    ungrouped = st.checkbox("Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower.")
+    return replace(usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped)  # type: ignore[arg-type]
+
+
+def _freezing(name: str) -> str:
+    return f"{name}: {FREEZE[name]}" if name in FREEZE else f"{name}: {FREEZE['top-K'].replace('the K', f'the {name[4:]}')}"
+
+
+def seeds_of(typed: str) -> tuple[int, ...]:
+    """The seeds that were typed: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for more than 50."""
+    seeds: list[int] = []
+    for part in typed.replace(",", " ").split():
+        ends = part.split("-")
+        if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
+            raise InputError(f"{part[:40]!r} is no seed.", "Type whole numbers: 1 2 3, or 1-8.")
+        first, last = int(ends[0]), int(ends[-1])
+        if not 0 <= last - first < 50:
+            raise InputError(f"{part[:40]!r} is no range of at most 50 seeds.", "Such as 1-8.")
+        seeds += range(first, last + 1)
+    found = tuple(dict.fromkeys(seeds))
+    if not 1 <= len(found) <= 50:
+        raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "Such as 1 2 3.")
+    return found
+
+
+def about_task(wanted: Wanted) -> None:
+    """The task in a line: sizes, labels, score; what to know of it folded away."""
+    task = wanted.task
+    sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
+    labels = ", ".join(plain(label) for label in task.labels[:6] if label)
+    labels += f" and {len(task.labels) - 6} more" if len(task.labels) > 6 else ""
+    st.markdown(f"{plain(task.name)} · {task.kind} · {sizes}{f' · {labels}' if labels else ''} · scored by {task.scorer.name}")
+    for finding in task.findings:
+        st.markdown(f":small[:gray[{plain(finding)}]]")
+
+
+def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
+    """About how long each model will take, and from what that is known."""
+    total = 0.0
+    step, n = wanted.step, len(wanted.step.seeds)
+    for label, model in wanted.models.items():
+        try:
+            pace, source = pace_of(label, model, wanted, runs)
+        except InputError as error:
+            st.markdown(f"{plain(label)}: {plain(error.problem)}")
+            continue
+        found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
+        total += found.seconds
+        st.markdown(
+            f"{plain(label)}: about **{duration(found.seconds)}** :small[:gray[{count(found.examples)} examples "
+            f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
+            f"epochs × {n} seed{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}]]"
+        )
+    if len(wanted.models) > 1:
+        st.markdown(f"Together about **{duration(total)}**, one after the other.")
+
+
+def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
+    """Examples a second: measured in the newest run of this model on this kind of task, else modelled from its shape."""
+    known = [one for one in runs if one.model in (label, model, Path(model).name) and one.kind == wanted.task.kind]
+    same = [one for one in known if one.task == wanted.task.name] or known
+    for one in same:
+        if one.examples_per_second:
+            return one.examples_per_second, f"measured in {plain(one.name)}"
+    config = cache.model_of(model).config
+    return modelled_pace(wanted.task, wanted.step.finetune, config), "modelled from its layers and width on two cores"
+
+
+def start(workspace: Workspace, wanted: Wanted) -> None:
+    """The button: one job for each model, queued in their order."""
+    n = len(wanted.models)
+    wishes = {label: f"{wanted.task.name.rpartition('/')[2]}-{choose.shown_model(label)}" for label in wanted.models}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            f"Start {n} job{'s' * (n > 1)}", type="primary", icon=":material/play_arrow:", key="start_finetune"
+        )
+        if queued := finetune_live.queue_line(workspace):
+            st.markdown(f":gray[{queued}]")
+    if pressed:
+        for label, model in wanted.models.items():
+            name = workspace.free_name("runs", wishes[label], promised(workspace, "runs"))
+            jobs.start(workspace, wanted.spec(model), name)
+        st.rerun()
