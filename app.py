@@ -34,6 +34,7 @@ page = st.navigation(
         ],
         "Train": [
             st.Page("pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"),
+            st.Page("pages/train/try_it.py", title="Try it", icon=":material/play_circle:"),
         ],
     }
 )

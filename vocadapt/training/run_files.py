@@ -123,6 +123,11 @@ class SavedRun:
         logits = self.logits(examples, progress)
         return list(map(self.outputs.said, logits[chosen_cut(list(logits), cut)], examples))
 
+    @property
+    def tested(self) -> bool:
+        """Whether it kept test examples and what it predicted for them."""
+        return (self.folder / PREDICTIONS).is_file()
+
     @cached_property
     def kept(self) -> "Kept":
         """The test examples and what was predicted for them; raises InputError where the run had none."""
