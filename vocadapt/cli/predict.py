@@ -31,7 +31,8 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     if out.exists() and not options.overwrite:
         raise InputError(f"{out} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
     path = Path(options.file)
-    split = Split(plain_examples(run, read_lines(path)), path=path) if options.plain else read_split(run.kind, path)
+    plain = Split(plain_examples(run, read_lines(path)), path=path) if options.plain else None
+    split = plain or read_split(run.kind, path, unit=run.unit)
     logits = run.logits(split.examples, progress)
     cut = chosen_cut(list(logits), options.tokenization)
     said = list(map(run.outputs.said, logits[cut], split.examples))
