@@ -18,7 +18,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.encoding import EncodingSettings, cuts_of
 from vocadapt.training.encoding_questions import encode_questions
 from vocadapt.training.outputs import Outputs
-from vocadapt.training.predicting import _joined
+from vocadapt.training.predicting import joined
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import WORDS
 
@@ -45,7 +45,7 @@ def ours(questions, cuts, scores):
         owner = view.owner
         found.append(scores[owner][place : place + len(view.places)])
         place += len(view.places)
-    logits = _joined(found, encoded.parts, encoded.sizes)
+    logits = joined(found, encoded.parts, encoded.sizes)
     said = Outputs("qa", ("start", "end")).said
     return [said(rows, question) for rows, question in zip(logits, questions, strict=True)]
 

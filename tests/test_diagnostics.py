@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled
-from vocadapt.spaces.diagnostics import cosine_tables, directions, mean_cosine, mean_cosine_between, mean_cosine_common
+from vocadapt.spaces.diagnostics import cosine_tables, directions, mean_cosine
 from vocadapt.spaces.geometry import (
     frequency_bias,
     hubness_of,
@@ -44,6 +44,12 @@ def brute(one, other=None):
     return cosines[~np.eye(len(left), dtype=bool)].mean() if other is None else cosines.mean()
 
 
+def mean_cosine_common(one, other):
+    """The mean cosine of the twins of two spaces, and how many they are."""
+    tables = cosine_tables([one, other])
+    return tables.mean_cosine_common[0][1], tables.common[0][1]
+
+
 # --- tables 3.2 and 3.3 ------------------------------------------------------------------------------------------------
 
 
@@ -53,7 +59,7 @@ def test_by_hand():
     assert mean_cosine(one) == pytest.approx(2 * np.sqrt(0.5) / 3)
     # a with d 0, with e −1; b with d 1, with e 0; c with d √½, with e −√½
     other = space_of(d=[0, 3], e=[-1, 0])
-    assert mean_cosine_between(one, other) == pytest.approx(0, abs=1e-15)
+    assert cosine_tables([one, other]).mean_cosine[0][1] == pytest.approx(0, abs=1e-15)
     assert mean_cosine_common(one, other) == (None, 0)
     # twins: b with b 1, a with a −1, in another order and among others
     assert mean_cosine_common(one, space_of(b=[0, 1], x=[1, 1], a=[-7, 0])) == (pytest.approx(0.0), 2)
@@ -114,7 +120,7 @@ def test_zero_rows_are_left_out_and_counted():
 def test_a_single_token_has_no_pair_within_but_one_between():
     one = space_of(a=[1, 0])
     assert mean_cosine(one) is None
-    assert mean_cosine_between(one, space_of(b=[1, 0])) == pytest.approx(1)
+    assert cosine_tables([one, space_of(b=[1, 0])]).mean_cosine[0][1] == pytest.approx(1)
     assert isotropy(one).partition is None and hubness_of(one) is None
     assert frequency_bias(one).norm is None and norms_of(one).mean == 1
 

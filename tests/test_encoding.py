@@ -14,11 +14,11 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import preset
-from vocadapt.training.encoding import CUT_OFF, DIVIDED, LONG_WORDS, NO_PIECES, EncodingSettings, cuts_of
+from vocadapt.training.encoding import CUT_OFF, DIVIDED, IN_PARTS, LONG_WORDS, NO_PIECES, EncodingSettings, View, cuts_of
 from vocadapt.training.encodings import encode
 from vocadapt.training.mixture import Reading, batch_of, check_tokenization, pooled
 from vocadapt.training.outputs import SEQUENCE, Outputs
-from vocadapt.training.predicting import logits_of
+from vocadapt.training.predicting import joined, logits_of
 from vocadapt.training.tasks.base import Question, Sentence, Text
 
 EMPTY = Text("", "", None)
@@ -100,12 +100,38 @@ def test_texts_and_pairs(adapted, cuts):
     assert views[2].ids.tolist() == own["input_ids"] and batch["token_type_ids"][2].tolist() == own["token_type_ids"]
 
 
-def test_texts_longer_than_the_window_are_counted(cuts):
-    texts = [Text("1", "heart " * 50, None), Text("2", "heart", None, "cell " * 50), Text("3", "a " * 30, None, "b " * 30)]
+def test_pairs_longer_than_the_window_are_counted(cuts):
+    texts = [Text("2", "heart", None, "cell " * 50), Text("3", "a " * 30, None, "b " * 30)]
     encoded = encode([*texts, Text("4", "heart", None)], cuts, EncodingSettings(21))
-    assert encoded.notes == {CUT_OFF: 3}
-    assert [len(view.ids) for view in encoded.views["base"]] == [21, 21, 21, 3]
-    assert [view.second for view in encoded.views["base"]] == [0, 3, 11, 0]
+    assert encoded.notes == {CUT_OFF: 2}
+    assert [len(view.ids) for view in encoded.views["base"]] == [21, 21, 3]
+    assert [view.second for view in encoded.views["base"]] == [3, 11, 0]
+
+
+def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(adapted, cuts):
+    # 40 words: 160 pieces of the base cut, 40 of the adapted one, which fits 58; parts must serve both
+    texts = [Text("1", "heart", None), Text("2", " ".join(["tachycardia"] * 40), None), Text("3", "the cell", None)]
+    encoded = encode(texts, cuts, EncodingSettings(60))
+    assert encoded.notes == {IN_PARTS: 1} and encoded.sizes == (1, 1, 1)
+    assert [view.owner for view in encoded.parts] == [0, 1, 1, 1, 1, 2]  # halved twice: 10 words, 40 pieces each
+    assert [len(view.ids) for view in encoded.views["base"]] == [3, 42, 42, 42, 42, 4]
+    assert [len(view.ids) for view in encoded.views["adapted"]] == [3, 12, 12, 12, 12, 4]
+    for name, views in encoded.views.items():
+        whole = np.concatenate([view.ids[1:-1] for view in views if view.owner == 1])
+        assert whole.tolist() == cuts[name].ids([texts[1].text])[texts[1].text].tolist()
+
+
+def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not():
+    views = [View(0, np.zeros(3, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)) for _ in range(3)]
+    found = [np.array([[value, -value]], dtype=np.float32) for value in (1, 2, 6)]
+    assert joined(found, views, (1,), mean=True)[0].tolist() == [[3, -3]]
+    assert joined(found, views, (1,))[0].tolist() == [[6, -1]]
+
+
+def test_a_word_longer_than_the_window_in_a_long_text_is_said(cuts):
+    encoded = encode([Text("1", "heart " * 30 + "a-" * 40, None)], cuts, EncodingSettings(20))
+    assert encoded.notes == {IN_PARTS: 1, LONG_WORDS: 2}  # under either cut
+    assert all(len(view.ids) <= 20 for views in encoded.views.values() for view in views)
 
 
 def test_what_cannot_be_encoded_is_refused(cuts):

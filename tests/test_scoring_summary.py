@@ -2,7 +2,18 @@
 
 import pytest
 
-from vocadapt.training.scoring.summary import Baseline, baseline_of, group_means, is_collapsed, over_seeds
+from vocadapt.training.scoring.summary import Baseline, group_means, is_collapsed, over_seeds
+from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
+from vocadapt.training.tasks.predictions import baseline_of_split
+
+
+def baseline_given(kind, gold, scorer=""):
+    """The baseline of examples of which only the gold labels matter."""
+    made = {
+        "ner": lambda tags: Sentence(("w",) * len(tags), tuple(tags)),
+        "qa": lambda answers: Question("", "", "", tuple(Answer(text, None) for text in answers)),
+    }.get(kind, lambda labels: Text("", "", labels))
+    return baseline_of_split(kind, Split(tuple(map(made, gold))), scorer)
 
 
 def test_mean_and_deviation_over_seeds_by_hand():
@@ -24,7 +35,7 @@ def test_a_collapsed_run_is_shown_beside_the_mean_without_it():
 
 def test_collapsed_is_never_leaving_the_baseline():
     gold = [("0",)] * 6 + [("1",)] * 4
-    baseline = baseline_of("relations", gold, "accuracy")
+    baseline = baseline_given("relations", gold, "accuracy")
     assert baseline == Baseline(0.6, (0.6, 0.4))
     assert is_collapsed([0.6, 0.6, 0.6], baseline) and is_collapsed([0.4, 0.6], baseline) and is_collapsed([0.5], baseline)
     assert not is_collapsed([0.6, 0.7, 0.6], baseline)
@@ -33,16 +44,16 @@ def test_collapsed_is_never_leaving_the_baseline():
 
 def test_always_answering_the_rarer_class_is_collapsed_too():
     """Binary F1 of always 0 is 0, of always 1 is .57: a run stuck at either has learned nothing."""
-    baseline = baseline_of("relations", [("0",)] * 6 + [("1",)] * 4, "binary-f1")
+    baseline = baseline_given("relations", [("0",)] * 6 + [("1",)] * 4, "binary-f1")
     assert baseline.majority == 0.0 and max(baseline.constants) == pytest.approx(4 / 7)
     assert is_collapsed([4 / 7, 0.0], baseline) and not is_collapsed([0.55], baseline)
 
 
 def test_baselines_of_the_other_kinds():
-    assert baseline_of("ner", [["B", "O"], ["O"]]).majority == 0.0
-    assert baseline_of("ner", [["B", "O"], ["O", "O"]], "wordpiece-macro").majority == pytest.approx(2 * 0.75 / 1.75 / 2)
-    assert baseline_of("qa", [("x",), ()]).majority == 0.5  # no answer is right once
-    found = baseline_of("multilabel", [("a",), ("a",), ("b", "c"), ()])
+    assert baseline_given("ner", [["B", "O"], ["O"]]).majority == 0.0
+    assert baseline_given("ner", [["B", "O"], ["O", "O"]], "wordpiece-macro").majority == pytest.approx(2 * 0.75 / 1.75 / 2)
+    assert baseline_given("qa", [("x",), ()]).majority == 0.5  # no answer is right once
+    found = baseline_given("multilabel", [("a",), ("a",), ("b", "c"), ()])
     assert found.constants[0] == found.majority and len(found.constants) == 3
 
 

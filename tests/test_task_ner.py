@@ -7,7 +7,7 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import EMPTY, INSIDE, Sentence
-from vocadapt.training.tasks.chunks import ChunkSettings, chunk_bounds, chunked
+from vocadapt.training.tasks.chunks import chunk_bounds
 from vocadapt.training.tasks.ner import read_sentences
 from vocadapt.training.tasks.slices import suffix_slice
 
@@ -161,28 +161,18 @@ def test_chunks_never_cut_a_span_worked_by_hand():
     assert chunk_bounds(40, [], 0) == ((0, 40),)
 
 
-def test_chunks_are_the_sentence_and_hold_all_its_entities():
+def test_chunks_are_the_sentence_and_cut_no_entity():
     import random
 
     draw = random.Random(0)
     for _ in range(200):
         tags = tuple(draw.choice(["O", "O", "B-X", "I-X", "B-Y", "I-Y"]) for _ in range(draw.randint(1, 60)))
-        sentence = Sentence(tuple(f"w{place}" for place in range(len(tags))), tags, "d")
-        limit = draw.randint(1, 12)
-        parts = chunked(sentence, ChunkSettings(limit))
-        assert sum((part.words for part in parts), ()) == sentence.words and sum((part.gold for part in parts), ()) == tags
-        assert sum(len(spans_of(part.gold)) for part in parts) == len(spans_of(tags))
-        longest = max([limit, *(span.end - span.start for span in spans_of(tags))])
-        assert all(len(part.words) <= longest and part.document == "d" for part in parts)
-
-
-def test_chunking_is_switchable_and_needs_no_tags():
-    words = tuple("abcdefgh")
-    assert chunked(Sentence(words, None), ChunkSettings(3))[2] == Sentence(("g", "h"), None)
-    assert chunked(Sentence(words, None), ChunkSettings(0)) == (Sentence(words, None),)
-    assert ChunkSettings().words == 30
-    with pytest.raises(InputError, match="0 words or more"):
-        ChunkSettings(-1)
+        limit, spans = draw.randint(1, 12), spans_of(tags)
+        bounds = chunk_bounds(len(tags), [(span.start, span.end) for span in spans], limit)
+        assert [place for start, end in bounds for place in range(start, end)] == [*range(len(tags))]
+        assert sum(len(spans_of(tags[start:end])) for start, end in bounds) == len(spans)
+        longest = max([limit, *(span.end - span.start for span in spans)])
+        assert all(0 < end - start <= longest for start, end in bounds)
 
 
 def test_a_slice_by_suffix_counts_occurrences_and_distinct_words(read):

@@ -11,12 +11,12 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.finetuning import EvaluateSettings, evaluated
-from vocadapt.lab.spec import FinetuneStep, Spec
+from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, training_preset
 from vocadapt.training.mixture import POOLED, TOKENIZATIONS
-from vocadapt.training.tasks.base import KINDS, SPLITS
+from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
 
 CHANGES = {
     "epochs": (whole, "passes over the training examples"),
@@ -54,9 +54,16 @@ def _options(parser: Parser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning)
     parser.add_argument("--seeds", type=whole, nargs="+", metavar="N", help="a run for each (default: the settings', mostly 1)")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
-    parser.add_argument("--fold", type=whole, default=0, metavar="N", help="of a k-fold task (1 is the first)")
+    parser.add_argument("--fold", type=_fold, default=0, metavar="N", help="of a k-fold task (1 is the first), or all")
+    unit = "of multilabel files: document makes one example of all sentences of a document (example)"
+    parser.add_argument("--unit", choices=UNITS, default="", help=unit)
     parser.add_argument("--limit", type=whole, default=0, metavar="N", help="examples of each split at most, drawn at random")
     add_out(parser)
+
+
+def _fold(text: str) -> int:
+    """The number of a fold; all of them by that word."""
+    return ALL_FOLDS if text == "all" else whole(text)
 
 
 def _finetune(options: Namespace, progress: Progress) -> Answer:
@@ -76,7 +83,7 @@ def _spec(options: Namespace) -> Spec:
         given["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
     settings = FinetuneStep(
         training_preset(options.settings, **changes), options.tokenization, seeds, kind, options.scorer,
-        options.fold, options.limit,
+        options.fold, options.limit, options.unit,
     )  # fmt: skip
     return Spec("finetune", settings, {role: (path,) for role, path in given.items() if path}, options.offline)
 
@@ -103,13 +110,13 @@ def _shown(numbers: Mapping[str, Any]) -> str:
     """A row for each seed and cut, mean and deviation, what to know."""
     names = list(numbers["mean"])
     rows = [
-        (seed["seed"], cut, *(values[name] for name in names), "collapsed" if seed.get("collapsed") else "")
+        (_named(seed), cut, *(values[name] for name in names), "collapsed" if seed.get("collapsed") else "")
         for seed in numbers["seeds"] for cut, values in seed["scores"].items()
     ]  # fmt: skip
     lines = [table(("seed", "cut", *names, ""), rows)] if rows else ["The test split holds no labels: predicted, not scored."]
     if len(numbers["seeds"]) > 1 and names:
         means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
-        lines += ["", f"{means} ({numbers['cut']}, {len(numbers['seeds'])} seeds)"]
+        lines += ["", f"{means} ({numbers['cut']}, {len(numbers['seeds'])} {_runs(numbers)})"]
     if learned := numbers.get("mean_learned"):
         held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
         lines += [f"{held}; mean of the others: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
@@ -120,8 +127,18 @@ def _shown(numbers: Mapping[str, Any]) -> str:
         lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
     if numbers.get("seen") is not None:
         lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
-    own = [f"Seed {seed['seed']}: {said}" for seed in numbers["seeds"] for said in seed.get("findings", [])]
+    own = [f"Seed {_named(seed)}: {said}" for seed in numbers["seeds"] for said in seed.get("findings", [])]
     return "\n".join([*lines, *numbers.get("findings", []), *own])
+
+
+def _runs(numbers: Mapping[str, Any]) -> str:
+    """What the several runs are."""
+    return "runs, one for each seed and fold" if any("fold" in seed for seed in numbers["seeds"]) else "seeds"
+
+
+def _named(seed: Mapping[str, Any]) -> str | int:
+    """The seed of a run, and its fold where it is one of several."""
+    return f"{seed['seed']}, fold {seed['fold']}" if "fold" in seed else int(seed["seed"])
 
 
 def _mean(numbers: Mapping[str, Any], name: str) -> str:

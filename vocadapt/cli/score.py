@@ -14,10 +14,10 @@ from vocadapt.progress import Progress
 from vocadapt.training.scoring.certainty import Comparison, Draws, aligned, bootstrap, compare_tallies
 from vocadapt.training.scoring.registry import SCORERS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Score, Scorer
-from vocadapt.training.tasks.base import KINDS, Split
+from vocadapt.training.tasks.base import KINDS, UNITS, Split
 from vocadapt.training.tasks.ner import read_sentences
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import UNITS, Predictions, read_predictions, tally_of
+from vocadapt.training.tasks.predictions import Predictions, read_predictions, tally_of
 
 FORMS = """
 files:

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.lab.spec import FORMS, CorpusStep, ModelStep, Spec
+from vocadapt.lab.spec import ALL_FOLDS, FORMS, CorpusStep, ModelStep, Spec
 from vocadapt.lab.workspace import UPLOADS, Artefact
 from vocadapt.recipe import is_preset
 from vocadapt.spaces.choosing import TokenChoice
@@ -84,7 +84,7 @@ FLAGS: dict[str, dict[str, str]] = {
         "kind": "--task",
         **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},
         "finetune.length": "--max-length",
-        **{name: f"--{name}" for name in ("tokenization", "seeds", "scorer", "fold", "limit")},
+        **{name: f"--{name}" for name in ("tokenization", "seeds", "scorer", "fold", "limit", "unit")},
     },
     "convert": {},
     "map": {
@@ -161,7 +161,7 @@ def _flag_of(space: str) -> str:
 def _settings(spec: Spec) -> Iterator[str]:
     values, defaults = _flat(asdict(spec.settings)), _flat(asdict(FORMS[spec.step].settings()))
     for path, flag in FLAGS[spec.step].items():
-        value = values[path]
+        value = "all" if path == "fold" and values[path] == ALL_FOLDS else values[path]
         if value == defaults[path]:
             continue
         if isinstance(value, tuple):

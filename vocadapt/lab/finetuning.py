@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import FinetuneStep
+from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.task import Numbers, Task
 from vocadapt.progress import Progress, part, silent
 from vocadapt.training.finetune import Prepared, finetune, prepare
@@ -18,7 +18,8 @@ from vocadapt.training.outputs import Said
 from vocadapt.training.run_files import SavedRun, chosen_cut, load_run, runs_in, save_run
 from vocadapt.training.scoring.summary import over_seeds
 from vocadapt.training.tasks import base as tasks
-from vocadapt.training.tasks.own import read_split, read_task, task_of_files
+from vocadapt.training.tasks.base import UNITS
+from vocadapt.training.tasks.own import TASK, read_split, read_task, read_task_file, task_of_files
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.seen import SEEN_BEFORE, count_seen, read_seen
 from vocadapt.training.watching import Live, read_live
@@ -28,22 +29,45 @@ FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is don
 
 
 def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
-    """A model + a task → a run for each seed: in the folder itself, or where they are several, in seed-1/, seed-2/ …"""
-    given, findings = limited(task_given(task, settings), settings.limit)
-    prepared = prepare(task.model, given, settings.finetune, settings.tokenization)
-    prepared = replace(prepared, findings=(*findings, *prepared.findings))
-    seeds = list(dict.fromkeys(settings.seeds))
-    runs = []
-    for place, seed in enumerate(seeds):
-        several = len(seeds) > 1
-        target = task.draft / f"seed-{seed}" if several else task.draft
-        named = f"seed {seed}, {place + 1} of {len(seeds)}" if several else ""
-        progress = part(task.progress, place / len(seeds), (place + 1) / len(seeds), named)
-        runs.append(_one_run(prepared, seed, target, replace(task, progress=progress)))
+    """A model + a task → a run for each seed, and of each fold where all are wanted.
+
+    One run lies in the folder itself, several in seed-1/, seed-2/ …, or seed-1-fold-1/ … .
+    """
+    folds, seeds = folds_of(task, settings), list(dict.fromkeys(settings.seeds))
+    count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
+    for fold in folds:
+        prepared = _prepared(task, settings, fold, len(folds) > 1)
+        known.append(prepared.findings)
+        for seed in seeds:
+            name = f"seed-{seed}-fold-{fold}" if len(folds) > 1 else f"seed-{seed}"
+            said = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}" if count > 1 else ""
+            progress = part(task.progress, len(runs) / count, (len(runs) + 1) / count, said)
+            target = task.draft / name if count > 1 else task.draft
+            runs.append(_one_run(prepared, seed, name, target, replace(task, progress=progress)))
     numbers = summed([(run.seed, run.record["scores"]) for run in runs], runs)
+    shared = [said for said in known[0] if all(said in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
-        entry["findings"] = [said for said in run.record["findings"] if said not in prepared.findings]
-    return {**numbers, "findings": list(prepared.findings), **_peak_memory()}
+        entry["findings"] = [said for said in run.record["findings"] if said not in shared]
+    return {**numbers, "findings": shared, **_peak_memory()}
+
+
+def folds_of(task: Task, settings: FinetuneStep) -> list[int]:
+    """The folds to be run: all of a k-fold task, one of them, or 0 for a task without folds."""
+    if settings.fold != ALL_FOLDS:
+        return [settings.fold]
+    file = task.spec.one("task")
+    folds = read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
+    if not folds:
+        raise InputError("The task has no folds.", "Leave --fold out.")
+    return list(range(1, folds + 1))
+
+
+def _prepared(task: Task, settings: FinetuneStep, fold: int, one_of_several: bool) -> Prepared:
+    given, findings = limited(task_given(task, replace(settings, fold=fold)), settings.limit)
+    if one_of_several:
+        given = replace(given, name=given.name.removesuffix(f", fold {fold}"))
+    prepared = prepare(task.model, given, settings.finetune, settings.tokenization)
+    return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
 
 
 def _peak_memory() -> Numbers:
@@ -64,10 +88,12 @@ def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
         problem = "Fine-tuning needs a task, or a kind of task with its files."
         raise InputError(problem, "Give --task NAME, or --task KIND --train F --test F.")
     if file is None:
-        return task_of_files(kind, splits, settings.scorer)
+        return task_of_files(kind, splits, settings.scorer, settings.unit or UNITS[0])
     if splits:
         problem = f"{file} says which its files are, and {', '.join(splits)} came beside it."
         raise InputError(problem, "Leave them out, or give a kind of task with all its files.")
+    if settings.unit:
+        raise InputError(f"{file} says what an example of it is.", 'Put unit = "document" there, and leave --unit out.')
     found = read_task(Path(file), settings.fold)
     return replace(found, score=settings.scorer or found.score)
 
@@ -112,6 +138,8 @@ def summed(scores: Sequence[tuple[int, Mapping[str, Any]]], runs: Sequence[Saved
         return numbers
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["collapsed"] = run.record["collapsed"]
+        if fold := run.record.get("fold"):
+            entry["fold"] = fold
     record = runs[0].record
     trained = sum(run.record["seconds"] for run in runs)
     return {
@@ -126,9 +154,9 @@ def _values(score: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in score.items() if isinstance(value, float)}
 
 
-def _one_run(prepared: Prepared, seed: int, target: Path, task: Task) -> SavedRun:
-    """The run of one seed; one that a stopped job had finished is taken over."""
-    checkpoint = task.checkpoint / f"seed-{seed}" if task.checkpoint else None
+def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task) -> SavedRun:
+    """The run of one seed and fold; one that a stopped job had finished is taken over."""
+    checkpoint = task.checkpoint / name if task.checkpoint else None
     kept = checkpoint / FINISHED if checkpoint else None
     if kept is not None and kept.is_dir():
         shutil.copytree(kept, target, dirs_exist_ok=True)
@@ -172,7 +200,7 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
     if how.limit < 0 or (how.limit and how.test is None):
         raise InputError("A limit is of other examples than the run's own, 0 or more.", "Give --test F with --limit N.")
     runs, scores, findings = runs_in(folder), [], []
-    read = read_split(runs[0].kind, how.test) if how.test else None
+    read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
     seen = None
     for place, run in enumerate(runs):
         whole = read or run.kept.split

@@ -136,12 +136,15 @@ class PretrainStep:
         return self.scratch.training.seed
 
 
+ALL_FOLDS = -1
+
+
 @dataclass(frozen=True)
 class FinetuneStep:
     """How a task is trained on, under which tokenization ("": the model's usual one) and seeds.
 
-    `kind` is that of loose files (train, dev, test); `scorer` overrules the task's, `fold` is one of a k-fold task (1 is the
-    first), `limit` the examples of each split at most (0: all).
+    `kind` is that of loose files (train, dev, test), `unit` what an example of them is; `scorer` overrules the task's, `fold` is
+    one of a k-fold task (1 is the first, ALL_FOLDS all of them), `limit` the examples of each split at most (0: all).
     """
 
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
@@ -151,6 +154,7 @@ class FinetuneStep:
     scorer: str = ""
     fold: int = 0
     limit: int = 0
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if not self.seeds or min(self.seeds) < 0:

@@ -80,16 +80,6 @@ def mean_cosine(space: EmbeddingSpace) -> float | None:
     return _mean(found, found, same=True)
 
 
-def mean_cosine_between(one: EmbeddingSpace, other: EmbeddingSpace) -> float | None:
-    """The mean cosine over all pairs of a token here and a token there; None for different widths, or no pair."""
-    return _mean(directions(one), directions(other), same=False)
-
-
-def mean_cosine_common(one: EmbeddingSpace, other: EmbeddingSpace) -> tuple[float | None, int]:
-    """The mean over the tokens of both of the cosine of its two rows, and their number; None for different widths, or none."""
-    return _twins(one, other, directions(one), directions(other))
-
-
 def _mean(one: Directions, other: Directions, same: bool) -> float | None:
     if one.total.shape != other.total.shape:
         return None

@@ -27,7 +27,9 @@ SPECIALS = 2  # [CLS] … [SEP]
 DIVIDED = "sentences divided into chunks"
 LONG_WORDS = "words longer than the window, read up to its end"
 NO_PIECES = "words without a single piece, read as unknown"
-CUT_OFF = "texts longer than the window, read up to its end"
+IN_PARTS = "texts longer than the window, read in parts whose outputs are averaged"
+CUT_OFF = "pairs of texts longer than the window, read up to its end"
+OF_EXAMPLES = (DIVIDED, IN_PARTS, CUT_OFF)  # what is counted in examples, not in words
 NO_BASE = "tokenizations left out: the model has no rows for the tokens of its original vocabulary"
 
 
@@ -87,7 +89,7 @@ def _cut(name: str, model: LanguageModel, rows: Ids | None) -> Cut:
 class View:
     """A part of an example under one cut: ids with specials, and where a second text begins among them (0: none).
 
-    The outputs at `places` count: for the `rows` of the outputs of example `owner`. Of several for one row the highest counts.
+    The outputs at `places` count: for the `rows` of the outputs of example `owner`.
     """
 
     owner: int
@@ -101,12 +103,14 @@ class View:
 class Encoded:
     """Examples as views under every cut; where they are to be trained on, the views of all cuts are of the same parts.
 
-    `sizes` are the rows of each example's outputs; `notes` counts what was divided or could not be read whole.
+    `sizes` are the rows of each example's outputs; `notes` counts what was divided or could not be read whole. Of several
+    outputs for one row the highest counts, or with `mean` their mean.
     """
 
     views: Mapping[str, tuple[View, ...]]
     sizes: tuple[int, ...]
     notes: Mapping[str, int] = field(default_factory=dict)
+    mean: bool = False
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -136,17 +140,36 @@ def encode_words(sentences: Sequence[Sentence], cuts: Mapping[str, Cut], setting
 
 
 def encode_texts(texts: Sequence[Text], cuts: Mapping[str, Cut], settings: EncodingSettings) -> Encoded:
-    """Texts and pairs: one row of outputs for the whole, taken at [CLS]."""
-    said = [part for text in texts for part in (text.text, text.pair)]
-    views, long = {}, np.zeros(len(texts), dtype=bool)
-    for name, cut in cuts.items():
-        known = cut.ids(said)
-        views[name] = tuple(
-            _pair(cut, number, known[text.text], known[text.pair], settings.length) for number, text in enumerate(texts)
-        )
-        whole = np.array([_length(known[text.text], known[text.pair]) for text in texts])
-        long |= whole > settings.length
-    return Encoded(views, (1,) * len(texts), {CUT_OFF: int(long.sum())} if long.any() else {})
+    """Texts and pairs: one row of outputs for the whole, taken at [CLS].
+
+    A text longer than the window under any cut is halved between its words until every part fits under all of them, and its
+    outputs are the mean of theirs; of a pair, the end of the longer text is cut off.
+    """
+    known = {name: cut.ids(part for text in texts for part in (text.text, text.pair)) for name, cut in cuts.items()}
+    views: dict[str, list[View]] = {name: [] for name in cuts}
+    notes = Counter[str]()
+    for number, text in enumerate(texts):
+        long = any(_length(own[text.text], own[text.pair]) > settings.length for own in known.values())
+        notes[CUT_OFF if text.pair else IN_PARTS] += long
+        parts = _parts(number, text.text, cuts, settings.length - SPECIALS, notes) if long and not text.pair else None
+        for name, cut in cuts.items():
+            own = known[name]
+            views[name] += parts[name] if parts else [_pair(cut, number, own[text.text], own[text.pair], settings.length)]
+    counted = {what: count for what, count in notes.items() if count}
+    return Encoded({name: tuple(own) for name, own in views.items()}, (1,) * len(texts), counted, mean=True)
+
+
+def _parts(number: int, text: str, cuts: Mapping[str, Cut], room: int, notes: Counter[str]) -> dict[str, list[View]]:
+    """The parts of a text that is too long to be read at once, alike under every cut."""
+    words = text.split()
+    pieces = {name: [own[word] for word in words] for name, own in ((n, _fitted(c, words, room, notes)) for n, c in cuts.items())}
+    sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(axis=0, initial=0)
+    bounds = list(_halved(0, len(words), sizes, set(), room))
+    nothing, first = np.zeros(0, np.int32), np.zeros(1, np.int32)
+    return {
+        name: [joined(cut, number, np.concatenate(pieces[name][start:end]), nothing, first, first) for start, end in bounds]
+        for name, cut in cuts.items()
+    }
 
 
 def _fitted(cut: Cut, words: Sequence[str], room: int, notes: Counter[str]) -> dict[str, Ids]:

@@ -14,7 +14,7 @@ from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
-from vocadapt.training.encoding import NO_BASE, Cut, Encoded, EncodingSettings, View, cuts_of
+from vocadapt.training.encoding import NO_BASE, OF_EXAMPLES, Cut, Encoded, EncodingSettings, View, cuts_of
 from vocadapt.training.encoding_questions import answer_words, encode_for_training
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune_settings import FinetuneSettings
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 class Prepared:
     """A task encoded for a model: done once, whatever number of seeds is run.
 
-    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on before.
+    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on before; `fold` is which of a
+    k-fold task it is (0: it has none).
     """
 
     model: LanguageModel
@@ -53,6 +54,7 @@ class Prepared:
     test: Encoded | None
     seen: frozenset[str]
     findings: tuple[str, ...]
+    fold: int = 0
 
     @property
     def pad(self) -> int:
@@ -260,7 +262,10 @@ def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
 
 def _said(encoded: Mapping[str, Encoded]) -> list[str]:
     """What was divided or not read whole, of how many."""
-    return [f"{name}: {count:,} {what}." for name, own in encoded.items() for what, count in own.notes.items()]
+    return [
+        f"{name}: {count:,}{f' of {len(own.sizes):,}' if what in OF_EXAMPLES else ''} {what}."
+        for name, own in encoded.items() for what, count in own.notes.items()
+    ]  # fmt: skip
 
 
 def _limits(settings: FinetuneSettings, length: int, cuts: Mapping[str, Cut]) -> list[str]:

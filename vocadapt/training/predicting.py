@@ -37,7 +37,8 @@ def logits_of(
             progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
     finally:
         network.train(training)
-    return {name: _joined([known[_key(view)] for view in views], views, encoded.sizes) for name, views in encoded.views.items()}
+    found = {name: [known[_key(view)] for view in views] for name, views in encoded.views.items()}
+    return {name: joined(found[name], views, encoded.sizes, encoded.mean) for name, views in encoded.views.items()}
 
 
 def _key(view: View) -> bytes:
@@ -68,9 +69,16 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
     return [(logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy() for row, view in enumerate(views)]
 
 
-def _joined(found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int]) -> tuple[Logits, ...]:
-    """The rows of each example's outputs: of several for one row the highest, for each output by itself."""
+def joined(found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False) -> tuple[Logits, ...]:
+    """The rows of each example's outputs: of several for one row the highest, each output by itself, or their `mean`."""
     width = found[0].shape[1] if found else 0
+    if mean:
+        sums = [np.zeros((size, width)) for size in sizes]
+        counts = [np.zeros((size, 1)) for size in sizes]
+        for rows, view in zip(found, views, strict=True):
+            np.add.at(sums[view.owner], view.rows, rows)
+            np.add.at(counts[view.owner], view.rows, 1)
+        return tuple((own / np.maximum(count, 1)).astype(np.float32) for own, count in zip(sums, counts, strict=True))
     whole = [np.full((size, width), LOWEST, dtype=np.float32) for size in sizes]
     for rows, view in zip(found, views, strict=True):
         np.maximum.at(whole[view.owner], view.rows, rows)

@@ -5,6 +5,7 @@
 """
 
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -28,7 +29,7 @@ from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
-from vocadapt.training.tasks.base import Answer, Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.base import UNITS, Answer, Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.seen import write_seen
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
         "rules": asdict(task.rules), "model": prepared.model.name, "seed": run.seed, "tokenization": run.tokenization,
         "settings": asdict(prepared.settings), "scores": {cut: score.to_dict() for cut, score in run.scores.items()},
         "dev": run.dev, "curve": run.curve, "seconds": run.seconds, "examples": run.examples, "trainable": run.trainable,
-        "frozen": run.frozen, "collapsed": run.collapsed, "findings": run.findings,
+        "fold": prepared.fold, "unit": task.unit, "frozen": run.frozen, "collapsed": run.collapsed, "findings": run.findings,
     }  # fmt: skip
     (folder / RUN).write_text(json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8")
     if run.logits:
@@ -72,6 +73,11 @@ class SavedRun:
     def seed(self) -> int:
         """Its seed."""
         return int(self.record["seed"])
+
+    @property
+    def unit(self) -> str:
+        """Whether its examples are those of a file, or documents."""
+        return str(self.record.get("unit", UNITS[0]))
 
     @cached_property
     def outputs(self) -> Outputs:
@@ -123,6 +129,11 @@ class SavedRun:
         logits = self.logits(examples, progress)
         return list(map(self.outputs.said, logits[chosen_cut(list(logits), cut)], examples))
 
+    @property
+    def tested(self) -> bool:
+        """Whether it kept test examples and what it predicted for them."""
+        return (self.folder / PREDICTIONS).is_file()
+
     @cached_property
     def kept(self) -> "Kept":
         """The test examples and what was predicted for them; raises InputError where the run had none."""
@@ -148,7 +159,7 @@ def load_run(folder: Path) -> SavedRun:
 
 def runs_in(folder: Path) -> list[SavedRun]:
     """The run of a folder, or of each seed below it; raises InputError where there is none."""
-    below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=lambda path: int(path.name[5:]))
+    below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_numbers)
     places = [folder] if (folder / RUN).is_file() else below
     if not places and (found := _headed(folder)):
         return [found]
@@ -158,6 +169,11 @@ def runs_in(folder: Path) -> list[SavedRun]:
         return [SavedRun(place, json.loads((place / RUN).read_text(encoding="utf-8"))) for place in places]
     except ValueError as error:
         raise InputError(f"{folder}: {RUN} is not valid JSON ({error}).", "Fine-tune again.") from error
+
+
+def _numbers(folder: Path) -> list[int]:
+    """Seed and fold, as a run's folder is called after them."""
+    return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
 KINDS_OF_HEADS = {"ForTokenClassification": "ner", "ForSequenceClassification": "classification", "ForQuestionAnswering": "qa"}

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from vocadapt.analysis.trying import Tried, try_out
 from vocadapt.errors import InputError
 from vocadapt.lab.advice import Asked, advise_on, places_of_counts
 from vocadapt.lab.alignments import Judged, load_judged
@@ -39,7 +40,8 @@ from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.training.tasks.base import Task
+from vocadapt.training.run_files import RUN, SavedRun, load_run
+from vocadapt.training.tasks.base import Example, Task
 from vocadapt.training.tasks.own import files_of_task, read_task
 from vocadapt.vocabulary.growth import Reducer
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
@@ -121,6 +123,21 @@ def run_pair(first: Path, first_cut: str, second: Path, second_cut: str, stamps:
 def corpus_behind(run: Path) -> Corpus | None:
     """The text that the words of a run's model came from, where that is there, unchanged."""
     return _corpus_behind(str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else "")
+
+
+def network_of(folder: str) -> SavedRun:
+    """A run with its network, read once; raises InputError for a folder that holds none, or several."""
+    return _network(folder, run_stamp(folder))
+
+
+def tried(folder: str, example: Example) -> Tried:
+    """One example tried on a run; what was tried before is kept."""
+    return _tried(folder, run_stamp(folder), example, network_of(folder))
+
+
+def run_stamp(folder: str) -> str:
+    """Changes when the record or the weights of a run do."""
+    return f"{model_stamp(folder)} {model_stamp(str(Path(folder) / RUN))}"
 
 
 def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
@@ -292,6 +309,18 @@ def _run_pair(stamps: tuple[str, ...], asked: PairSpec) -> RunPair:
 @st.cache_data(max_entries=8, show_spinner=False, ttl=60)
 def _corpus_behind(run: str, stamp: str) -> Corpus | None:
     return corpus_of(Path(run))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading the network …")
+def _network(folder: str, stamp: str) -> SavedRun:
+    run = load_run(Path(folder))
+    _ = run.network, run.cuts  # read now, under the spinner
+    return run
+
+
+@st.cache_resource(max_entries=64, show_spinner="Reading the text under each cut …")
+def _tried(folder: str, stamp: str, example: Example, _run: SavedRun) -> Tried:
+    return try_out(_run, example)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Fitting the map …")

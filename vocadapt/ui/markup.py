@@ -81,6 +81,12 @@ STYLE = """<style>
 .va-heat tbody th{text-align:right}
 .va-heat td{text-align:center;padding:.7rem .3rem;border-radius:.35rem;background:light-dark(#F4F6F8,#1B232C)}
 .va-heat small{display:block;font-size:.78rem;color:light-dark(#4A5560,#C3CCD4)}
+.va-said{display:flex;flex-direction:column;gap:.55rem}
+.va-text{line-height:1.95;overflow-wrap:anywhere;unicode-bidi:isolate}
+.va-text mark{background:none;color:inherit;font-weight:600;padding-bottom:.05rem;
+ border-bottom:3px solid light-dark(#0B6FB3,#58AEE6)}
+.va-text small{font-weight:400;margin-left:.3rem;color:light-dark(#0B6FB3,#7CC0EC)}
+.va-counts{border-left:3px solid light-dark(#0B6FB3,#58AEE6);padding-left:.7rem;margin-left:-.85rem}
 .va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
  color:light-dark(#96446F,#E8B5D1)}
 </style>"""
@@ -209,6 +215,25 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: in
     _write(error_html.STYLE + error_html.table(header, rows, chosen))
 
 
+@dataclass(frozen=True)
+class Marked:
+    """A text with what a model marks in it: its name, a note, and (from, to, label) in characters, in order and apart.
+
+    `counts`: it is the one that counts, and is set off.
+    """
+
+    name: str
+    note: str
+    text: str
+    marks: Sequence[tuple[int, int, str]] = ()
+    counts: bool = False
+
+
+def marked_texts(lines: Sequence[Marked]) -> None:
+    """Draw texts under each other, what is marked in them underlined, with its label after it."""
+    _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
+
+
 def token(text: str, style: str = "") -> str:
     """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
     shown = html.escape(visible(text))
@@ -230,6 +255,23 @@ def _cut_line(line: CutLine) -> str:
     drawn = "".join(f'<span class="va-word">{"".join(map(_chip, word))}</span>' for word in words)
     name = f'<div class="va-name">{html.escape(visible(line.name))}<small>{html.escape(line.note)}</small></div>'
     return f'<div>{name}<div class="va-words">{drawn}</div></div>'
+
+
+def _marked(line: Marked) -> str:
+    parts, done = [], 0
+    for start, end, label in line.marks:
+        named = f"<small>{html.escape(visible(label))}</small>" if label else ""
+        parts += [_flowing(line.text[done:start]), f"<mark>{_flowing(line.text[start:end])}{named}</mark>"]
+        done = end
+    parts.append(_flowing(line.text[done:]))
+    note = f"<small>{html.escape(visible(line.note))}</small>" if line.note else ""
+    name = f'<div class="va-name">{html.escape(visible(line.name))}{note}</div>'
+    return f'<div class="{"va-counts" if line.counts else ""}">{name}<div class="va-text">{"".join(parts)}</div></div>'
+
+
+def _flowing(text: str) -> str:
+    """HTML of running text: line breaks are blanks, what has no shape is shown."""
+    return html.escape(visible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")))
 
 
 def _chip(chip: Chip) -> str:

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL, Rules
-
 MOST_CONSTANTS = 20  # sets of labels tried as the one answer to everything
 
 
@@ -56,16 +53,6 @@ def is_collapsed(dev_scores: Sequence[float], baseline: Baseline, tolerance: flo
         return score > baseline.majority + tolerance and all(abs(score - held) > tolerance for held in baseline.constants)
 
     return bool(dev_scores) and not any(map(left, dev_scores))
-
-
-def baseline_of(kind: str, gold: Sequence[Any], scorer: str = "", rules: Rules = USUAL) -> Baseline:
-    """The headline figure of always answering the same: O for every word, no answer, or one set of labels for every text.
-
-    Counted by example; `baseline_of_split` counts as `tally_of` does, by document where a score is judged so.
-    """
-    chosen = scorer_of(kind, scorer)
-    scores = [chosen.score(gold, guess, rules).value for guess in constant_answers(kind, gold)]
-    return Baseline(scores[0], tuple(scores))
 
 
 def constant_answers(kind: str, gold: Sequence[Any]) -> list[Sequence[Any]]:

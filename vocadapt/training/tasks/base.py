@@ -26,6 +26,7 @@ KINDS = {
     "qa": "the answer to a question, as a stretch of a context",
 }
 SPLITS = ("train", "dev", "test")
+UNITS = ("example", "document")
 
 
 class Example(Protocol):
@@ -130,7 +131,8 @@ class Split:
 class Task:
     """A task to train on and to be scored on: its kind, labels, splits and score.
 
-    `labels` are entity types (ner, "" for bare tags), classes, or none (qa).
+    `labels` are entity types (ner, "" for bare tags), classes, or none (qa). `unit`: whether an example is one of the file, or
+    (multilabel) all sentences of a document together.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Task:
     labels: tuple[str, ...]
     score: str = ""
     rules: Rules = USUAL
+    unit: str = "example"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -1,22 +1,6 @@
 """Sentences → chunks of at most so many words that never cut an entity (Poerner et al.: 30 words)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-from vocadapt.errors import InputError
-from vocadapt.training.tags import spans_of
-from vocadapt.training.tasks.base import Sentence
-
-
-@dataclass(frozen=True)
-class ChunkSettings:
-    """Words a chunk holds at most; 0 leaves sentences whole."""
-
-    words: int = 30
-
-    def __post_init__(self) -> None:
-        if self.words < 0:
-            raise InputError(f"Expected 0 words or more a chunk, got {self.words}.", "30 is the paper's; 0 is off.")
 
 
 def chunk_bounds(words: int, spans: Iterable[tuple[int, int]], limit: int) -> tuple[tuple[int, int], ...]:
@@ -39,13 +23,3 @@ def chunk_bounds(words: int, spans: Iterable[tuple[int, int]], limit: int) -> tu
         bounds.append((start, end))
         start = end
     return tuple(bounds)
-
-
-def chunked(sentence: Sentence, settings: ChunkSettings) -> tuple[Sentence, ...]:
-    """The chunks of a sentence; without tags (when predicting) it is cut by the number of words alone."""
-    tags = sentence.tags
-    spans = [(span.start, span.end) for span in spans_of(tags)] if tags is not None else []
-    return tuple(
-        Sentence(sentence.words[start:end], None if tags is None else tags[start:end], sentence.document)
-        for start, end in chunk_bounds(len(sentence.words), spans, settings.words)
-    )

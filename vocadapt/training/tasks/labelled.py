@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vocadapt.errors import InputError
-from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, Example, Split, Text
+from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, UNITS, Example, Split, Text
 from vocadapt.training.tasks.rows import Row, rows_of
 
 FLAG = re.compile(r"(.+)_([01])")  # HoC: 0_1,1_0 – label 0 yes, label 1 no
@@ -60,6 +61,18 @@ def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -
     if kind == "relations":
         notes[NO_PAIR] = sum(not has_pair(text.text) for text in examples)
     return Split(tuple(examples), notes, path)
+
+
+def in_units(split: Split, kind: str, unit: str) -> Split:
+    """The examples of a split as they stand, or one for each document; raises InputError for documents of other kinds."""
+    if unit not in UNITS:
+        raise InputError(f"There is no unit {unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
+    if unit == UNITS[0]:
+        return split
+    if kind != "multilabel":
+        raise InputError(f"Only multilabel tasks are read by document, not {kind}.", "Leave the unit out.")
+    joined = by_document(split.examples)
+    return replace(split, examples=joined, notes={**split.notes, "sentences joined to documents": len(split)})
 
 
 def by_document(examples: Iterable[Example]) -> tuple[Text, ...]:

@@ -5,6 +5,7 @@
     scorer = "micro-f1-positive"        # the kind's usual one
     labels = ["causes", "treats", "false"]   # those of the files; given, any other is refused
     negative = ["false"]                # the classes of no relation; positive = "1" is the class of binary-f1
+    unit = "document"                   # multilabel: the sentences of a document are one example (the usual: "example")
     folds = 10                          # then {fold} in the paths stands for 1 to 10
 
     [splits]
@@ -26,7 +27,7 @@ from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tasks.base import KINDS, SPLITS, Split, Task, labels_of
-from vocadapt.training.tasks.labelled import read_texts
+from vocadapt.training.tasks.labelled import in_units, read_texts
 from vocadapt.training.tasks.ner import read_sentences
 from vocadapt.training.tasks.qa import read_questions
 
@@ -47,6 +48,7 @@ class TaskFile:
     negative: tuple[str, ...] = USUAL.negative
     positive: str = USUAL.positive
     untyped: bool = False
+    unit: str = "example"
     folds: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
     card: str = ""
@@ -70,14 +72,14 @@ def read_task(path: Path, fold: int = 0) -> Task:
         which = f"{said.name} has folds 1 to {said.folds}" if said.folds else f"{said.name} has no folds"
         raise InputError(f"{which}, got {fold}.", "Run each fold and give the mean." if said.folds else "Leave the fold out.")
     splits = {
-        name: read_split(said.kind, path.parent / place.replace(FOLD, str(fold)), said.columns)
+        name: read_split(said.kind, path.parent / place.replace(FOLD, str(fold)), said.columns, said.unit)
         for name, place in said.splits.items()
     }
     found = frozenset[str]().union(*(labels_of(said.kind, split.examples) for split in splits.values()))
     if said.labels and (odd := found - set(said.labels)):
         raise InputError(f"{said.name}: label {min(odd)!r} is not among those that {path.name} lists.", "List it, or mend it.")
     name = f"{said.name}, fold {fold}" if fold else said.name
-    return Task(name, said.kind, splits, said.labels or tuple(sorted(found)), said.scorer, said.rules)
+    return Task(name, said.kind, splits, said.labels or tuple(sorted(found)), said.scorer, said.rules, said.unit)
 
 
 def files_of_task(path: Path) -> list[Path]:
@@ -90,22 +92,23 @@ def files_of_task(path: Path) -> list[Path]:
     return [path, *dict.fromkeys(places)]
 
 
-def task_of_files(kind: str, files: Mapping[str, Path], scorer: str = "") -> Task:
+def task_of_files(kind: str, files: Mapping[str, Path], scorer: str = "", unit: str = "example") -> Task:
     """A task of loose files (split → file), without a TOML; named after the folder of the first."""
     if not files:
         raise InputError(f"There is no file for the {kind} task.", "Give a train, dev or test file.")
     if kind not in KINDS:
         raise InputError(f"There is no kind of task {kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
-    splits = {name: read_split(kind, path) for name, path in files.items()}
+    splits = {name: read_split(kind, path, unit=unit) for name, path in files.items()}
     labels = frozenset[str]().union(*(labels_of(kind, split.examples) for split in splits.values()))
-    return Task(next(iter(files.values())).absolute().parent.name, kind, splits, tuple(sorted(labels)), scorer)
+    name = next(iter(files.values())).absolute().parent.name
+    return Task(name, kind, splits, tuple(sorted(labels)), scorer, unit=unit)
 
 
-def read_split(kind: str, path: Path, columns: Mapping[str, str] | None = None) -> Split:
-    """The examples of one file of a kind of task."""
-    if kind == "ner":
-        return read_sentences(path)
-    return read_questions(path) if kind == "qa" else read_texts(path, kind, columns)
+def read_split(kind: str, path: Path, columns: Mapping[str, str] | None = None, unit: str = "example") -> Split:
+    """The examples of one file of a kind of task; for multilabel by document where that is the unit."""
+    if kind in ("ner", "qa"):
+        return in_units(read_sentences(path) if kind == "ner" else read_questions(path), kind, unit)
+    return in_units(read_texts(path, kind, columns), kind, unit)
 
 
 def read_task_file(path: Path) -> TaskFile:
@@ -128,7 +131,9 @@ def read_task_file(path: Path) -> TaskFile:
     return said
 
 
-TYPES: dict[str, Any] = {"name": str, "kind": str, "scorer": str, "positive": str, "card": str, "untyped": bool, "folds": int}
+TYPES: dict[str, Any] = {
+    "name": str, "kind": str, "scorer": str, "positive": str, "card": str, "unit": str, "untyped": bool, "folds": int,
+}  # fmt: skip
 LISTS = ("labels", "negative")
 TABLES = ("splits", "columns", "sha256")
 

@@ -43,9 +43,6 @@ def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
     return _answers(path, gold) if kind == "qa" else _labels(path, kind, gold)
 
 
-UNITS = ("example", "document")
-
-
 def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = USUAL, unit: str = "") -> Tally:
     """Count predictions by example or by document, which is then what an interval and a test draw.
 

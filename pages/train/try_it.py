@@ -1,0 +1,34 @@
+"""Try it: a sentence, or a question on a text, under each cut of a fine-tuned model, and what both together say."""
+
+import streamlit as st
+
+from vocadapt.ui import choose, frame, mistakes, try_file, try_view
+
+workspace = frame.workspace()
+st.title("Try it")
+st.markdown(
+    "Type a text and see what a fine-tuned model makes of it: cut into its old :blue[**wordpieces**], with the :green[**added "
+    "words**], and with both votes pooled."
+)
+left, right = st.columns([1.7, 1], gap="large")
+with right:
+    folder = try_view.choose_run(workspace)
+if not folder:
+    choose.nothing_yet(
+        "There is no fine-tuned model to try yet.",
+        "Fine-tune one (`python -m vocadapt finetune --model M --task T --name N`), or type the folder of a model with a task's "
+        "head under *Another folder*.",
+    )
+    st.stop()
+
+with mistakes.shown():
+    run = try_view.opened(folder)
+    with left:
+        example = try_view.ask(run)
+    if example is not None:
+        try_view.answer_to(folder, run, example)
+    else:
+        st.markdown("Type something above, or click an example.")
+    st.divider()
+    try_file.on_a_file(workspace, folder, run)
+    try_file.details(folder, run, example)

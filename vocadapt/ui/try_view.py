@@ -1,0 +1,231 @@
+"""Parts of the page Try it: which run, which text, its tokens under each cut, what each cut says, who was outvoted."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.trying import Tried, disagreed
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import Workspace
+from vocadapt.training.answering import best_answers
+from vocadapt.training.encoding import ADAPTED, BASE
+from vocadapt.training.mixture import POOLED
+from vocadapt.training.plain import plain_examples
+from vocadapt.training.run_files import SavedRun
+from vocadapt.training.tags import spans_of
+from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.ui import cache, choose, markup
+from vocadapt.ui.markup import Chip, CutLine, Marked, plain
+from vocadapt.ui.numbers import count, fraction
+from vocadapt.vocabulary.lens import cut_text
+
+LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
+DRAWN = 2000  # characters of a text that is drawn as chips; of a longer context those round the answer
+ROUND = 300  # characters on either side of an answer
+BEST = 3  # answers shown for each cut
+NOTES = {BASE: "as the model cut before it was adapted", ADAPTED: "with the added words", POOLED: "the mean of both"}
+SENTENCE = "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed."
+CONTEXT = (
+    "Coronaviruses enter human cells by a receptor. For SARS-CoV-2 this receptor is ACE2, which is found in the lungs, the heart "
+    "and the kidneys. After infection the incubation period is about five days, and most patients with fever recover within two "
+    "weeks."
+)
+QUESTION = "Which receptor does the virus use?"
+
+
+def choose_run(workspace: Workspace) -> str:
+    """Ask for a run of the workspace, or any folder with a task's head; "" where there is none."""
+    chosen = choose.pick_run(workspace, "Run", "run")
+    with st.popover("Another folder", icon=":material/folder_open:"):
+        other = st.text_input(
+            "Folder of a run, or of a model with a task's head", key="folder", bind="query-params",
+            help="Such as a model that answered questions before it was adapted. It comes before the run above.",
+        )  # fmt: skip
+    if other:
+        st.markdown(f":small[:gray[Looking at {plain(choose.shown_model(other))}]]")
+    return other.strip() or (str(chosen.run.folder) if chosen else "")
+
+
+def opened(folder: str) -> SavedRun:
+    """The run with its network; what it is stands under the picker."""
+    return cache.network_of(folder)
+
+
+def ask(run: SavedRun) -> Example | None:
+    """Ask for what the run takes: a sentence, two of them, or a question and its context; None where nothing was typed."""
+    own = _own(run)
+    if run.kind == "qa":
+        question = _text("Question", "question", own.question if isinstance(own, Question) else QUESTION)
+        context = _text("Context", "context", own.context if isinstance(own, Question) else CONTEXT, 150)
+        return Question("typed", question, context, None) if question.strip() and context.strip() else None
+    first = _said(own) or SENTENCE
+    examples = [("An example", SENTENCE), ("From its test", first)]
+    text = _text("Sentence" if run.kind == "ner" else "Text", "sentence", first, 110, examples)
+    if run.kind == "nli":
+        pair = _text("Second sentence", "pair", own.pair if isinstance(own, Text) else SENTENCE)
+        return Text("typed", text, None, pair) if text.strip() and pair.strip() else None
+    if not text.strip():
+        return None
+    return plain_examples(run, [" ".join(text.split())])[0] if run.kind == "ner" else Text("typed", text, None)
+
+
+def answer_to(folder: str, run: SavedRun, example: Example) -> None:
+    """Draw the cuts, what is said under each, and the figures behind it."""
+    tried = cache.tried(folder, example)
+    if isinstance(example, Question):
+        _answers(run, tried, example)
+        return
+    text = written(example)
+    markup.cut_lines([_cut_line(run, cut, text) for cut in run.cuts])
+    if isinstance(example, Sentence):
+        markup.marked_texts([_marked(tried, cut, example) for cut in tried.logits])
+        _words(tried, example)
+    else:
+        _labels(tried)
+
+
+def written(example: Example) -> str:
+    """The text of an example as one line; of a sentence its words with blanks between."""
+    if isinstance(example, Sentence):
+        return " ".join(example.words)
+    assert isinstance(example, Text)
+    return f"{example.text} {example.pair}".strip()
+
+
+def _own(run: SavedRun) -> Example | None:
+    """An example of the run's own test: the first one its cuts disagree on."""
+    try:
+        return disagreed(run)
+    except InputError:
+        return None
+
+
+def _said(example: Example | None) -> str:
+    if isinstance(example, Sentence):
+        return written(example)
+    return example.text if isinstance(example, Text) else ""
+
+
+def _text(label: str, key: str, first: str, height: int = 68, examples: Sequence[tuple[str, str]] = ()) -> str:
+    """A text area whose text stands in the address while it is short."""
+    widget = f"try_{key}"
+    if widget not in st.session_state:
+        st.session_state[widget] = st.query_params.get(key, first)
+    text = str(st.text_area(label, key=widget, height=height, persist_state="session") or "")
+    if len(dict(examples)) > 1:
+        offered = dict(examples)
+
+        def take() -> None:
+            if chosen := st.session_state.get(f"{widget}_example"):
+                st.session_state[widget] = offered[chosen]
+
+        st.session_state[f"{widget}_example"] = next((name for name, own in offered.items() if own == text), None)
+        st.pills("Examples", list(offered), key=f"{widget}_example", label_visibility="collapsed", on_change=take)
+    short = text if len(text) <= LONGEST_ADDRESS else ""
+    if short and st.query_params.get(key) != short:
+        st.query_params[key] = short
+    elif not short and key in st.query_params:
+        del st.query_params[key]
+    return text
+
+
+def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
+    """The tokens of a text under one cut, those that the base cut lacks in green."""
+    own = run.cuts[cut].tokenizer
+    known = run.cuts[BASE].tokenizer if BASE in run.cuts else own
+    pieces = cut_text(own, text)
+    unknown = run.model.vocabulary.unknown
+    chips = [
+        Chip(
+            piece.token, f"{piece.token} · id {piece.id} · characters {piece.start}–{piece.end}", piece.continues,
+            "unknown" if piece.token == unknown else "" if known.token_to_id(piece.token) is not None else "new",
+        )
+        for piece in pieces
+    ]  # fmt: skip
+    return CutLine(f"{cut} cut", f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips)
+
+
+def _marked(tried: Tried, cut: str, example: Sentence) -> Marked:
+    """A sentence with its entities underlined, as one cut has them."""
+    ends, place = [], 0
+    for word in example.words:
+        ends.append((place, place + len(word)))
+        place += len(word) + 1
+    spans = spans_of(tried.said[cut])
+    marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
+    found = f"{len(spans)} entities" if len(spans) != 1 else "1 entity"
+    return Marked(f"{cut} says", found, written(example), marks, cut == tried.cut)
+
+
+def _words(tried: Tried, example: Sentence) -> None:
+    """Every word that a cut takes for part of an entity, with what each cut says and how surely, and who was outvoted."""
+    votes = dict(tried.votes)
+    shares = {cut: tried.shares(cut).max(axis=1) for cut in tried.logits}
+    rows = [row for row in range(len(example.words)) if any(said[row] != "O" for said in tried.said.values())]
+    if not rows:
+        st.markdown(f"No entity under any cut: every one of the {count(len(example.words))} words is O.")
+        return
+    st.markdown(
+        f":small[:gray[{count(len(rows))} of {count(len(example.words))} words are in an entity under a cut; the others are O "
+        "everywhere. Beside each tag its probability.]]"
+    )
+    table: dict[str, list[str]] = {"word": [markup.visible(example.words[row]) for row in rows]}
+    for cut, said in tried.said.items():
+        table[cut] = [f"{said[row]}  {fraction(float(shares[cut][row]))}" for row in rows]
+    if POOLED in tried.logits:
+        table["who was outvoted"] = [votes[row].line if row in votes else "the cuts agree" for row in rows]
+    st.dataframe(table, hide_index=True, height="content")
+
+
+def _labels(tried: Tried) -> None:
+    """The probability of every label under each cut, and who was outvoted."""
+    for cut, said in tried.said.items():
+        strong = "**" if cut == tried.cut else ""
+        st.markdown(f"{cut} says {strong}{plain(', '.join(said) or 'no label')}{strong}")
+    table: dict[str, list[object]] = {"label": [markup.visible(name) for name in tried.outputs.names]}
+    for cut in tried.logits:
+        table[cut] = [float(share) for share in tried.shares(cut)[0]]
+    bars = {cut: st.column_config.ProgressColumn(cut, min_value=0.0, max_value=1.0, format="%.3f") for cut in tried.logits}
+    st.dataframe(table, hide_index=True, height="content", column_config=bars)
+    for _, vote in tried.votes:
+        st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
+
+
+def _answers(run: SavedRun, tried: Tried, example: Question) -> None:
+    """The best answers under each cut, where they stand, and the text round the one that counts."""
+    best = {cut: best_answers(rows, example.context, BEST) for cut, rows in tried.logits.items()}
+    if not best[tried.cut]:
+        st.markdown("**No answer**: no word of the context that the model reads fits into 500 characters.")
+        return
+    first = best[tried.cut][0]
+    start, end = _round(example.context, first.start, first.end)
+    shown = example.context[start:end]
+    whole = len(shown) == len(example.context)
+    of = "" if whole else f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
+    markup.marked_texts([
+        Marked(
+            f"{cut} answers", f"score {found[0].score:.2f} · share {fraction(found[0].probability)}{of}", shown,
+            [(max(found[0].start, start) - start, min(found[0].end, end) - start, "")]
+            if found[0].end > start and found[0].start < end else [], cut == tried.cut,
+        )
+        for cut, found in best.items() if found
+    ])  # fmt: skip
+    markup.cut_lines([_cut_line(run, cut, f"{example.question} {shown}", " of the question and this text") for cut in run.cuts])
+    rows = [(cut, one) for cut, found in best.items() for one in found]
+    st.dataframe(
+        {
+            "cut": [cut for cut, _ in rows], "answer": [markup.visible(one.text) for _, one in rows],
+            "score": [round(one.score, 3) for _, one in rows], "share": [one.probability for _, one in rows],
+            "characters": [f"{one.start}–{one.end}" for _, one in rows],
+        },
+        hide_index=True, height="content", column_config={"share": st.column_config.ProgressColumn("share", format="%.3f")},
+    )  # fmt: skip
+    for _, vote in tried.votes:
+        st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
+
+
+def _round(context: str, start: int, end: int) -> tuple[int, int]:
+    """The part of a context that is drawn: all of it, or what stands round an answer."""
+    if len(context) <= DRAWN:
+        return 0, len(context)
+    return max(0, start - ROUND), min(len(context), end + ROUND)
