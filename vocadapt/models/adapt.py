@@ -10,6 +10,8 @@ from tokenizers import Tokenizer
 
 from vocadapt import __version__
 from vocadapt.models.card import model_card
+from vocadapt.models.extending import extended
+from vocadapt.models.extension import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel, weight_files
 from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer
 from vocadapt.models.loading import load_network, quietly
@@ -36,6 +38,7 @@ class AdaptedModel:
     plan: VocabularyPlan
     rows: Rows
     mode: str
+    module: ModuleSize | None = None  # the extension module beside each layer, where there is one
     unused: tuple[str, ...] = ()  # stored tensors the network's class does not know; carried over when saved
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
@@ -52,6 +55,7 @@ class AdaptedModel:
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
+            "module": self.module.to_dict(int(self.base.config["num_hidden_layers"])) if self.module else None,
             "provenance": provenance_record(self.rows),
             "rows": digest_of(input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]),
         }
@@ -77,8 +81,10 @@ def digest_of(rows: "torch.Tensor") -> str:
     return blake2b(rows.detach().contiguous().view(torch.uint8).numpy().tobytes(), digest_size=16).hexdigest()
 
 
-def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word") -> AdaptedModel:
-    """Give `model` the plan's tokens and rows; `model` itself is not changed.
+def apply_plan(
+    model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word", module: ModuleSettings | None = None
+) -> AdaptedModel:
+    """Give `model` the plan's tokens and rows, and every layer a module where one is asked for; `model` itself is not changed.
 
     Rows and biases of tokens that stay, and the head, are bit-identical; new rows are cast to the stored dtype. A new row's
     output bias is 0; an output layer that is not tied to the input rows gets the same new rows.
@@ -95,7 +101,10 @@ def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str
         _rearrange(network, plan)
     _write_rows(network, [plan.ids[token] for token in rows.tokens], rows)
     _clear_biases(network, [plan.ids[token] for token in plan.added_tokens])
-    return AdaptedModel(model, network, tokenizer, plan, rows, mode, loaded.unused)
+    size = None
+    if module is not None and module.size:
+        network, size = extended(network, module, len(plan.added)), ModuleSize.of(module, model.config)
+    return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
 
 
 def _write_record(folder: Path, record: dict[str, Any]) -> None:
