@@ -25,7 +25,7 @@ from vocadapt.vocabulary.plan import KINDS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 
 CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
-OF_TRAINING = ("task", "training", "tokenization", "scorer")  # what no recipe chooses
+OF_TRAINING = ("task", "training", "stage", "pretraining", "tokenization", "scorer")  # what no recipe chooses
 
 
 def _adapt_options(parser: Parser) -> None:

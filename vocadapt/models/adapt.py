@@ -46,7 +46,7 @@ class AdaptedModel:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         quietly(lambda: self.network.save_pretrained(folder))
-        _carry_over(self.base.path, folder, self.unused)
+        carry_over(self.base.path, folder, self.unused)
         _save_tokenizers(self.base, self.tokenizer, folder)
         record = {
             "vocadapt": __version__,
@@ -59,13 +59,13 @@ class AdaptedModel:
             "provenance": provenance_record(self.rows),
             "rows": digest_of(input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]),
         }
-        _write_record(folder, record)
+        write_record(folder, record)
         return folder
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:
     """Add what is known only after saving (data, quality, departures, certificate) to an adapted folder's record and card."""
-    _write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
+    write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
 
 
 def before_of(model: LanguageModel) -> LanguageModel | None:
@@ -107,7 +107,8 @@ def apply_plan(
     return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
 
 
-def _write_record(folder: Path, record: dict[str, Any]) -> None:
+def write_record(folder: Path, record: dict[str, Any]) -> None:
+    """Write an adapted folder's record, and the card that is made of it."""
     (folder / RECORD).write_text(json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8")
     (folder / CARD).write_text(model_card(record), encoding="utf-8")
 
@@ -206,7 +207,7 @@ def _save_tokenizers(base: LanguageModel, adapted: Tokenizer, folder: Path) -> N
     adapted.save(str(folder / "tokenizer.json"))
 
 
-def _carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
+def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
     """Add tensors that the network's class does not use (a next-sentence head beside a masked-word head) to the saved file."""
     from safetensors import safe_open
     from safetensors.torch import load_file, save_file

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,19 @@ def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Pro
                 control.should_save, self.saved = True, now
 
     return Watch()
+
+
+def calling(each: Callable[[int], None]) -> Any:
+    """A callback that calls `each` with the number of every step that is done."""
+    from transformers import TrainerCallback
+
+    class Calling(TrainerCallback):
+        """Calls."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            each(state.global_step)
+
+    return Calling()
 
 
 def without_printers(trainer: "transformers.Trainer") -> None:
