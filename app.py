@@ -36,7 +36,7 @@ page = st.navigation(
             st.Page("pages/train/finetune.py", title="Fine-tune", icon=":material/play_circle:"),
             st.Page("pages/train/results.py", title="Results", icon=":material/bar_chart:"),
             st.Page("pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"),
-            st.Page("pages/train/try_it.py", title="Try it", icon=":material/play_circle:"),
+            st.Page("pages/train/try_it.py", title="Try it", icon=":material/edit_note:"),
         ],
     }
 )

@@ -7,12 +7,14 @@ import pytest
 
 from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
+from vocadapt.models.extension import SIZES
 from vocadapt.recipe import PRESETS, Recipe, called, preset, read_recipe, settings_from, write_recipe
 from vocadapt.spaces.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projectors import METHODS as PROJECTIONS
 from vocadapt.training.finetune_settings import TRAININGS
 from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.stages import PRETRAININGS, STAGES
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
@@ -79,11 +81,11 @@ def test_a_bool_is_no_number() -> None:
 
 def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     groups = catalogue()
-    of_recipes = "preset alignment projection initialiser reduction augmentation trainer plan tokenizer"
-    assert list(groups) == [*of_recipes.split(), "task", "training", "tokenization", "scorer"]
+    of_recipes = "preset alignment projection initialiser reduction augmentation trainer plan tokenizer module"
+    assert list(groups) == [*of_recipes.split(), "task", "training", "stage", "pretraining", "tokenization", "scorer"]
     registries = (
-        PRESETS, METHODS, PROJECTIONS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES, TASKS,
-        TRAININGS, TOKENIZATIONS, SCORERS,
+        PRESETS, METHODS, PROJECTIONS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES, SIZES, TASKS,
+        TRAININGS, STAGES, PRETRAININGS, TOKENIZATIONS, SCORERS,
     )  # fmt: skip
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
     assert all(len(about) > 15 for group in groups.values() for about in group.values())

@@ -7,12 +7,14 @@ that.
 from collections.abc import Mapping
 
 from vocadapt.analysis.slicing import SLICES
+from vocadapt.models.extension import SIZES
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import METHODS
 from vocadapt.spaces.projectors import METHODS as PROJECTIONS
 from vocadapt.training.finetune_settings import TRAININGS
 from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.training.stages import PRETRAININGS, STAGES
 from vocadapt.training.tasks.base import KINDS as TASKS
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS
@@ -34,8 +36,11 @@ def catalogue() -> Mapping[str, Mapping[str, str]]:
         "trainer": {name: trainer.about for name, trainer in TRAINERS.items()},
         "plan": {name: kind.about for name, kind in KINDS.items()},
         "tokenizer": {name: mode.about for name, mode in TOKENIZER_MODES.items()},
+        "module": {name: size.about for name, size in SIZES.items()},
         "task": TASKS,
         "training": {name: training.about for name, training in TRAININGS.items()},
+        "stage": STAGES,
+        "pretraining": {name: pretraining.about for name, pretraining in PRETRAININGS.items()},
         "tokenization": TOKENIZATIONS,
         "slice": {name: one.about for name, one in SLICES.items()},
         "scorer": {name: scorer.about for name, scorer in SCORERS.items()},

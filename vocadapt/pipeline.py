@@ -68,7 +68,7 @@ def adapt(
     progress(0.85, "making the rows")
     rows = make_rows(recipe, model, plan, domain, alike)
     progress(0.9, f"giving the model {len(plan.added):,} tokens")
-    return apply_plan(model, plan, rows, recipe.tokenizer)
+    return apply_plan(model, plan, rows, recipe.tokenizer, recipe.module)
 
 
 def plan_for(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
+from vocadapt.models.extension import SIZES, ModuleSettings
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
@@ -30,6 +31,7 @@ class Recipe:
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
     rows: RowSettings = field(default_factory=RowSettings)
     tokenizer: str = "exact-word"
+    module: ModuleSettings = field(default_factory=ModuleSettings)
 
     def __post_init__(self) -> None:
         if self.tokenizer not in TOKENIZER_MODES:
@@ -101,6 +103,15 @@ def combined(heuristic: str, percent: int) -> Recipe:
     return Recipe(f"combined-{heuristic}-{percent}", about, vocabulary=plan, rows=rows, tokenizer="replacement")
 
 
+def exbert(name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3") -> Recipe:
+    """`exbert-s3`: wordpieces trained on the text behind the old ones, random rows, a module beside every layer."""
+    plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
+    mode = "insertion" if plan.kind == "extend" else "exact-word"
+    rows, module = RowSettings("random-normal"), ModuleSettings(size)
+    return Recipe(f"exbert-{name}", f"{about} (Tai et al. 2020)", vocabulary=plan, rows=rows, tokenizer=mode, module=module)
+
+
+EXTENSION = 17_748  # tokens that exBERT added as published
 PUBLISHED_CUTS = ("last", "longest", "freq", "random")
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
@@ -127,6 +138,12 @@ PRESETS: dict[str, Recipe] = {
         _transferred("semantic", "semantic", "the target's vocabulary; a new token's row is the mean of common ones next to it"),
         *(reduced(heuristic, percent) for heuristic in PUBLISHED_CUTS for percent in (25, 50, 75)),
         *(combined("last", percent) for percent in (25, 50, 75, 100)),
+        *(
+            exbert(name, f"wordpieces of the domain behind the old ones; a module beside every layer, {size.about}", size=name)
+            for name, size in SIZES.items()
+        ),
+        exbert("no-vocabulary", "the module of s3, and no new token", PlanSettings("same")),
+        exbert("no-module", "the new tokens, and no module: as published all is trained then", size=""),
     )
 }  # fmt: skip
 FAMILIES = {"reduced": reduced, "combined": combined}  # <family>-<cut heuristic>-<percent removed>

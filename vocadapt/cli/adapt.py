@@ -25,7 +25,7 @@ from vocadapt.vocabulary.plan import KINDS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 
 CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
-OF_TRAINING = ("task", "training", "tokenization", "scorer")  # what no recipe chooses
+OF_TRAINING = ("task", "training", "stage", "pretraining", "tokenization", "scorer")  # what no recipe chooses
 
 
 def _adapt_options(parser: Parser) -> None:
@@ -41,7 +41,9 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
     parser.add_argument("--count-marks", action="store_true", help="of --cut: count the ## of a continuation in its length")
-    parser.add_argument("--max-added", type=whole, metavar="N", help="add the first N only (0: all; of --refill 20,000)")
+    first = "add the first N only (0: all; of --refill 20,000; exBERT 17,748)"
+    parser.add_argument("--max-added", "--extension-size", type=whole, dest="max_added", metavar="N", help=first)
+    parser.add_argument("--gate", type=real, metavar="SHARE", help="of exBERT: the original's share at the start (published .5)")
     parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
     parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="of that map: take the mean of each side away")
@@ -56,6 +58,7 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
         raise InputError("Give either --preset or --recipe, not both.")
     recipe = read_recipe(Path(options.recipe)) if options.recipe else preset(options.preset or _default_preset(options))
     recipe = _varied(_recut(recipe, options), options)
+    recipe = recipe if options.gate is None else _gated(recipe, options.gate)
     given = {"model": options.model, "vectors": options.vectors, "text": options.corpus, "target": options.target}
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
     inputs = {role: value for role, value in given.items() if value}
@@ -119,6 +122,13 @@ def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     if not options.method:
         return recipe
     return replace(recipe, alignment=AlignmentSettings(options.method, options.unit, options.centre))
+
+
+def _gated(recipe: Recipe, gate: float) -> Recipe:
+    """The recipe with gates that start there."""
+    if not recipe.module.size:
+        raise InputError(f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out.")
+    return replace(recipe, module=replace(recipe.module, gate=gate))
 
 
 def _certify_options(parser: Parser) -> None:

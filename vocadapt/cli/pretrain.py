@@ -4,23 +4,27 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from vocadapt.cli.options import add_out, add_text, corpus_settings, write
+from vocadapt.cli.options import add_offline, add_out, add_text, corpus_settings, write
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import PretrainStep, Spec
+from vocadapt.lab.spec import FurtherStep, PretrainStep, Spec
 from vocadapt.lab.workspace import Artefact
 from vocadapt.progress import Progress
+from vocadapt.training.further import FurtherSettings
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.training.stages import PRETRAININGS, STAGES, pretraining_preset
 from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
 SIZES = {"vocabulary": "wordpieces, at most", "layers": "layers", "hidden": "width, a multiple of 64"}
 TRAINING = {
     "length": (whole, "wordpieces of a block"),
     "batch": (whole, "blocks a step"),
+    "parts": (whole, "parts that a step is read in, where memory is short"),
     "lr": (real, "highest learning rate"),
+    "warm_up": (real, "share of the steps over which the learning rate rises"),
     "share": (real, "share of the words that is asked"),
     "dropout": (real, "share of the activations that is dropped while it trains"),
     "seed": (whole, "of all that is drawn"),
@@ -31,41 +35,86 @@ BUDGET = {
     "hours": (real, "time, turned into steps by the pace of the first ones"),
 }
 REPORTED = ("tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "held_out_words")
+NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has to be told
 
 
 def _options(parser: Parser) -> None:
-    sizes, training = ScratchSettings(), MaskedSettings()
-    parser.add_argument("--from-scratch", action="store_true", help="build a new model (the one stage there is as yet)")
+    parser.add_argument("--from-scratch", action="store_true", help="build a new model, small, with a vocabulary of its own …")
+    parser.add_argument("--model", metavar="M", help="… or train this one further: hub name or model folder, with its head")
+    stages = "; ".join(f"{name}: {about}" for name, about in STAGES.items())
+    parser.add_argument("--stage", choices=STAGES, metavar="STAGE", help=f"of --model, what is trained. {stages}")
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text")
-    for name, meaning in SIZES.items():
-        value = getattr(sizes, name)
-        parser.add_argument(f"--{name}", type=whole, default=value, metavar="N", help=f"{meaning} (default {value})")
-    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
-    parser.add_argument(
-        "--trainer", choices=TRAINERS, default=sizes.trainer, help=f"of the wordpieces; {trainers} (default {sizes.trainer})"
-    )
-    budget = parser.add_mutually_exclusive_group()
-    for name, (kind, meaning) in BUDGET.items():
-        budget.add_argument(f"--{name}", type=kind, default=getattr(training, name), metavar="X", help=meaning)
-    for name, (kind, meaning) in TRAINING.items():
-        value = getattr(training, name)
-        parser.add_argument(f"--{name}", type=kind, default=value, metavar="X", help=f"{meaning} (default {value})")
-    parser.add_argument("--cased", action="store_true", help="keep capitals and accents")
-    parser.add_argument("--random-rows", action="store_true", help="start from random rows, not from word vectors")
-    parser.add_argument("--half", action="store_true", help="save in float16")
+    _training_options(parser)
+    heads, kept = "of the stage extension: the heads are trained too", "save a model on the way every so many minutes"
+    parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
+    parser.add_argument("--keep-minutes", type=real, metavar="X", help=f"of --model: {kept} (default none)")
+    _scratch_options(parser)
+    add_offline(parser)
     add_text(parser, own_seed=False)
     add_out(parser)
 
 
+def _training_options(parser: Parser) -> None:
+    new, further = MaskedSettings(), PRETRAININGS["quick"].settings
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items())
+    parser.add_argument("--settings", choices=PRETRAININGS, metavar="NAME", help=f"of --model (default quick). {presets}")
+    budget = parser.add_mutually_exclusive_group()
+    for name, (kind, meaning) in BUDGET.items():
+        budget.add_argument(f"--{name}", type=kind, metavar="X", help=meaning)
+    for name, (kind, meaning) in TRAINING.items():
+        first, then = getattr(new, name), getattr(further, name)
+        default = f"{first}" if first == then else f"{first}; of --model {then}"
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=f"{meaning} (default {default})")
+
+
+def _scratch_options(parser: Parser) -> None:
+    sizes = ScratchSettings()
+    for name, meaning in SIZES.items():
+        help = f"of a new model: {meaning} (default {getattr(sizes, name)})"
+        parser.add_argument(f"--{name}", type=whole, metavar="N", help=help)
+    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
+    help = f"of the wordpieces of a new model; {trainers} (default {sizes.trainer})"
+    parser.add_argument("--trainer", choices=TRAINERS, help=help)
+    parser.add_argument("--cased", action="store_true", default=None, help="a new model keeps capitals and accents")
+    parser.add_argument("--random-rows", action="store_true", default=None, help="a new model starts from random rows")
+    parser.add_argument("--half", action="store_true", help="save a new model in float16")
+
+
 def _pretrain(options: Namespace, progress: Progress) -> Answer:
-    if not options.from_scratch:
-        raise InputError("Training on goes from scratch only as yet.", "Add --from-scratch.")
-    given = {name: getattr(options, name) for name in (*TRAINING, *BUDGET)}
-    sizes = {name: getattr(options, name) for name in SIZES}
-    chosen = {name: getattr(options, name) for name in ("trainer", "cased", "random_rows")}
-    scratch = ScratchSettings(**sizes, **chosen, training=MaskedSettings(**given))
+    if options.from_scratch == bool(options.model):
+        raise InputError("Say what is to be trained.", "A new model: --from-scratch. One there is: --model M --stage S.")
+    spec = _new(options) if options.from_scratch else _further(options)
+    return _answer(write(spec, options, progress))
+
+
+def _new(options: Namespace) -> Spec:
+    """A model from scratch."""
+    _refuse(options, "It belongs to --model.", "stage", "train_heads", "keep_minutes", "settings")
+    scratch = ScratchSettings(**_given(options, *NEW), training=MaskedSettings(**_given(options, *TRAINING, *BUDGET)))
     settings = PretrainStep(corpus_settings(options), scratch, options.half)
-    return _answer(write(Spec("pretrain", settings, {"text": options.corpus}), options, progress))
+    return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
+
+
+def _further(options: Namespace) -> Spec:
+    """A model trained further."""
+    _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
+    if options.stage is None:
+        raise InputError("Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}.")
+    training = pretraining_preset(options.settings or "quick", **_given(options, *TRAINING, *BUDGET))
+    further = FurtherSettings(options.stage, **_given(options, "train_heads", "keep_minutes"), training=training)
+    inputs = {"model": options.model, "text": options.corpus}
+    return Spec("further", FurtherStep(corpus_settings(options), further), inputs, options.offline)
+
+
+def _given(options: Namespace, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _refuse(options: Namespace, remedy: str, *names: str) -> None:
+    """Raises InputError where one of these options is given."""
+    for name in names:
+        if getattr(options, name) not in (None, False):
+            raise InputError(f"--{name.replace('_', '-')} says nothing here.", remedy)
 
 
 def _answer(made: Artefact) -> Answer:
@@ -75,7 +124,10 @@ def _answer(made: Artefact) -> Answer:
     shown = {f"loss a character, {name}": loss[name] for name in ("unigram", "before", "after")}
     reported = {name: numbers[name] for name in REPORTED}
     plain = {name: value for name, value in reported.items() if value is not loss}
-    return Answer({"stage": numbers["stage"], **reported, **place}, facts({**plain, **shown, **place}))
+    kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
+    listed = {"checkpoints": "; ".join(kept)} if kept else {}
+    answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
+    return Answer(answer, facts({**plain, **shown, **listed, **place}))
 
 
 PRETRAIN = Command(_options, _pretrain)

@@ -8,6 +8,8 @@ from vocadapt.lab.manifest import Input
 from vocadapt.lab.spec import ModelStep
 from vocadapt.lab.task import Numbers, Task, size_of
 from vocadapt.models.adapt import AdaptedModel, add_to_record
+from vocadapt.models.extending import check_extendable
+from vocadapt.models.in_context import layers_of
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
@@ -27,7 +29,9 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     """A model + what its recipe draws on → the model with its new vocabulary, its recipe and certificate."""
     recipe = settings.recipe
     _check_sources(task, recipe)
-    network_class(task.model)  # known to be loadable before anything long begins
+    kind = network_class(task.model)  # known to be loadable before anything long begins
+    if recipe.module.size:
+        check_extendable(kind.__name__)
     text = _text_of(task, settings)
     domain = None
     if "vectors" in recipe.needs:
@@ -37,6 +41,8 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     adapted.save(task.draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
     numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
+    if adapted.module is not None:
+        numbers["module"] = adapted.module.to_dict(layers_of(task.model))
     if adapted.rows.fallbacks:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if domain is not None and "vectors" not in task.spec.inputs:

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.lab.spec import ALL_FOLDS, FORMS, CorpusStep, ModelStep, Spec
+from vocadapt.lab.spec import ALL_FOLDS, FORMS, CorpusStep, FurtherStep, ModelStep, Spec
 from vocadapt.lab.workspace import UPLOADS, Artefact
 from vocadapt.recipe import is_preset
 from vocadapt.spaces.choosing import TokenChoice
@@ -24,6 +24,7 @@ WORDS = {
     "model": ("adapt",),
     "leaderboard": ("initialisers",),
     "pretrain": ("pretrain", "--from-scratch"),
+    "further": ("pretrain",),
     "finetune": ("finetune",),
     "convert": ("convert",),
     "map": ("map",),
@@ -34,7 +35,7 @@ INPUTS = {  # others are given as they are
 }  # fmt: skip
 TEXT = {  # where text is not the command's own argument
     "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
-    "contextual": "--corpus",
+    "contextual": "--corpus", "further": "--corpus",
 }  # fmt: skip
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
@@ -45,6 +46,7 @@ CORPUS_FLAGS = {
     "corpus.language": "--language",
 }
 TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed")
+MASKED = (*TRAINING, "warm_up", "parts")
 FINETUNING = (
     "epochs", "batch", "lr", "chunk", "warm_up", "schedule", "weight_decay", "clip", "freeze", "with_dev", "patience",
     "ungrouped",
@@ -80,6 +82,9 @@ FLAGS: dict[str, dict[str, str]] = {
     | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
     | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
+    "further": CORPUS_FLAGS
+    | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+    | {"further.train_heads": "--train-heads", "further.keep_minutes": "--keep-minutes"},
     "finetune": {
         "kind": "--task",
         **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},
@@ -173,7 +178,9 @@ def _settings(spec: Spec) -> Iterator[str]:
 
 
 def _recipe(spec: Spec, folder: Path) -> list[str]:
-    """The preset by name; a recipe of one's own by the file that lies beside the model it made."""
+    """The preset by name; a recipe of one's own by the file that lies beside the model it made; the stage of a pretraining."""
+    if isinstance(spec.settings, FurtherStep):
+        return ["--stage", spec.settings.further.stage]
     if not isinstance(spec.settings, ModelStep):
         return []
     recipe, certify = spec.settings.recipe, [] if spec.settings.certify else ["--no-certificate"]

@@ -16,6 +16,7 @@ from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.training.further import FurtherSettings
 from vocadapt.training.pretrain import ScratchSettings
 
 
@@ -140,6 +141,19 @@ ALL_FOLDS = -1
 
 
 @dataclass(frozen=True)
+class FurtherStep:
+    """Which lines are read, and how a model is pretrained further on them."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    further: FurtherSettings = field(default_factory=FurtherSettings)
+
+    @property
+    def seed(self) -> int:
+        """The seed that the step's randomness comes from."""
+        return self.further.training.seed
+
+
+@dataclass(frozen=True)
 class FinetuneStep:
     """How a task is trained on, under which tokenization ("": the model's usual one) and seeds.
 
@@ -188,7 +202,7 @@ class MapStep:
 
 Settings = (
     CorpusStep | VectorsStep | ContextualStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep
-    | FinetuneStep | ConvertStep | MapStep
+    | FurtherStep | FinetuneStep | ConvertStep | MapStep
 )
 
 
@@ -211,6 +225,7 @@ FORMS: dict[str, Form] = {
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
     "leaderboard": Form(LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")),
     "pretrain": Form(PretrainStep, "models", ("text",)),
+    "further": Form(FurtherStep, "models", ("model", "text")),
     "finetune": Form(FinetuneStep, "runs", ("model",), ("task", "train", "dev", "test")),
     "convert": Form(ConvertStep, "models", ("model",)),
     "map": Form(MapStep, "maps", ("space",), ("other",)),

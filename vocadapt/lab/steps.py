@@ -26,6 +26,7 @@ from vocadapt.lab.spec import (
     ConvertStep,
     CorpusStep,
     FinetuneStep,
+    FurtherStep,
     ImportStep,
     LeaderboardStep,
     MapStep,
@@ -50,8 +51,8 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 
 __all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep",
-    "PretrainStep", "Spec", "Task", "VectorsStep", "command_of", "judge", "run_step",
+    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "FurtherStep", "ImportStep", "LeaderboardStep", "MapStep",
+    "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep", "command_of", "judge", "run_step",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
@@ -127,6 +128,14 @@ def pretrained(task: Task, settings: PretrainStep) -> Numbers:
     return {"stage": "from-scratch", **made.to_dict()}
 
 
+def further(task: Task, settings: FurtherStep) -> Numbers:
+    """A model + a text → the model pretrained further on it, by stage."""
+    from vocadapt.training.further import further_in
+
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    return further_in(task.model, text, settings.further, task.draft, task.checkpoint, task.progress).to_dict()
+
+
 def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
     """A model + a task → a fine-tuned run for each seed, scored under each cut."""
     from vocadapt.lab import finetuning
@@ -162,6 +171,7 @@ STEPS: dict[str, Step] = {
     "pretrain": Step(
         pretrained, "Train a model from scratch", ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers")
     ),
+    "further": Step(further, "Pretrain a model further", ("numpy", "tokenizers", "safetensors", "torch", "transformers")),
     "finetune": Step(finetuned, "Fine-tune a model", ("numpy", "tokenizers", "safetensors", "torch", "transformers")),
     "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
     "map": Step(mapped, "Draw a map", ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors")),

@@ -11,6 +11,8 @@ from tokenizers import Tokenizer
 
 from vocadapt import __version__
 from vocadapt.models.card import model_card
+from vocadapt.models.extending import extended
+from vocadapt.models.extension import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel, weight_files
 from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer
 from vocadapt.models.loading import load_network, quietly
@@ -38,6 +40,7 @@ class AdaptedModel:
     plan: VocabularyPlan
     rows: Rows
     mode: str
+    module: ModuleSize | None = None  # the extension module beside each layer, where there is one
     unused: tuple[str, ...] = ()  # stored tensors the network's class does not know; carried over when saved
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
@@ -45,7 +48,7 @@ class AdaptedModel:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         quietly(lambda: self.network.save_pretrained(folder))
-        _carry_over(self.base.path, folder, self.unused)
+        carry_over(self.base.path, folder, self.unused)
         _save_tokenizers(self.base, self.tokenizer, folder)
         if (self.base.path / SEEN).is_file():
             shutil.copyfile(self.base.path / SEEN, folder / SEEN)
@@ -56,16 +59,17 @@ class AdaptedModel:
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
+            "module": self.module.to_dict(int(self.base.config["num_hidden_layers"])) if self.module else None,
             "provenance": provenance_record(self.rows),
             "rows": digest_of(input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]),
         }
-        _write_record(folder, record)
+        write_record(folder, record)
         return folder
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:
     """Add what is known only after saving (data, quality, departures, certificate) to an adapted folder's record and card."""
-    _write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
+    write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
 
 
 def before_of(model: LanguageModel) -> LanguageModel | None:
@@ -81,8 +85,10 @@ def digest_of(rows: "torch.Tensor") -> str:
     return blake2b(rows.detach().contiguous().view(torch.uint8).numpy().tobytes(), digest_size=16).hexdigest()
 
 
-def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word") -> AdaptedModel:
-    """Give `model` the plan's tokens and rows; `model` itself is not changed.
+def apply_plan(
+    model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word", module: ModuleSettings | None = None
+) -> AdaptedModel:
+    """Give `model` the plan's tokens and rows, and every layer a module where one is asked for; `model` itself is not changed.
 
     Rows and biases of tokens that stay, and the head, are bit-identical; new rows are cast to the stored dtype. A new row's
     output bias is 0; an output layer that is not tied to the input rows gets the same new rows.
@@ -99,10 +105,14 @@ def apply_plan(model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str
         _rearrange(network, plan)
     _write_rows(network, [plan.ids[token] for token in rows.tokens], rows)
     _clear_biases(network, [plan.ids[token] for token in plan.added_tokens])
-    return AdaptedModel(model, network, tokenizer, plan, rows, mode, loaded.unused)
+    size = None
+    if module is not None and module.size:
+        network, size = extended(network, module, len(plan.added)), ModuleSize.of(module, model.config)
+    return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
 
 
-def _write_record(folder: Path, record: dict[str, Any]) -> None:
+def write_record(folder: Path, record: dict[str, Any]) -> None:
+    """Write an adapted folder's record, and the card that is made of it."""
     (folder / RECORD).write_text(json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8")
     (folder / CARD).write_text(model_card(record), encoding="utf-8")
 
@@ -201,7 +211,7 @@ def _save_tokenizers(base: LanguageModel, adapted: Tokenizer, folder: Path) -> N
     adapted.save(str(folder / "tokenizer.json"))
 
 
-def _carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
+def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
     """Add tensors that the network's class does not use (a next-sentence head beside a masked-word head) to the saved file."""
     from safetensors import safe_open
     from safetensors.torch import load_file, save_file

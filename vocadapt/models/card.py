@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from vocadapt.models.extension import MODULE
 from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
@@ -26,7 +27,7 @@ license_name: that-of-the-base-model
 {snippet}
 ```
 
-Run it in this folder, or put the folder's path in its second line. vocadapt is not needed. The original tokenizer is in `base/`.
+Run it in this folder, or put the folder's path in its line `folder = …`. {needed} The original tokenizer is in `base/`.
 
 ## How it was made
 
@@ -38,7 +39,7 @@ Run it in this folder, or put the folder's path in its second line. vocadapt is 
 {settings}
 ## Limits
 
-- Only the vocabulary and its rows changed. The rest of the network was not trained further: fine-tune it, and compare with the
+- {changed}
   original model on your own task, before you rely on it.
 {limits}
 - Whatever holds for {model} (languages, bias, what it must not be used for) holds here.
@@ -48,11 +49,21 @@ Run it in this folder, or put the folder's path in its second line. vocadapt is 
 It follows the base model's: this folder is derived from {model}, and vocadapt adds no terms. Look too at the terms of the text
 that the words came from.
 """
-SNIPPET = """from transformers import AutoModel, AutoTokenizer
+SNIPPET = """{first}from transformers import AutoModel, AutoTokenizer
 folder = {folder!r}
 tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
 print(tokenizer.tokenize({text!r}))
 print(model(**tokenizer({text!r}, return_tensors="pt")).last_hidden_state.shape)"""
+ALONE = "vocadapt is not needed."
+KNOWN = f"transformers knows this kind of network (exBERT) once `{MODULE}` is imported, as in the first line: install vocadapt."
+ROWS_ONLY = (
+    "Only the vocabulary and its rows changed. The rest of the network was not trained further: fine-tune it, and compare with "
+    "the"
+)
+WITH_MODULE = (
+    "Beside every layer stands an extension module of {hidden} and {intermediate} units ({share:.1%} of the layer), mixed in by\n"
+    "  a gate. It begins as random weights: train it (`python -m vocadapt pretrain --stage extension`), and compare with the"
+)
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
 VERDICTS = {  # of the map behind the rows, by held-out words
@@ -61,8 +72,12 @@ VERDICTS = {  # of the map behind the rows, by held-out words
 
 
 def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
-    """Five lines of Python that load an adapted folder without vocadapt and use its first new words, or a sentence without."""
-    return SNIPPET.format(folder=folder, text=" ".join(new_words(record["plan"], 3)) or SENTENCE)
+    """Five lines of Python that load an adapted folder without vocadapt and use its first new words, or a sentence without.
+
+    With extension modules it takes a line more: the import that makes transformers know them.
+    """
+    first = f"import {MODULE}\n" if record.get("module") else ""
+    return SNIPPET.format(first=first, folder=folder, text=" ".join(new_words(record["plan"], 3)) or SENTENCE)
 
 
 def model_card(record: Mapping[str, Any]) -> str:
@@ -76,6 +91,8 @@ def model_card(record: Mapping[str, Any]) -> str:
         "what": _what(plan, name, record["vocadapt"]),
         "certificate": _certificate(record.get("certificate")),
         "snippet": snippet(record),
+        "needed": KNOWN if record.get("module") else ALONE,
+        "changed": WITH_MODULE.format(**module) if (module := record.get("module")) else ROWS_ONLY,
         "rows": f"The new rows: {'; '.join(how)}." if (how := record["provenance"]["how"]) else "No row was made anew.",
         "mode": record["tokenizer_mode"],
         "data": _data(record.get("data")),

@@ -4,6 +4,7 @@ Each check is one function over the two models; all of them always run, and the 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from vocadapt.errors import InputError
 from vocadapt.models import layers
 from vocadapt.models.adapt import digest_of
 from vocadapt.models.edit import LINES, Edit
+from vocadapt.models.extending import open_gates
+from vocadapt.models.extension import of_extension
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
@@ -130,15 +133,17 @@ def size(edit: Edit) -> tuple[bool, str]:
 
 
 def other_tensors(edit: Edit) -> tuple[bool, str]:
-    """Every tensor that does not depend on the vocabulary is bit-identical, and none was lost."""
+    """Every tensor that does not depend on the vocabulary is bit-identical, and none was lost; only an extension's may come."""
     import torch
 
     old, new = (model.network.state_dict() for model in (edit.before, edit.after))
     rows = input_rows(edit.before.network).shape[0]
     names = [name for name, tensor in old.items() if not _by_token(name, tensor, rows)]
     wrong = [name for name in names if name not in new or not torch.equal(_bits(old[name]), _bits(new[name]))]
-    gone = sorted(set(old) ^ set(new))
+    came = {name for name in set(new) - set(old) if edit.extended and of_extension(name)}
+    gone = sorted(set(old) ^ set(new) - came)
     detail = f"{len(names) - len(wrong)} of {len(names)} other tensors are bit-identical"
+    detail += f", {len(came)} came with the extension" if came else ""
     return not wrong and not gone, detail + (f"; differ: {', '.join([*wrong, *gone][:3])}" if wrong or gone else "")
 
 
@@ -189,21 +194,29 @@ def position_classes(edit: Edit) -> tuple[bool, str]:
 
 
 def outputs(edit: Edit) -> tuple[bool, str]:
-    """Where the cut did not change, every output of the network is bit-equal; logits over tokens are compared on kept tokens."""
+    """Where the cut did not change, every output of the network is bit-equal; logits over tokens are compared on kept tokens.
+
+    A network that was given extension modules is asked with every gate at 1, which lets only the original layers through.
+    """
     same_cut, batches = 0, list(_probes(edit))
     for line in edit.lines:
         old, new = (model.fast_tokenizer.encode(line) for model in (edit.before, edit.after))
         if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
             same_cut += 1
             batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
-    different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
+    with open_gates(edit.after.network) if edit.extended else nullcontext():
+        different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
     detail = f"{len(batches) - different} of {len(batches)} inputs give bit-equal outputs"
+    detail += " with every gate at 1" if edit.extended else ""
     drawn = len(batches) - same_cut
     return different == 0, f"{detail} ({drawn} random sequences, {same_cut} of {len(edit.lines)} lines whose cut did not change)"
 
 
 def reload(edit: Edit) -> tuple[bool, str]:
-    """Loaded by transformers alone, in a process that does not know vocadapt, the folder gives the same ids and outputs."""
+    """Loaded by transformers alone, in a process that does not know vocadapt, the folder gives the same ids and outputs.
+
+    A network with extension modules is loaded by transformers and the one import that its card names.
+    """
     return reload_elsewhere(edit.after, (*edit.lines, " ".join(edit.added[:20])))
 
 

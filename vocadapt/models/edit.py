@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.models.adapt import RECORD
+from vocadapt.models.extension import is_extended
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.vocabulary.plan import KINDS
 
@@ -59,6 +60,11 @@ class Edit:
         """Whether the record's plan is of a kind under which tokens change place."""
         kind = KINDS.get(str(self._plan.get("kind")))
         return kind is not None and kind.rearranges
+
+    @property
+    def extended(self) -> bool:
+        """Whether the edit put extension modules beside the layers: then they are new, and only closed off are outputs equal."""
+        return is_extended(self.after.config) and not is_extended(self.before.config)
 
     @property
     def _plan(self) -> dict[str, Any]:

@@ -24,12 +24,7 @@ def extended(network: "transformers.PreTrainedModel", settings: ModuleSettings, 
 
     from vocadapt.models.exbert import HEADS
 
-    kind = HEADS.get(type(network).__name__)
-    if kind is None:
-        raise InputError(
-            f"An extension module stands beside the layers of a BERT, and this is a {type(network).__name__}.",
-            f"Choose a model of one of these classes: {', '.join(HEADS)}.",
-        )
+    kind = HEADS[check_extendable(type(network).__name__)]
     pooler = {"add_pooling_layer": False} if getattr(network.base_model, "pooler", True) is None else {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -43,6 +38,18 @@ def extended(network: "transformers.PreTrainedModel", settings: ModuleSettings, 
     made.get_input_embeddings().padding_idx = cast(Any, network.get_input_embeddings()).padding_idx
     made.train(network.training)
     return cast("transformers.PreTrainedModel", made)
+
+
+def check_extendable(kind: str) -> str:
+    """The name of a network's class; raises InputError where it is not one that can be extended."""
+    from vocadapt.models.exbert import HEADS
+
+    if kind not in HEADS:
+        raise InputError(
+            f"An extension module stands beside the layers of a BERT, and this is a {kind}.",
+            f"Choose a model of one of these classes: {', '.join(HEADS)}.",
+        )
+    return kind
 
 
 def _config(network: "transformers.PreTrainedModel", settings: ModuleSettings, added: int) -> Any:

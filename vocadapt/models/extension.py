@@ -56,10 +56,7 @@ class ModuleSettings:
 
 @dataclass(frozen=True)
 class ModuleSize:
-    """An extension module of so many units beside a layer: hidden and intermediate, of the module and of the layer.
-
-    Raises InputError where the hidden units do not fall to the heads in equal numbers.
-    """
+    """An extension module of so many units beside a layer (0: none): hidden and intermediate, of the module and of the layer."""
 
     hidden: int
     intermediate: int
@@ -76,6 +73,13 @@ class ModuleSize:
         units = max(1, round(size.hidden * hidden / heads)) * heads
         return cls(units, max(1, round(size.intermediate * inner)), hidden, inner)
 
+    @classmethod
+    def beside(cls, config: Mapping[str, Any]) -> "ModuleSize":
+        """The module that a model with this config.json has; of 0 units where it has none."""
+        width = int(config.get("hidden_size", 0))
+        inner = int(config.get("intermediate_size", 4 * width))
+        return cls(int(config.get("extension_hidden_size", 0)), int(config.get("extension_intermediate_size", 0)), width, inner)
+
     @property
     def parameters(self) -> int:
         """Parameters of the module beside one layer, its gate left out."""
@@ -89,7 +93,8 @@ class ModuleSize:
     @property
     def share(self) -> float:
         """Its parameters over those of the layer."""
-        return self.parameters / _parameters(self.layer_hidden, self.layer_intermediate, self.layer_hidden)
+        layer = _parameters(self.layer_hidden, self.layer_intermediate, self.layer_hidden)
+        return self.parameters / layer if layer else 0.0
 
     def to_dict(self, layers: int) -> dict[str, Any]:
         """What was built beside so many layers, in numbers."""

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, find_rows
-from vocadapt.models.loading import align_memory, quietly
+from vocadapt.models.loading import align_memory, auto, quietly
 
 if TYPE_CHECKING:
     import transformers
@@ -27,10 +27,9 @@ def with_fresh_head(
     was. `several`: any number of outputs may hold at once. Raises InputError where weights of the body are missing.
     """
     import torch
-    import transformers
 
     find_rows(model)  # says what is wrong with a folder that holds no BERT-type model
-    config = transformers.AutoConfig.from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
+    config = auto(model, "AutoConfig").from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
     config.id2label, config.label2id = dict(enumerate(names)), {name: place for place, name in enumerate(names)}
     if head == "sequence":
         config.problem_type = MULTILABEL if several else SINGLE
@@ -38,7 +37,7 @@ def with_fresh_head(
     with torch.random.fork_rng(devices=[]):
         try:
             network, report = quietly(
-                lambda: getattr(transformers, HEADS[head]).from_pretrained(
+                lambda: auto(model, HEADS[head]).from_pretrained(
                     model.path, config=config, dtype="float32", output_loading_info=True, ignore_mismatched_sizes=True, **options
                 )
             )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.models.extension import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import LAST, ContextualSettings, Targets, Window, windows
 from vocadapt.progress import Progress, silent
@@ -106,7 +107,8 @@ def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSett
     width = model.dim
     inner = int(model.config.get("intermediate_size", 4 * width))
     each = 4 * width**2 + 2 * width * inner + settings.length * width  # multiplications a wordpiece, in one layer
-    return 2.0 * tokens * each * max(check_layer(model, settings), 1) / SPEED
+    beside = 1 + ModuleSize.beside(model.config).share
+    return 2.0 * tokens * each * beside * max(check_layer(model, settings), 1) / SPEED
 
 
 def _network(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":

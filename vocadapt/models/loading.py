@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
+from vocadapt.models.extension import is_extended
 from vocadapt.models.language_model import LanguageModel, find_rows
 
 if TYPE_CHECKING:
@@ -77,13 +78,32 @@ def network_class(model: LanguageModel) -> Any:
     named = model.config.get("architectures") or []
     if not named:
         raise InputError(f"{model.path}: config.json names no architecture.", 'Add "architectures": ["BertModel"], for example.')
-    kind = getattr(transformers, str(named[0]), None)
+    kind = getattr(_classes_for(model), str(named[0]), None)
     if kind is None or not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
         raise InputError(
             f"{model.path}: unknown architecture {named[0]!r}, not one of transformers {transformers.__version__}.",
             "Models with code of their own are not run; choose a BERT-type model of the library.",
         )
     return kind
+
+
+def _classes_for(model: LanguageModel) -> Any:
+    """Where the class of a model's network is found: in transformers, or beside it where that does not have it."""
+    import transformers
+
+    if not is_extended(model.config):
+        return transformers
+    import vocadapt.models.exbert
+
+    return vocadapt.models.exbert
+
+
+def auto(model: LanguageModel, name: str) -> Any:
+    """The Auto class of that name, which knows the kind of network that the model is."""
+    import transformers
+
+    _classes_for(model)
+    return getattr(transformers, name)
 
 
 def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFast":

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocadapt.models.extension import MODULE, is_extended
 from vocadapt.models.language_model import LanguageModel
 
 if TYPE_CHECKING:
@@ -19,11 +21,17 @@ from hashlib import blake2b
 import torch, transformers
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
-folder, lines = json.load(sys.stdin)
+folder, lines, package, module = json.load(sys.stdin)
+if module:
+    import importlib
+    sys.path.append(package)
+    classes = importlib.import_module(module)
+else:
+    classes = transformers
 safe = {"local_files_only": True, "trust_remote_code": False}
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safe)
 config = transformers.AutoConfig.from_pretrained(folder, **safe)
-kind = getattr(transformers, config.architectures[0])
+kind = getattr(classes, config.architectures[0])
 network = kind.from_pretrained(folder, use_safetensors=True, dtype="auto", **safe).eval()
 for parameter in network.parameters():  # as load_network does: bits depend on where a weight starts in memory
     if parameter.data_ptr() % 64:
@@ -42,14 +50,16 @@ json.dump({"ids": ids, "outputs": digest.hexdigest(), "vocadapt": "vocadapt" in 
 def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, str]:
     """Compare ids and outputs on `lines` with those of a fresh process."""
     texts = list(lines)
-    answer = _ask(str(model.path), texts)
+    module = MODULE if is_extended(model.config) else ""
+    answer = _ask(str(model.path), texts, module)
     if isinstance(answer, str):
         return False, answer
     ids, outputs = _here(model, texts)
     same_ids, same_outputs = answer["ids"] == ids, answer["outputs"] == outputs
-    alone = not answer["vocadapt"]
+    alone = not answer["vocadapt"] or bool(module)
     detail = f"{len(texts)} texts: ids {'equal' if same_ids else 'differ'}, outputs {'bit-equal' if same_outputs else 'differ'}"
-    return same_ids and same_outputs and alone, detail + (", without vocadapt" if alone else ", but vocadapt was loaded")
+    known = f", with {module} imported" if module else ", without vocadapt"
+    return same_ids and same_outputs and alone, detail + (known if alone else ", but vocadapt was loaded")
 
 
 def tensors_of(output: Any) -> "list[torch.Tensor]":
@@ -59,10 +69,11 @@ def tensors_of(output: Any) -> "list[torch.Tensor]":
     return [part for part in output.to_tuple() if torch.is_tensor(part)]
 
 
-def _ask(folder: str, texts: list[str]) -> Any:
-    """The other process's answer, or why it gave none."""
-    command = [sys.executable, "-I", "-c", SCRIPT]
-    done = subprocess.run(command, input=json.dumps([folder, texts]), capture_output=True, text=True, cwd="/", check=False)
+def _ask(folder: str, texts: list[str], module: str) -> Any:
+    """The other process's answer, or why it gave none; `module` is imported there first, where one is named."""
+    command, package = [sys.executable, "-I", "-c", SCRIPT], str(Path(__file__).resolve().parents[2])
+    asked = json.dumps([folder, texts, package, module])
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, cwd="/", check=False)
     if done.returncode:
         return f"a fresh process cannot load it: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
     return json.loads(done.stdout)

@@ -1,7 +1,7 @@
 """Whole-word masked training of a network that has a masked-word head, on transformers' Trainer."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +11,14 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on, scores_at
 from vocadapt.progress import Progress, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
-from vocadapt.training.watching import TIMED, begun, watch, without_printers
+from vocadapt.training.watching import TIMED, begun, calling, watch, without_printers
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
 WARM_UP = 3  # steps that are slower, and not counted in the pace that an hours budget is fixed by
+MOVING = "moving.safetensors"  # in a checkpoint: the weights that are trained
 CURVE = 200  # points that the loss curve keeps
 
 
@@ -26,7 +27,8 @@ class MaskedSettings:
     """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW under a linear rise and fall.
 
     The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours budget is turned into steps
-    by the pace of the first ones. `save_minutes` lie between two checkpoints. Raises InputError for values without sense.
+    by the pace of the first ones. `save_minutes` lie between two checkpoints. A step is read in so many `parts`, which is
+    another way to the same gradient where memory is short. Raises InputError for values without sense.
     """
 
     length: int = 128
@@ -41,6 +43,7 @@ class MaskedSettings:
     dropout: float = 0.0  # a short training reads nothing twice and cannot overfit (Geiping & Goldstein 2023, 4.3)
     save_minutes: float = 5.0
     seed: int = 1
+    parts: int = 1
 
     def __post_init__(self) -> None:
         if not 8 <= self.length <= 4096:
@@ -51,6 +54,8 @@ class MaskedSettings:
         for name in ("warm_up", "share", "dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"Masked training: {name} is a share of 1, got {getattr(self, name)}.")
+        if self.parts < 1 or self.batch % self.parts:
+            raise InputError(f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal parts.")
         if min(self.tokens, self.hours, self.seed, self.weight_decay) < 0:
             raise InputError("Masked training: tokens, hours, seed and weight decay cannot be negative.")
 
@@ -74,9 +79,10 @@ class Trained:
 
 
 def train_masked(
-    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path, progress: Progress = silent
-) -> Trained:
-    """Train `network` in place; what is trainable is what requires a gradient.
+    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path, progress: Progress = silent,
+    each: Callable[[int], None] | None = None,
+) -> Trained:  # fmt: skip
+    """Train `network` in place; what is trainable is what requires a gradient. `each` is called after every step.
 
     Checkpoints go to `folder`, and where it holds one already the training goes on from there, over the same blocks under
     the same masks. Raises InputError for a network without a masked-word head.
@@ -87,6 +93,8 @@ def train_masked(
         steps = _steps(network, blocks, settings, folder)
         reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
         trainer = _trainer(network, reading, settings, steps, folder, progress)
+        if each is not None:
+            trainer.add_callback(calling(each))
         trainer.train(resume_from_checkpoint=begun(folder))
     network.eval()
     curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)
@@ -120,6 +128,11 @@ def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", la
     return torch.nn.functional.cross_entropy(scores.float(), labels[asked]) if asked.any() else scores.sum() * 0.0
 
 
+def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
+    """The parameters that are trained, by name; shared ones once."""
+    return {name: value for name, value in network.named_parameters() if value.requires_grad}
+
+
 def _steps(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path) -> int:
     """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
     size = settings.batch * settings.length
@@ -137,16 +150,18 @@ def _seconds_a_step(network: "transformers.PreTrainedModel", blocks: Blocks, set
 
     import torch
 
-    twin = copy.deepcopy(network).train()
+    twin = copy.deepcopy(network).to("cuda" if torch.cuda.is_available() else "cpu").train()  # type: ignore[arg-type]
     optimizer = torch.optim.AdamW([value for value in twin.parameters() if value.requires_grad], lr=1e-6)
     reading = MaskedReading(blocks, (WARM_UP + TIMED) * settings.batch, settings.share, settings.seed)
     started = 0.0
     for step in range(WARM_UP + TIMED):
         if step == WARM_UP:
             started = time.perf_counter()
-        examples = [reading[step * settings.batch + row] for row in range(settings.batch)]
-        ids, labels = (torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels"))
-        masked_loss(twin, ids.to(twin.device), labels.to(twin.device)).backward()  # type: ignore[no-untyped-call]
+        size = settings.batch // settings.parts
+        for first in range(step * settings.batch, (step + 1) * settings.batch, size):
+            examples = [reading[first + row] for row in range(size)]
+            ids, labels = (torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels"))
+            masked_loss(twin, ids.to(twin.device), labels.to(twin.device)).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         optimizer.zero_grad()
     return (time.perf_counter() - started) / TIMED
@@ -157,6 +172,8 @@ def _trainer(
     progress: Progress,
 ) -> "transformers.Trainer":  # fmt: skip
     """Transformers' Trainer, told to read in the order given, to score asked positions only, and to report itself."""
+    import torch
+    from safetensors.torch import load_file, save_file
     from transformers import Trainer, TrainingArguments
 
     class MaskedWordTrainer(Trainer):
@@ -166,8 +183,22 @@ def _trainer(
             loss = masked_loss(model, inputs["input_ids"], inputs["labels"])
             return (loss, {}) if return_outputs else loss
 
+        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+            folder = Path(output_dir or str(self.args.output_dir))
+            folder.mkdir(parents=True, exist_ok=True)
+            save_file({name: value.detach().cpu().contiguous() for name, value in moving(network).items()}, folder / MOVING)
+
+        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+            kept, there = load_file(Path(resume_from_checkpoint) / MOVING), moving(network)
+            if set(kept) != set(there):
+                raise InputError(f"{resume_from_checkpoint} is of another training.", "Remove it, or take another folder.")
+            with torch.no_grad():
+                for name, value in there.items():
+                    value.copy_(kept[name])
+
     options = TrainingArguments(
-        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch, learning_rate=settings.lr,
+        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch // settings.parts,
+        gradient_accumulation_steps=settings.parts, learning_rate=settings.lr,
         warmup_steps=round(settings.warm_up * steps), lr_scheduler_type="linear", weight_decay=settings.weight_decay,
         optim="adamw_torch_fused", train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1,
         logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
@@ -176,4 +207,5 @@ def _trainer(
     watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
     trainer = MaskedWordTrainer(model=network, args=options, train_dataset=reading, callbacks=[watching])
     without_printers(trainer)
+    trainer.model_accepts_loss_kwargs = False  # the loss is a mean: over several parts the Trainer is to average it
     return trainer

@@ -6,7 +6,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.models.adapt import BASE, RECORD, before_of
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
+from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
 from vocadapt.training.encoding import Cut, EncodingSettings, cuts_of
 from vocadapt.training.encodings import encode
@@ -42,7 +41,7 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     """Write a run into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     quietly(lambda: run.network.save_pretrained(folder))
-    _save_tokenizers(prepared.model, folder)
+    save_tokenizers(prepared.model, folder)
     write_seen(prepared.seen, folder)
     task = prepared.task
     record = {
@@ -209,17 +208,6 @@ def chosen_cut(cuts: Sequence[str], cut: str) -> str:
     if cut not in cuts:
         raise InputError(f"There is no {cut!r} cut.", f"The run has: {', '.join(cuts)}.")
     return cut
-
-
-def _save_tokenizers(model: LanguageModel, folder: Path) -> None:
-    """The tokenizer that the model has, and where it was adapted its original one with the record of what was done."""
-    model.tokenizer.save_pretrained(folder)
-    model.fast_tokenizer.save(str(folder / "tokenizer.json"))
-    before = before_of(model)
-    if before is not None:
-        before.tokenizer.save_pretrained(folder / BASE)
-        before.fast_tokenizer.save(str(folder / BASE / "tokenizer.json"))
-        shutil.copyfile(model.path / RECORD, folder / RECORD)
 
 
 def _save_predictions(run: Run, split: Split, folder: Path) -> None:

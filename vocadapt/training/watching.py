@@ -5,7 +5,7 @@ Beside its checkpoints a training keeps two small files that anyone may read whi
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +103,19 @@ def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Pro
                 control.should_save, self.saved = True, now
 
     return Watch()
+
+
+def calling(each: Callable[[int], None]) -> Any:
+    """A callback that calls `each` with the number of every step that is done."""
+    from transformers import TrainerCallback
+
+    class Calling(TrainerCallback):
+        """Calls."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            each(state.global_step)
+
+    return Calling()
 
 
 def without_printers(trainer: "transformers.Trainer") -> None:

@@ -1,0 +1,272 @@
+"""Further pretraining by stages: what moves and what does not, to the bit; budgets, parts, resuming, the folder it leaves."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.lab_material import write_text
+from tests.test_exbert_adapt import made
+from vocadapt.cli import main
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.commands import arguments_of
+from vocadapt.lab.spec import FurtherStep, Spec
+from vocadapt.models.adapt import before_of
+from vocadapt.models.certificate import Edit, run_check
+from vocadapt.models.contextual import masked_word_loss, windows
+from vocadapt.models.exbert.rows import Apart
+from vocadapt.models.extension import of_extension
+from vocadapt.models.language_model import open_model
+from vocadapt.models.layers import input_rows
+from vocadapt.text.corpus import open_corpus
+from vocadapt.training.further import FurtherSettings, further_in, pretrain_further
+from vocadapt.training.masked import MaskedSettings
+from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
+
+QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt", lines=600)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, tiny_bert, text):
+    """tiny-bert, and what the presets make of it; read only."""
+    place = tmp_path_factory.mktemp("models")
+    names = ("exbert-s3", "exbert-no-module", "exbert-no-vocabulary")
+    return {"bert": tiny_bert} | {name: made(name, place / name, tiny_bert, text) for name in names}
+
+
+def trained(folder, text, out, stage, **options):
+    training = options.pop("training", QUICK)
+    out.mkdir()
+    return further_in(open_model(folder), open_corpus([text]), FurtherSettings(stage, training=training, **options), out)
+
+
+def tensors(folder):
+    return {name: value.detach().clone() for name, value in open_model(folder).network.state_dict().items()}
+
+
+def moved(before, after):
+    """Names of the tensors that moved, and of one entry for each token the ids of those that did."""
+    old, new = tensors(before), tensors(after)
+    names = {name for name in old if not torch.equal(old[name], new[name])}
+    rows = "bert.embeddings.word_embeddings.weight"
+    ids = set((old[rows] != new[rows]).any(dim=1).nonzero().flatten().tolist())
+    return {name for name in names if not name.startswith("cls.predictions.decoder")}, ids
+
+
+ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
+
+
+def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, text, tmp_path):
+    source, out = folders["exbert-s3"], tmp_path / "m"
+    done = trained(source, text, out, "extension")
+    names, ids = moved(source, out)
+    assert {name for name in names if not of_extension(name)} == {ROWS, BIAS}
+    assert {name for name in tensors(source) if of_extension(name)} <= names
+    new = set(new_ids(open_model(source)))
+    assert ids and ids <= new == set(range(len(before_of(open_model(source)).vocabulary), len(open_model(source).vocabulary)))
+    biases = (tensors(source)[BIAS] != tensors(out)[BIAS]).nonzero().flatten().tolist()
+    assert set(biases) <= new
+    by_hand = sum(v.numel() for n, v in tensors(source).items() if of_extension(n)) + len(new) * 17
+    assert done.trained.trainable == by_hand
+    assert done.trained.trainable + done.trained.frozen == open_model(source).network.num_parameters()
+    assert done.losses.after.per_character < done.losses.before.per_character
+    edit = Edit(open_model(folders["bert"]), open_model(out))
+    checks = ("kept rows", "token ids", "tied head", "output bias", "other tensors", "outputs", "new rows", "vocabulary size")
+    assert [name for name in checks if not run_check(name, edit).passed] == []
+
+
+def test_the_heads_are_trained_where_they_are_asked_for(folders, text, tmp_path):
+    source, out = folders["exbert-s3"], tmp_path / "m"
+    trained(source, text, out, "extension", train_heads=True)
+    names, ids = moved(source, out)
+    heads = {name for name in names if name.startswith("cls.predictions.transform")}
+    assert {name for name in names if not of_extension(name)} == {ROWS, BIAS} | heads and len(heads) == 4
+    assert ids <= set(new_ids(open_model(source)))
+    assert (tensors(source)[BIAS] != tensors(out)[BIAS]).float().mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [("exbert-s3", "whole"), ("bert", "continued"), ("exbert-no-module", "whole"), ("exbert-no-vocabulary", "extension"),
+     ("exbert-no-module", "embeddings"), ("bert", "embeddings")],
+)  # fmt: skip
+def test_what_each_stage_trains(name, stage, folders, text, tmp_path):
+    source, out = folders[name], tmp_path / "m"
+    done = trained(source, text, out, stage)
+    names, ids = moved(source, out)
+    everything = {n for n in tensors(source) if not n.startswith("cls.predictions.decoder")}
+    if stage in ("whole", "continued"):
+        assert names == everything and done.trained.frozen == 0
+    elif name == "exbert-no-vocabulary":
+        assert names and all(of_extension(n) for n in names) and not ids
+    else:
+        assert names == {ROWS, BIAS}
+        assert ids <= set(new_ids(open_model(source)) or range(10**6)) and ids
+    assert done.losses.after.per_character < done.losses.before.per_character
+    assert type(open_model(out).network) is type(open_model(source).network)
+
+
+def test_rows_apart_give_what_they_gave_and_come_back(folders):
+    network = open_model(folders["exbert-s3"]).network
+    ids, head = torch.tensor([[2, 60, 120, 121, 3]]), torch.tensor([121, 60])
+    with torch.no_grad():
+        before = network(ids).logits
+        rows = input_rows(network).detach().clone()
+        apart = Apart(network, head)
+        apart.take_apart()
+        assert torch.allclose(network(ids).logits, before, atol=1e-6)
+        apart.rows.weight += 1
+        with apart.together():
+            assert torch.equal(input_rows(network)[head], rows[head] + 1)
+            assert network.get_output_embeddings().weight is input_rows(network)
+        apart.put_together()
+    same = [i for i in range(len(rows)) if i not in (121, 60)]
+    assert torch.equal(input_rows(network)[same], rows[same])
+
+
+def test_rows_apart_have_the_gradients_of_the_whole_matrix(folders):
+    ids, new = torch.tensor([[2, 60, 120, 121, 3]]), [60, 121]
+    whole = open_model(folders["exbert-s3"]).network
+    whole(ids, labels=ids).loss.backward()
+    parts = open_model(folders["exbert-s3"]).network
+    apart = begin(parts, "extension", new)
+    parts(ids, labels=ids).loss.backward()
+    assert torch.allclose(apart.rows.weight.grad, input_rows(whole).grad[new], atol=1e-6)
+    assert torch.allclose(apart.scores.bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6)
+    assert apart.rows.fixed.grad is None
+    moving = {name for name, value in parts.named_parameters() if value.grad is not None}
+    assert all(of_extension(name) or name.endswith(("word_embeddings.weight", "decoder.bias")) for name in moving)
+
+
+@pytest.mark.parametrize(("name", "stage"), [("exbert-s3", "extension"), ("bert", "continued")])
+def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, folders, text, tmp_path):
+    settings = FurtherSettings(stage, training=replace(QUICK, save_minutes=1e-6))
+    model, corpus = folders[name], open_corpus([text])
+    (tmp_path / "whole").mkdir()
+    expected = pretrain_further(open_model(model), corpus, settings, tmp_path / "whole").loaded.network.state_dict()
+    folder = tmp_path / "stopped"
+    folder.mkdir()
+    for stop in (4, 9, None):
+
+        def progress(fraction, message="", stop=stop):
+            if stop is not None and f"step {stop} " in message:
+                raise Cancelled
+
+        try:
+            done = pretrain_further(open_model(model), corpus, settings, folder, progress)
+        except Cancelled:
+            assert list(folder.glob("checkpoint-*/moving.safetensors"))
+    for key, value in done.loaded.network.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), expected[key].numpy(), err_msg=key)
+
+
+def test_a_step_read_in_parts_is_the_same_step(folders, text, tmp_path):
+    """Not to the bit: each part's mean has its own number of asked wordpieces."""
+    steps = replace(QUICK, tokens=16 * 8 * 3, lr=1e-3)
+    whole = trained(folders["bert"], text, tmp_path / "a", "continued", training=steps)
+    parts = trained(folders["bert"], text, tmp_path / "b", "continued", training=replace(steps, parts=4))
+    assert parts.trained.steps == whole.trained.steps == 3 and parts.trained.tokens == whole.trained.tokens
+    assert parts.losses.after.per_character == pytest.approx(whole.losses.after.per_character, rel=0.02)
+    assert parts.trained.curve[0][1] == pytest.approx(whole.trained.curve[0][1], rel=0.1)
+
+
+def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders, text, tmp_path):
+    source, out = folders["exbert-s3"], tmp_path / "m"
+    first = trained(source, text, out, "extension", keep_minutes=1e-6)
+    model = open_model(out)
+    assert model.vocabulary.tokens == open_model(source).vocabulary.tokens and before_of(model) is not None
+    record = json.loads((out / "vocadapt.json").read_text())
+    assert [told["stage"] for told in record["pretraining"]] == ["extension"] and record["certificate"] is None
+    assert "extension" in (out / "README.md").read_text() and "No certificate" in (out / "README.md").read_text()
+    kept = first.to_dict()["checkpoints"]
+    assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
+    last, early = tensors(out / kept[-1]), tensors(out / kept[0])
+    assert all(torch.equal(last[name], value) for name, value in tensors(out).items())
+    assert not torch.equal(early[ROWS], last[ROWS])
+    trained(out, text, tmp_path / "again", "whole")
+    stages = [told["stage"] for told in json.loads((tmp_path / "again" / "vocadapt.json").read_text())["pretraining"]]
+    assert stages == ["extension", "whole"]
+
+
+def test_the_loss_before_is_that_of_the_model_as_it_was(folders, text, tmp_path):
+    done = trained(folders["bert"], text, tmp_path / "m", "continued")
+    model = open_model(tmp_path / "m")
+    assert done.losses.before.words == done.losses.after.words > 10
+    lines = [line for line in text.read_text().splitlines()[:20]]
+    asked = list(windows(lines, model.splitter, model.vocabulary))
+    old = masked_word_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
+    assert masked_word_loss(model.network, model.vocabulary, asked).per_character < old.per_character
+
+
+def test_a_model_of_half_precision_is_saved_as_one(make_bert, text, tmp_path):
+    source = make_bert()
+    open_model(source).network.half().save_pretrained(source)
+    out = tmp_path / "m"
+    trained(source, text, out, "embeddings")
+    assert {value.dtype for value in open_model(out).network.state_dict().values()} == {torch.float16}
+    assert moved(source, out)[0] == {ROWS, BIAS}
+
+
+def test_the_command_answers_in_json(folders, text, tmp_path, capsys):
+    out = tmp_path / "m"
+    command = ["pretrain", "--model", str(folders["exbert-s3"]), "--corpus", str(text), "--stage", "extension", "--out", str(out),
+               "--tokens", "512", "--length", "16", "--batch", "8", "--keep-minutes", "0.000001", "--json"]  # fmt: skip
+    assert main(command) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["stage"], answer["tokens"], answer["steps"]) == ("extension", 512, 4)
+    assert set(answer["loss_per_character"]) == {"before", "after", "unigram"} and answer["tokens_per_second"] > 0
+    assert answer["checkpoints"] == [f"{out}/checkpoints/step-{step}" for step in range(1, 5)]
+    assert answer["trainable"] + answer["frozen"] == open_model(out).network.num_parameters()
+    assert "--stage extension" in json.loads((out / "manifest.json").read_text())["command"]
+
+
+def test_its_command_line_is_the_step(tmp_path):
+    further = FurtherSettings("whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0))
+    spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
+    arguments = arguments_of(spec, tmp_path / "m")
+    assert arguments[3:] == ["pretrain", "--model", "m", "--corpus", "t.txt", "--stage", "whole", "--batch", "256", "--epochs", "3.0",
+                             "--hours", "1.0", "--dropout", "0.1", "--warm-up", "0.0", "--parts", "16", "--keep-minutes", "2.5",
+                             "--out", str(tmp_path / "m")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        ("bert", ["--stage", "extension"], "no extension"),
+        ("exbert-s3", ["--stage", "continued"], "is an exBERT"),
+        ("bert", [], "--stage"),
+        ("bert", ["--stage", "whole", "--train-heads"], "no use for --train-heads"),
+        ("bert", ["--stage", "whole", "--layers", "3"], "--layers says nothing"),
+        ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
+        ("bert", ["--stage", "whole", "--from-scratch"], "Say what is to be trained"),
+        ("bert", ["--stage", "whole", "--length", "16", "--batch", "6", "--parts", "4"], "equal parts"),
+        ("bert", ["--stage", "whole", "--keep-minutes", "-1"], "kept every"),
+        ("bert", ["--stage", "half"], "choose"),
+    ],
+)
+def test_mistakes_are_one_message_and_leave_nothing(model, given, said, folders, text, tmp_path, capsys):
+    command = ["pretrain", "--model", str(folders[model]), "--corpus", str(text), "--out", str(tmp_path / "w" / "m"), *given]
+    assert main(command) == 2
+    found = capsys.readouterr()
+    assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_model_without_a_masked_word_head_is_refused(make_bert, text, tmp_path):
+    source = make_bert(head="BertModel")
+    for stage in ("continued", "embeddings"):
+        with pytest.raises(InputError, match="no masked-word head"):
+            pretrain_further(open_model(source), open_corpus([text]), FurtherSettings(stage, training=QUICK), tmp_path)
+
+
+def test_every_stage_says_what_it_trains():
+    assert list(STAGES) == ["extension", "whole", "continued", "embeddings"]
+    with pytest.raises(InputError, match="There are no pretraining settings"):
+        pretraining_preset("thesis")

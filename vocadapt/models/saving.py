@@ -1,0 +1,66 @@
+"""Writing a model folder again after its weights were trained: its tokenizers, its record and its card go with it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.models.adapt import BASE, RECORD, before_of, carry_over, digest_of, write_record
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import input_rows
+from vocadapt.models.loading import Loaded, quietly
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+
+def save_tokenizers(model: LanguageModel, folder: Path) -> None:
+    """The tokenizer that the model has, and where it was adapted its original one with the record of what was done."""
+    model.tokenizer.save_pretrained(folder)
+    model.fast_tokenizer.save(str(folder / "tokenizer.json"))
+    before = before_of(model)
+    if before is not None:
+        before.tokenizer.save_pretrained(folder / BASE)
+        before.fast_tokenizer.save(str(folder / BASE / "tokenizer.json"))
+        shutil.copyfile(model.path / RECORD, folder / RECORD)
+
+
+def save_again(model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch.dtype", report: dict[str, Any]) -> None:
+    """Write the folder of `model` with the weights of its network as they are now, in `dtype`.
+
+    An adapted model's record gets the `report` of the training behind those it has; its certificate, which spoke of the edit
+    before any training, is left out: `certify` looks at the folder as it is.
+    """
+    network = loaded.network
+    weights = _weights(network, dtype)
+    quietly(lambda: network.save_pretrained(folder, state_dict=weights))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["dtype"] = str(dtype).removeprefix("torch.")
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    carry_over(model.path, folder, loaded.unused)
+    save_tokenizers(model, folder)
+    if (folder / RECORD).is_file():
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record |= {"pretraining": [*record.get("pretraining", ()), report], "certificate": None}
+        write_record(folder, record | _digest(record, weights, network, model))
+
+
+def _weights(network: "transformers.PreTrainedModel", dtype: "torch.dtype") -> "dict[str, torch.Tensor]":
+    """The weights in `dtype`; those that share memory still do, as transformers looks for when it saves them once."""
+    changed: dict[tuple[int, Any], torch.Tensor] = {}
+    weights = {}
+    for name, value in network.state_dict().items():
+        key = (value.data_ptr(), value.shape)
+        if key not in changed:
+            changed[key] = value.detach().cpu().to(dtype)
+        weights[name] = changed[key]
+    return weights
+
+
+def _digest(record: dict[str, Any], weights: dict[str, Any], network: Any, model: LanguageModel) -> dict[str, str]:
+    """The digest of the new rows as they became, in the order of the record."""
+    name = next(name for name, value in network.named_parameters() if value is input_rows(network))
+    plan, ids = record["plan"], model.vocabulary.ids
+    tokens = [*plan.get("replaced_tokens", ()), *(word[0] for word in plan["added_tokens"])]
+    return {"rows": digest_of(weights[name][[ids[token] for token in tokens]])}

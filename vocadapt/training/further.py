@@ -1,0 +1,175 @@
+"""Further pretraining of a model: a text → blocks → whole-word masked training of what a stage trains → the model again.
+
+Held-out lines, which it never sees, tell how good it became: loss per character, before and after, which models of other
+vocabularies can be compared by.
+"""
+
+import shutil
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual import head_on, masked_word_loss, unigram_loss, windows
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.loading import Loaded, load_network
+from vocadapt.models.saving import save_again
+from vocadapt.progress import Progress, part, silent
+from vocadapt.text.corpus import Corpus
+from vocadapt.training.blocks import Blocks, pack
+from vocadapt.training.masked import MaskedSettings, Trained, moving, train_masked
+from vocadapt.training.material import gather
+from vocadapt.training.pretrain import Losses, window_for
+from vocadapt.training.stages import PRETRAININGS, begin, check_stage, new_ids
+from vocadapt.training.watching import own_randomness
+
+if TYPE_CHECKING:
+    import torch
+
+    from vocadapt.models.exbert.rows import Apart
+
+KEPT = "checkpoints"  # folder of the models that were saved on the way
+
+
+@dataclass(frozen=True)
+class FurtherSettings:
+    """The stage, whether the masked-word head moves in the stage extension too, how it is trained.
+
+    `keep_minutes` lie between two models that are saved on the way (0: none), for fine-tuning to begin from.
+    """
+
+    stage: str = "continued"
+    train_heads: bool = False
+    keep_minutes: float = 0.0
+    training: MaskedSettings = field(default_factory=lambda: PRETRAININGS["quick"].settings)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.keep_minutes < float("inf"):
+            raise InputError(f"A model is kept every {self.keep_minutes} minutes.", "Give 0 (none) or a positive number.")
+
+
+@dataclass(frozen=True, eq=False)
+class Further:
+    """A network that was trained further, the model it was, and how it went; `kept` is where the models on the way lie."""
+
+    model: LanguageModel
+    loaded: Loaded
+    dtype: "torch.dtype"
+    settings: FurtherSettings
+    trained: Trained
+    losses: Losses
+    kept: tuple[Path, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report, in numbers."""
+        told = {"loss_per_character": self.losses.to_dict(), "held_out_words": self.losses.after.words}
+        kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
+        return {"stage": self.settings.stage, **self.trained.to_dict(), **told, "checkpoints": kept}
+
+    def save(self, folder: Path) -> None:
+        """Write the folder the model was, with its weights as they became, and the models on the way below it."""
+        for place in self.kept:
+            (folder / KEPT).mkdir(exist_ok=True)
+            shutil.move(place, folder / KEPT / place.name)
+        report = {key: value for key, value in self.to_dict().items() if key not in ("curve", "checkpoints")}
+        save_again(self.model, self.loaded, folder, self.dtype, report)
+
+
+def pretrain_further(
+    model: LanguageModel, corpus: Corpus, settings: FurtherSettings, folder: Path, progress: Progress = silent
+) -> Further:
+    """Train what the stage of the settings trains, on a text cut by the model's own tokenizer.
+
+    `folder` keeps what is needed to go on after a stop, and the models on the way; a second call with it goes on from there.
+    The global random state is left as it was. Raises InputError for a stage that does not fit the model, a model without a
+    masked-word head, and too little text.
+    """
+    check_stage(model, settings.stage, settings.train_heads)
+    _check_length(model, settings.training.length)
+    loaded = load_network(model)
+    network, dtype = loaded.network, loaded.network.dtype
+    head_on(network)  # before anything long begins
+    network.float()
+    material = gather(corpus, model.splitter, folder, settings.training.seed, part(progress, 0.0, 0.05))
+    progress(0.05, "cutting the text into blocks")
+    blocks = pack(material.sentences, model.vocabulary, settings.training.length)
+    asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, window_for(settings.training.length)))
+    before = masked_word_loss(network, model.vocabulary, asked)
+    with own_randomness():
+        trained = _train(model, loaded, dtype, blocks, settings, folder, part(progress, 0.07, 0.98))
+    progress(0.98, "asking it the held-out words")
+    losses = Losses(unigram_loss(blocks.counts, asked), before, masked_word_loss(network, model.vocabulary, asked))
+    kept = sorted((folder / KEPT).glob("step-*"), key=_step_of)
+    return Further(model, loaded, dtype, settings, trained, losses, tuple(kept))
+
+
+def _train(
+    model: LanguageModel, loaded: Loaded, dtype: "torch.dtype", blocks: Blocks, settings: FurtherSettings, folder: Path,
+    progress: Progress,
+) -> Trained:  # fmt: skip
+    """Train what the stage trains; in the end the network is whole again."""
+    network = loaded.network
+    whole = sum(value.numel() for value in network.parameters())
+    apart = begin(network, settings.stage, new_ids(model), settings.train_heads)
+    trainable = sum(value.numel() for value in moving(network).values())
+    keeper = Keeper(model, loaded, dtype, settings, apart, folder / KEPT) if settings.keep_minutes else None
+    trained = train_masked(network, blocks, settings.training, folder, progress, keeper)
+    if apart is not None:
+        apart.put_together()
+    network.requires_grad_(True)
+    return replace(trained, trainable=trainable, frozen=whole - trainable)
+
+
+class Keeper:
+    """Saves the model on the way, every so many minutes, as an ordinary folder."""
+
+    def __init__(
+        self, model: LanguageModel, loaded: Loaded, dtype: "torch.dtype", settings: FurtherSettings, apart: "Apart | None",
+        folder: Path,
+    ) -> None:  # fmt: skip
+        self.model, self.loaded, self.dtype, self.settings = model, loaded, dtype, settings
+        self.apart, self.folder, self.last = apart, folder, time.monotonic()
+
+    def __call__(self, step: int) -> None:
+        """Save after this step, if it is time to."""
+        if time.monotonic() - self.last < 60 * self.settings.keep_minutes:
+            return
+        draft, place = self.folder / f".step-{step}", self.folder / f"step-{step}"
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+        draft.mkdir(parents=True)
+        read = step * self.settings.training.batch * self.settings.training.length
+        report = {"stage": self.settings.stage, "steps": step, "tokens": read}
+        if self.apart is None:
+            save_again(self.model, self.loaded, draft, self.dtype, report)
+        else:
+            with self.apart.together():
+                save_again(self.model, self.loaded, draft, self.dtype, report)
+        draft.rename(place)
+        self.last = time.monotonic()
+
+
+def further_in(
+    model: LanguageModel, corpus: Corpus, settings: FurtherSettings, out: Path, folder: Path | None = None,
+    progress: Progress = silent,
+) -> Further:  # fmt: skip
+    """`pretrain_further`, saved in `out`; without a `folder` what is needed to go on is not kept."""
+    with TemporaryDirectory(prefix="vocadapt-") as temporary:
+        made = pretrain_further(model, corpus, settings, folder or Path(temporary), progress)
+        made.save(out)
+        return made
+
+
+def _step_of(folder: Path) -> int:
+    return int(folder.name.removeprefix("step-"))
+
+
+def _check_length(model: LanguageModel, length: int) -> None:
+    positions = int(model.config.get("max_position_embeddings", length))
+    if length > positions:
+        raise InputError(f"{model.name} reads {positions} wordpieces at most.", f"Give a --length of {positions} or less.")
+    lacking = [token for token in ("[CLS]", "[SEP]", "[MASK]", "[PAD]") if token not in model.vocabulary]
+    if lacking:
+        raise InputError(f"{model.name} has no token {lacking[0]}, which masked training needs.", "Choose a BERT-type model.")
