@@ -16,13 +16,14 @@ runs = cache.runs_in(workspace)
 if runs:
     finetune_result.last(workspace, runs)
 
-st.subheader("Fine-tune" if not runs else "Fine-tune others")
+st.subheader("Which models, on what" if not runs else "Fine-tune others")
 if not workspace.artefacts("tasks"):
     choose.nothing_yet(
         "There is no task in this workspace yet.",
         "Fine-tuning needs labelled examples: download a benchmark or bring files of your own, below; or type the path of a "
         "task's .toml. Then choose models and press Start: nothing starts before.",
     )
+wanted = None
 with mistakes.shown():
     wanted = finetune_view.form(workspace)
     if wanted:

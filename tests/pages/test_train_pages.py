@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.finetune_material import sentences, write_conll
-from tests.pages.test_pages import markup, texts
+from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
 from tests.run_material import write_runs
 from vocadapt.errors import InputError
 from vocadapt.lab.benchmarks import take_in_task
@@ -20,9 +20,12 @@ from vocadapt.training.watching import read_live, write_curve
 from vocadapt.ui.choose import runs_to_pick
 from vocadapt.ui.finetune_view import seeds_of
 
-FINETUNE, RESULTS = "pages/train/finetune.py", "pages/train/results.py"
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
+
+
+def plain_texts(app):
+    return [text.replace("\\", "") for text in texts(app)]
 
 
 def table(app, column):
@@ -53,15 +56,6 @@ def tasked(tmp_path, tiny_bert):
     return workspace
 
 
-def test_empty_pages_say_what_to_do_next(open_page):
-    app = open_page(FINETUNE)
-    assert not app.exception and app.title[0].value == "Fine-tune"
-    assert any("There is no task in this workspace yet." in text for text in texts(app))
-    app = open_page(RESULTS)
-    assert not app.exception and app.title[0].value == "Results"
-    assert any("There is no scored run in this workspace yet." in text for text in texts(app))
-
-
 def test_results_show_the_best_the_table_and_the_test(open_page, runs):
     app = open_page(RESULTS, runs, baseline="base · base")
     assert not app.exception and not app.error
@@ -72,7 +66,7 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
     board = table(app, "95 % interval")
     assert len(board) == 4 and board["run"].iloc[0] == "green" and board["cut"].iloc[0] == "pooled"
     assert list(board["verdict"]).count("baseline") == 1
-    assert any("entity-strict" in text and "8 test units" in text for text in texts(app))
+    assert any("entity-strict" in text and "8 test units" in text for text in plain_texts(app))
     command = next(code.value for code in app.code if "vocadapt results" in code.value)
     assert "--baseline base --baseline-cut base" in command and "--task toy" in command
 

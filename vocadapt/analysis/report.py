@@ -90,7 +90,10 @@ def about(board: Board) -> str:
     """Which score a table shows, of how many units, against what, and how the test was made."""
     tests = [one.test for one in board.standings if one.test]
     against = f" Δ is to {board.baseline[0]} ({board.baseline[1]})" if board.baseline else ""
-    paired = f", p of approximate randomisation over test units, two-sided, {tests[0].rounds:,} draws." if tests else "."
+    paired = "."
+    if tests:
+        drawn = f"two-sided, {tests[0].rounds:,} draws, not corrected for the number of comparisons ({len(tests)})"
+        paired = f", p of approximate randomisation over test units, {drawn}."
     said = f"{board.metric} of {board.scorer} ({board.definition}), {board.units:,} test units; mean ± sd (n − 1) over seeds."
     return said + (against + paired if against else "")
 

@@ -1,7 +1,7 @@
 """Figures of the pages Fine-tune and Results: learning curves, and runs beside each other. They draw, and compute nothing."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -30,7 +30,7 @@ class Mark:
 def losses(curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240) -> go.Figure:
     """Mean loss by step, a line each."""
     figure = _figure("step", "loss", height)
-    for (name, curve), style in zip(curves.items(), _styles(), strict=False):
+    for (name, curve), style in zip(curves.items(), _styles(curves), strict=True):
         figure.add_scatter(
             x=[step for step, _ in curve], y=[loss for _, loss in curve], mode="lines", name=html.escape(name), line=style,
             hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
@@ -42,7 +42,7 @@ def losses(curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240)
 def dev_scores(scores: Mapping[str, Sequence[float]], metric: str, height: int = 240) -> go.Figure:
     """The dev score after each epoch, a line each."""
     figure = _figure("epoch", f"{metric} on dev", height)
-    for (name, values), style, symbol in zip(scores.items(), _styles(), cycle(SYMBOLS), strict=False):
+    for (name, values), style, symbol in zip(scores.items(), _styles(scores), cycle(SYMBOLS), strict=False):
         figure.add_scatter(
             x=list(range(1, len(values) + 1)), y=list(values), mode="lines+markers", name=html.escape(name), line=style,
             marker={"symbol": symbol, "size": 7}, hovertemplate=f"epoch %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
@@ -87,29 +87,16 @@ def _short(mark: Mark) -> str:
     return f"{name} · {', '.join(noted)}"
 
 
-def _styles() -> Any:
-    """Colour and dash of one line after another."""
-    return ({"color": colour, "width": 2.2, "dash": dash} for dash in cycle(DASHES) for colour in SERIES)
-
-
-def confusion(gold: Sequence[str], predicted: Sequence[str], counts: Any) -> go.Figure:
-    """Counts (gold, predicted) with the numbers written in, each row coloured by its shares."""
-    total = counts.sum(axis=1, keepdims=True)
-    shares = counts / total.clip(min=1)
-    figure = _figure("predicted", "gold", min(130 + 46 * len(gold), 620))
-    figure.add_heatmap(
-        x=[_label(name) for name in predicted], y=[_label(name) for name in gold], z=shares, text=counts, texttemplate="%{text}",
-        colorscale=[[0, "rgba(11,111,179,0.03)"], [1, "rgba(11,111,179,0.75)"]], zmin=0, zmax=1, showscale=False, xgap=3, ygap=3,
-        hovertemplate="gold %{y}, predicted %{x}: %{text} (%{z:.3f} of the row)<extra></extra>",
-    )  # fmt: skip
-    figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
-    figure.update_xaxes(side="top", type="category", showgrid=False)
-    figure.update_layout(margin={"t": 60})
-    return figure
-
-
-def _label(name: str) -> str:
-    return html.escape(name if len(name) <= 24 else f"{name[:23]}…")
+def _styles(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Colour and dash of each line: one colour for the seeds of a run ("run · seed"), which differ in their dashes."""
+    seen: dict[str, int] = {}
+    styles = []
+    for name in names:
+        run = name.rpartition(" · ")[0] or name
+        own = seen[run] = seen.get(run, -1) + 1
+        place = list(seen).index(run)
+        styles.append({"color": SERIES[place % len(SERIES)], "width": 2.2, "dash": DASHES[own % len(DASHES)]})
+    return styles
 
 
 def _figure(x: str, y: str, height: int) -> go.Figure:

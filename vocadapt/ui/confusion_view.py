@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.analysis import result_figures
 from vocadapt.analysis.confusion import Case, Confusion, confusion
 from vocadapt.training.tasks.base import Example, Sentence, Text
 from vocadapt.ui import mistakes
 from vocadapt.ui.choose import ChosenRun, begin_with, pick_run
 from vocadapt.ui.frame import workspace
-from vocadapt.ui.markup import plain, visible
+from vocadapt.ui.markup import Heat, heat_map, plain, visible
 from vocadapt.ui.numbers import count
 
 CELL = "cell"  # the picker's key, and its name in the address
@@ -28,9 +27,7 @@ def taken_for(task: str) -> None:
     with mistakes.shown():
         found = _confusion(str(chosen.run.folder), chosen.of.artefact.stamp if chosen.of.artefact else "", chosen.cut, chosen)
         with left:
-            figure = result_figures.confusion(found.gold, found.predicted, found.counts)
-            st.plotly_chart(figure, key="confusion", config={"displayModeBar": False})
-            st.markdown(f":small[:gray[{count(int(found.counts.sum()))} {found.unit}; colour: share of the row.]]")
+            _matrix(found)
         with right:
             _examples(found, chosen)
 
@@ -39,6 +36,21 @@ def taken_for(task: str) -> None:
 def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> Confusion:
     kept = _chosen.run.kept
     return confusion(_chosen.run.kind, kept.split.gold, kept.said[cut])
+
+
+def _matrix(found: Confusion) -> None:
+    """Gold down, predicted across: the share of the row, and under it how many."""
+    rows = [
+        (gold, f"gold, {count(int(own.sum()))}", [_heat(int(n), int(own.sum())) for n in own])
+        for gold, own in zip(found.gold, found.counts, strict=True)
+    ]
+    if rows:
+        heat_map([f"predicted {name}" for name in found.predicted], rows, "gold against predicted")
+    st.markdown(f":small[:gray[{count(int(found.counts.sum()))} {found.unit}; each cell: share of its row, and how many.]]")
+
+
+def _heat(n: int, of: int) -> Heat:
+    return Heat(n / of if n else None, count(n))
 
 
 def _examples(found: Confusion, chosen: ChosenRun) -> None:

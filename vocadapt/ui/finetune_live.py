@@ -18,15 +18,15 @@ STEP = "finetune"
 STEADY = 4  # points of a curve between two drawings, so that it does not flicker
 
 
-def running(workspace: Workspace) -> bool:
-    """Draw the living jobs of this step, else the newest that ended unfinished with its way on; whether one is alive."""
-    found = [job for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.spec.step == STEP]
-    alive = sorted((job for job in found if job.status().alive), key=lambda job: job.id)
+def running(workspace: Workspace) -> None:
+    """Draw the living jobs of this step, and the newest of those that have ended where it is unfinished, with its way on."""
+    found = [(job, job.status()) for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.spec.step == STEP]
+    alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
         st.fragment(_living, run_every=job_panel.EVERY)(alive)
-    else:
-        job_panel.job_panel(workspace, [STEP])
-    return bool(alive)
+    last = next(((job, status) for job, status in found if not status.alive), None)
+    if last and last[1].state != "done" and st.session_state.get(job_panel.DISMISSED) != last[0].id:
+        job_panel.ended(workspace, *last)
 
 
 def _living(alive: list[Job]) -> None:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis import result_figures
+from vocadapt.analysis.report import fraction as score
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import choose, export, job_panel
 from vocadapt.ui.finetune_view import Wanted
 from vocadapt.ui.markup import plain
-from vocadapt.ui.numbers import count, fraction
+from vocadapt.ui.numbers import count
 
 RESULTS = "pages/train/results.py"
 
@@ -51,8 +52,8 @@ def _scores(newest: RunSet) -> None:
         return
     for column, cut in zip(st.columns(len(newest.cuts)), newest.cuts, strict=True):
         summary = newest.summary(cut)
-        sd = "one seed: no sd" if summary.sd is None else f"± {fraction(summary.sd)}, n = {len(summary.values)}"
-        column.metric(f"{newest.metric} · {cut}", fraction(summary.mean), sd, delta_color="off", delta_arrow="off")
+        sd = "one seed: no sd" if summary.sd is None else f"± {score(summary.sd)}, n = {len(summary.values)}"
+        column.metric(f"{newest.metric} · {cut}", score(summary.mean), sd, delta_color="off", delta_arrow="off")
     units = newest.scores[newest.cut]["units"]
     st.markdown(f":small[:gray[{newest.scorer.name}: {newest.scorer.about}; {count(units)} test units.]]")
     if any(newest.collapsed):

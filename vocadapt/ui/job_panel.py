@@ -50,7 +50,7 @@ def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
     if status.alive:
         st.fragment(_living, run_every=EVERY)(job)
     elif status.state != "done":
-        _ended(workspace, job, status)
+        ended(workspace, job, status)
 
 
 def running_jobs(workspace: Workspace) -> None:
@@ -150,7 +150,7 @@ def _small(shown: list[Job], alive: set[str]) -> None:
                 link(job, "Details")
 
 
-def _ended(workspace: Workspace, job: Job, status: Status) -> None:
+def ended(workspace: Workspace, job: Job, status: Status) -> None:
     """A job that failed, was cancelled or was interrupted, and the way on."""
     with st.container(border=True, key="job_panel"):
         say = st.info if status.state == "cancelled" else st.error

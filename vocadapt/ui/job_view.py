@@ -133,7 +133,7 @@ def _actions(workspace: Workspace, job: Job, status: Status) -> None:
 
 def _page_of(job: Job) -> str | None:
     """The page that shows what a job makes, where it is still there and a page shows it."""
-    pages = {stop.kind: stop.page for stop in walk.WALK}
+    pages = {stop.kind: stop.page for stop in walk.WALK} | {"runs": "pages/train/results.py"}
     return pages.get(job.spec.kind) if job.finished else None
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from vocadapt.analysis import result_figures
 from vocadapt.analysis.report import about, as_csv, as_latex, as_markdown, collapsed_note, mean_and_sd, p_value, points
+from vocadapt.analysis.report import fraction as score
 from vocadapt.analysis.results import BASELINE, Board
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.results import GroupMeans, Results, results_of
@@ -15,7 +16,7 @@ from vocadapt.lab.runs import RunSet, tasks_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.markup import plain, visible
-from vocadapt.ui.numbers import count, fraction
+from vocadapt.ui.numbers import count
 
 OWN = "the task's own"
 MOST_CURVES = 12
@@ -23,8 +24,8 @@ HELP = {
     "baseline": "Differences and paired tests are to this run and cut; it stands in the address, so a link keeps it.",
     "score": "Another score of the same predictions. Each is named with its exact definition under the table.",
     "interval": "95 % percentile bootstrap over the test units, figures averaged over seeds.",
-    "delta": "Difference of the means to the baseline, in points.",
-    "p": "Approximate randomisation, two-sided, over the test units.",
+    "Δ points": "Difference of the means to the baseline, in points.",
+    "p": "Approximate randomisation, two-sided, over the test units; not corrected for the number of comparisons.",
     "verdict": "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05.",
     "mean": "Mean over all seeds, collapsed ones included: how many collapsed stands beside it.",
 }
@@ -68,8 +69,8 @@ def headline(board: Board) -> None:
     """The best, what it is worth against the baseline, how many were tested."""
     best = board.standings[0]
     columns = st.columns([1.4, 1.4, 1, 1])
-    seeds = "one seed: no sd" if best.headline.sd is None else f"± {fraction(best.headline.sd)}, n = {len(best.seeds)} seeds"
-    columns[0].metric(f"Best {board.metric}", fraction(best.headline.mean), seeds, delta_color="off", delta_arrow="off")
+    seeds = "one seed: no sd" if best.headline.sd is None else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
+    columns[0].metric(f"Best {board.metric}", score(best.headline.mean), seeds, delta_color="off", delta_arrow="off")
     columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
     if best.test:
         p = best.test.p_randomisation
@@ -111,9 +112,9 @@ def _table(board: Board) -> None:
         "seeds": [len(one.seeds) for one in shown],
         board.metric: [one.headline.mean for one in shown],
         "mean ± sd": [mean_and_sd(one) for one in shown],
-        "95 % interval": [f"{fraction(one.interval.low)} to {fraction(one.interval.high)}" for one in shown],
-        **({"Δ points": [None if one.delta is None else 100 * one.delta for one in shown],
-            "p": [one.test.p_randomisation if one.test else None for one in shown],
+        "95 % interval": [f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown],
+        **({"Δ points": [points(one.delta) for one in shown],
+            "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
             "verdict": [one.verdict for one in shown]} if paired else {}),
         **({"collapsed": [collapsed_note(one) for one in shown]} if any(one.collapsed for one in shown) else {}),
         **{name: [one.figures[name].mean for one in shown] for name in others},
@@ -125,8 +126,7 @@ def _table(board: Board) -> None:
         column_config={
             board.metric: st.column_config.ProgressColumn(format="%.3f", min_value=0, max_value=1, help=HELP["mean"]),
             "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
-            "Δ points": number(format="%+.1f", help=HELP["delta"]), "p": number(format="%.3f", help=HELP["p"]),
-            "verdict": st.column_config.TextColumn(help=HELP["verdict"]),
+            **{name: st.column_config.TextColumn(help=HELP[name]) for name in ("Δ points", "p", "verdict")},
             **{name: number(format="%.3f") for name in others},
         },
     )  # fmt: skip
@@ -168,7 +168,7 @@ def group_means(groups: GroupMeans) -> None:
 
 def _of(held: Mapping[str, float | int | None]) -> str:
     mean = held["mean"]
-    return f"{fraction(mean) if isinstance(mean, float) else '–'} ({held['scored']} of {held['of']})"
+    return f"{score(mean) if isinstance(mean, float) else '–'} ({held['scored']} of {held['of']})"
 
 
 def details(workspace: Workspace, board: Board, scorer: str) -> None:
