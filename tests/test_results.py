@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from tests.run_material import write_runs
+from tests.run_material import write_run, write_runs
 from vocadapt.__main__ import main
 from vocadapt.analysis.confusion import NONE, Case, confusion
 from vocadapt.analysis.report import as_csv, as_latex, as_markdown, latex_text, markdown_text
 from vocadapt.analysis.results import BETTER, NOISE, WORSE, benchmark, means_of_groups, verdict
 from vocadapt.errors import InputError
 from vocadapt.lab.results import results_of
-from vocadapt.lab.runs import runs_of
+from vocadapt.lab.runs import called, open_runs, runs_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.certainty import compare_tallies, mean_tally
 from vocadapt.training.scoring.registry import scorer_of
@@ -149,6 +149,25 @@ def test_several_tasks_have_a_board_each_and_group_means(workspace):
     assert [board.baseline for board in found.boards if board.task != "toy"] == [None, None]
     assert found.groups["base · base"]["classification"]["mean"] == pytest.approx((f1(5) + 1) / 2)
     assert found.groups["base · base"]["classification"]["scored"] == 1
+
+
+def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_all(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for name, found in (("a", (2, 3)), ("b", (4, 5))):
+        folder = workspace.folder("runs", name)
+        for seed in (1, 2):
+            for fold, right in enumerate(found, start=1):
+                examples = GOLD[:5] if fold == 1 else GOLD[5:]
+                own = [("O", "B-D" if place < right else "O", "O") for place in range(5)]
+                write_run(folder / f"seed-{seed}-fold-{fold}", examples, {"base": own}, seed, fold=fold)
+    runs = [open_runs(workspace.root / "runs" / name) for name in "ab"]
+    assert (runs[0].seeds, runs[0].folds, len(runs[0].runs)) == ((1, 2), 2, 4)
+    board = results_of(runs, ("a", "")).boards[0]
+    b, a = board.standings
+    assert a.headline.values == pytest.approx([(4 / 7 + 6 / 8) / 2] * 2) == runs[0].values()
+    assert b.delta == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
+    assert board.units == b.test.units == 10 and b.test.b == pytest.approx(18 / 19)  # 9 of 10, of all folds together
+    assert [called(run) for run in runs[0].runs[:2]] == ["seed 1, fold 1", "seed 1, fold 2"]
 
 
 HOSTILE = "=a|b & 5% _x_ $y$ {z} \\cmd <script> ~^#\n\u202e[l](u) `c` *d*"

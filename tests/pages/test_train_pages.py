@@ -143,10 +143,10 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, ta
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
-    assert any("12 × 5 epochs × 1 seed" in text and "modelled" in text for text in texts(app))
+    assert any("12 × 5 epochs × 1 run" in text and "modelled" in text for text in texts(app))
     app.text_input(key="seeds_quick").set_value("1-3").run()
     app.number_input(key="limit").set_value(6).run()
-    assert any("6 × 5 epochs × 3 seeds" in text for text in texts(app))
+    assert any("6 × 5 epochs × 3 runs" in text for text in texts(app))
     app.button(key="start_finetune").click().run()
     (spec, name), = started
     assert (spec.step, spec.settings.seeds, spec.settings.limit) == ("finetune", (1, 2, 3), 6)

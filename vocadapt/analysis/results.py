@@ -9,9 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from vocadapt.errors import InputError
 from vocadapt.training.mixture import POOLED
-from vocadapt.training.scoring.certainty import Comparison, Draws, Interval, aligned, bootstrap, compare_tallies, mean_tally
+from vocadapt.training.scoring.certainty import (
+    Comparison,
+    Draws,
+    Interval,
+    aligned,
+    aligned_all,
+    bootstrap,
+    compare_tallies,
+    mean_tally,
+)
 from vocadapt.training.scoring.summary import SeedSummary, group_means, over_seeds
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Example
@@ -24,16 +35,17 @@ BASELINE = "baseline"
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """The runs of one model on a task: for every cut the tally of each seed, all over the same `examples`.
+    """The runs of one model on a task: for every cut and seed the tallies of its parts, all seeds over the same `examples`.
 
-    `about` names what the model was trained with, for the table: model, tokenization.
+    There is one part, or one for each fold of a k-fold task, whose `examples` stand one after the other: the figures of a seed
+    are the means over its parts. `model` and `tokenization` say what was trained, for the table.
     """
 
     name: str
     examples: Sequence[Example]
     seeds: tuple[int, ...]
     collapsed: tuple[bool, ...]
-    tallies: Mapping[str, tuple[Tally, ...]]
+    tallies: Mapping[str, tuple[tuple[Tally, ...], ...]]
     model: str = ""
     tokenization: str = ""
 
@@ -117,7 +129,7 @@ def leaderboard(
         raise InputError(f"{task}: there is no scored run.", "Fine-tune on it with a test split that holds labels.")
     draws = draws or Draws()
     base, cut = _pinned(entries, baseline) if baseline else (None, "")
-    ground = mean_tally(base.tallies[cut]) if base else None
+    ground = _whole(base.tallies[cut]) if base else None
     standings, findings = [], list[str]()
     for entry in entries:
         same = base is None or entry is base or _same(entry, base)
@@ -132,7 +144,7 @@ def leaderboard(
             why = BASELINE if its_own else "" if same else "other test examples"
             standings.append(_standing(entry, name, tallies, scorer, rules, compared, why, draws))
     standings.sort(key=lambda one: (-one.headline.mean, one.name, one.cut))
-    units = len(next(iter(entries[0].tallies.values()))[0].rows)
+    units = sum(len(part.rows) for part in next(iter(entries[0].tallies.values()))[0])
     return Board(
         task, kind, scorer.name, scorer.about, scorer.headline, units, (base.name, cut) if base else None, tuple(standings),
         tuple(findings),
@@ -173,10 +185,10 @@ def benchmark(task: str) -> str:
 
 
 def _standing(
-    entry: Entry, cut: str, tallies: Sequence[Tally], scorer: Scorer, rules: Rules,
+    entry: Entry, cut: str, tallies: Sequence[Sequence[Tally]], scorer: Scorer, rules: Rules,
     compared: tuple[Entry, str, Tally] | None, why: str, draws: Draws,
 ) -> Standing:  # fmt: skip
-    figures, mean = _figures(tallies, entry.collapsed, scorer, rules), mean_tally(tallies)
+    figures, mean = _figures(tallies, entry.collapsed, scorer, rules), _whole(tallies)
     delta, test = None, None
     if compared:
         base, its_cut, ground = compared
@@ -190,9 +202,23 @@ def _standing(
     )  # fmt: skip
 
 
-def _figures(tallies: Sequence[Tally], collapsed: Sequence[bool], scorer: Scorer, rules: Rules) -> dict[str, SeedSummary]:
-    scores = [scorer.of(tally, rules) for tally in tallies]
-    return {name: over_seeds([score.values[name] for score in scores], collapsed) for name in scores[0].values}
+def _figures(
+    tallies: Sequence[Sequence[Tally]], collapsed: Sequence[bool], scorer: Scorer, rules: Rules
+) -> dict[str, SeedSummary]:
+    """Every figure over the seeds, that of a seed the mean over its parts."""
+    seeds = [[scorer.of(part, rules).values for part in parts] for parts in tallies]
+    return {
+        name: over_seeds([sum(part[name] for part in parts) / len(parts) for parts in seeds], collapsed) for name in seeds[0][0]
+    }
+
+
+def _whole(tallies: Sequence[Sequence[Tally]]) -> Tally:
+    """What intervals and tests draw from: the parts one after the other, averaged over the seeds."""
+    joined = []
+    for parts in tallies:
+        over = aligned_all(parts)
+        joined.append(Tally(np.concatenate([part.rows for part in over]), over[0].labels))
+    return mean_tally(joined)
 
 
 def _pinned(entries: Sequence[Entry], baseline: tuple[str, str]) -> tuple[Entry, str]:

@@ -1,5 +1,6 @@
 """The step that fine-tunes: which task, one run for each seed, what is reported of them all together."""
 
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -172,10 +173,10 @@ def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task)
     return load_run(target)
 
 
-def watched(checkpoint: Path) -> dict[int, Live]:
-    """Seed → how its training goes or went, in the checkpoint folder of a job that is under way."""
-    folders = sorted((path for path in checkpoint.glob("seed-*") if path.name[5:].isdigit()), key=lambda path: int(path.name[5:]))
-    return {int(folder.name[5:]): read_live(folder) for folder in folders}
+def watched(checkpoint: Path) -> dict[str, Live]:
+    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold 2" → it."""
+    folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)])
+    return {folder.name.replace("-fold-", ", fold ").replace("seed-", "seed "): read_live(folder) for folder in folders}
 
 
 @dataclass(frozen=True)

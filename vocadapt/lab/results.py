@@ -63,11 +63,17 @@ def board_of(
 
 
 def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
-    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score."""
-    tallies = {cut: tuple(_tally(run, cut, scorer) for run in runs.runs) for cut in runs.cuts}
-    examples = runs.runs[0].kept.split.examples
-    if any(run.kept.split.examples != examples for run in runs.runs[1:]):
+    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score; of several folds, of all in turn.
+
+    Raises InputError where the seeds were not tested on the same examples.
+    """
+    first = [run.kept.split.examples for run in runs.of_seed(runs.seeds[0])]
+    if any([run.kept.split.examples for run in runs.of_seed(seed)] != first for seed in runs.seeds[1:]):
         raise InputError(f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again.")
+    tallies = {
+        cut: tuple(tuple(_tally(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds) for cut in runs.cuts
+    }
+    examples = [example for own in first for example in own]
     return Entry(name, examples, runs.seeds, runs.collapsed, tallies, runs.model, runs.tokenization)
 
 

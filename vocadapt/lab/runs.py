@@ -18,7 +18,9 @@ NEEDED = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}  # w
 
 @dataclass(frozen=True, eq=False)
 class RunSet:
-    """The runs of one model on one task, one for each seed; `artefact` is None where no manifest lies beside them.
+    """The runs of one model on one task, one for each seed, or of a k-fold task each seed and fold.
+
+    `artefact` is None where no manifest lies beside them.
 
     A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its `kept` what it predicted.
     """
@@ -39,7 +41,7 @@ class RunSet:
 
     @property
     def task(self) -> str:
-        """The name of the task; of a k-fold task with its fold."""
+        """The name of the task; of one fold of a k-fold task with its number."""
         return str(self.record["task"])
 
     @property
@@ -81,8 +83,17 @@ class RunSet:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seed of every run."""
-        return tuple(run.seed for run in self.runs)
+        """The seeds, each once."""
+        return tuple(dict.fromkeys(run.seed for run in self.runs))
+
+    def of_seed(self, seed: int) -> tuple[SavedRun, ...]:
+        """The run of a seed; of a k-fold task that of each fold, in their order."""
+        return tuple(run for run in self.runs if run.seed == seed)
+
+    @property
+    def folds(self) -> int:
+        """How many folds each seed was run on; 1 where there are none, or one of them was."""
+        return len(self.of_seed(self.seeds[0]))
 
     @property
     def scores(self) -> Mapping[str, Any]:
@@ -102,8 +113,8 @@ class RunSet:
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
-        """Of every run, whether it never left the majority baseline."""
-        return tuple(bool(run.record.get("collapsed")) for run in self.runs)
+        """Of every seed, whether its run (of several folds: one of them) never left the majority baseline."""
+        return tuple(any(run.record.get("collapsed") for run in self.of_seed(seed)) for seed in self.seeds)
 
     @property
     def test(self) -> tuple[str, ...]:
@@ -115,9 +126,10 @@ class RunSet:
         return (self.task, *stamps, str(settings.get("limit", 0)), str(settings.get("fold", 0)))
 
     def values(self, cut: str = "", figure: str = "") -> tuple[float, ...]:
-        """A figure of every run under a cut, by default the headline under the cut that counts."""
+        """A figure of every seed under a cut, by default the headline under the cut that counts; of folds their mean."""
         cut, figure = cut or self.cut, figure or self.metric
-        return tuple(float(run.record["scores"][cut][figure]) for run in self.runs)
+        by_seed = ([float(run.record["scores"][cut][figure]) for run in self.of_seed(seed)] for seed in self.seeds)
+        return tuple(sum(own) / len(own) for own in by_seed)
 
     def summary(self, cut: str = "", figure: str = "") -> SeedSummary:
         """The same over the seeds: mean, standard deviation, and both without the collapsed runs."""
@@ -169,3 +181,8 @@ def all_cuts(runs: Sequence[RunSet]) -> list[str]:
     """Every cut that one of the runs is scored under, pooled last."""
     found = dict.fromkeys(cut for one in runs for cut in one.cuts)
     return [cut for cut in found if cut != POOLED] + [POOLED] * (POOLED in found)
+
+
+def called(run: SavedRun) -> str:
+    """What a run is called within its set: seed 1, or seed 1, fold 2."""
+    return f"seed {run.seed}" + (f", fold {run.folder.name.rpartition('-fold-')[2]}" if "-fold-" in run.folder.name else "")

@@ -63,14 +63,14 @@ def _told(job: Job, status: Status) -> None:
     if live.dev:
         best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
     st.markdown(
-        f"Seed **{now}**, {len(seeds)} of {len(settings.seeds)} · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}"
+        f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}"
     )
     loss, dev = st.columns(2, gap="large")
-    curves = {f"seed {seed}": one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for seed, one in seeds.items()}
+    curves = {name: one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for name, one in seeds.items()}
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
             st.plotly_chart(result_figures.losses(curves), key=f"loss_{job.id}", config={"displayModeBar": False})
-    scores = {f"seed {seed}": one.dev for seed, one in seeds.items() if one.dev}
+    scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
             st.plotly_chart(result_figures.dev_scores(scores, "score"), key=f"dev_{job.id}", config={"displayModeBar": False})

@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.analysis import result_figures
 from vocadapt.analysis.report import fraction as score
 from vocadapt.lab.commands import command_of
-from vocadapt.lab.runs import RunSet
+from vocadapt.lab.runs import RunSet, called
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import choose, export, job_panel
 from vocadapt.ui.finetune_view import Wanted
@@ -22,11 +22,11 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     newest = runs[0]
     if newest.artefact:
         choose.stale_note(newest.artefact, workspace)
-    n = len(newest.runs)
+    n, folds = len(newest.seeds), f" × {newest.folds} folds" if newest.folds > 1 else ""
     words, link = st.columns([5, 1.2], vertical_alignment="bottom")
     words.markdown(
         f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} · {newest.tokenization} · "
-        f"{n} seed{'s' * (n > 1)} · {newest.examples_per_second:.0f} examples/s"
+        f"{n} seed{'s' * (n > 1)}{folds} · {newest.examples_per_second:.0f} examples/s"
     )
     address = {"task": newest.task, **job_panel.here()}
     link.page_link(RESULTS, label="All results", icon=":material/arrow_forward:", query_params=address)
@@ -36,8 +36,8 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         for finding in [said for run in newest.runs for said in run.record.get("findings", ())][:4]:
             st.markdown(f":small[:gray[{plain(finding)}]]")
     with dev:
-        scores = {f"seed {run.seed}": run.record["dev"] for run in newest.runs if run.record.get("dev")}
-        curves = {f"seed {run.seed}": run.record["curve"] for run in newest.runs if run.record.get("curve")}
+        scores = {called(run): run.record["dev"] for run in newest.runs if run.record.get("dev")}
+        curves = {called(run): run.record["curve"] for run in newest.runs if run.record.get("curve")}
         shown = result_figures.dev_scores(scores, newest.metric) if scores else result_figures.losses(curves)
         if scores or curves:
             st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
@@ -57,7 +57,7 @@ def _scores(newest: RunSet) -> None:
     units = newest.scores[newest.cut]["units"]
     st.markdown(f":small[:gray[{newest.scorer.name}: {newest.scorer.about}; {count(units)} test units.]]")
     if any(newest.collapsed):
-        st.warning(f"{sum(newest.collapsed)} of {len(newest.runs)} runs collapsed: they never left the majority baseline.")
+        st.warning(f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: they never left the majority baseline.")
 
 
 def command(workspace: Workspace, wanted: Wanted) -> None:

@@ -13,7 +13,7 @@ from vocadapt.lab import jobs
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
-from vocadapt.lab.spec import FinetuneStep, Spec
+from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.estimating import estimate, examples_of_epoch, modelled_pace
 from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, FinetuneSettings
@@ -50,6 +50,12 @@ class Wanted:
     task: Task
     step: FinetuneStep
 
+    @property
+    def runs(self) -> int:
+        """How many times each model is trained: seeds, times the folds where all of them are wanted."""
+        folds = read_task_file(_toml(self.place)).folds if self.step.fold == ALL_FOLDS else 1
+        return len(self.step.seeds) * folds
+
     def spec(self, model: str) -> Spec:
         """The step of one of the models."""
         return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
@@ -79,7 +85,7 @@ def form(workspace: Workspace) -> Wanted | None:
         return None
     tokenization = "" if cut == USUAL else str(cut)
     step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=limit)
-    return Wanted(models, place, cache.task_of(place, fold), step)
+    return Wanted(models, place, cache.task_of(place, max(fold, 1) if fold else 0), step)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
@@ -110,11 +116,17 @@ def choose_task(workspace: Workspace) -> Path | None:
 
 
 def _fold(place: Path | None) -> int:
-    """Which fold of a k-fold task; 0 for every other."""
-    said = read_task_file(place / TASK_FILE if place.is_dir() else place) if place else None
+    """Which fold of a k-fold task, or all of them; 0 for every other task."""
+    said = read_task_file(_toml(place)) if place else None
     if not said or not said.folds:
         return 0
-    return int(st.number_input(f"Fold, of {said.folds}", 1, said.folds, 1, key="fold", bind="query-params", width=130))
+    folds = ["all", *map(str, range(1, said.folds + 1))]
+    chosen = st.selectbox(f"Fold, of {said.folds}", folds, key="fold", bind="query-params", width=130)
+    return ALL_FOLDS if chosen in ("all", None) else int(chosen)
+
+
+def _toml(place: Path) -> Path:
+    return place / TASK_FILE if place.is_dir() else place
 
 
 def all_settings(preset: str) -> FinetuneSettings:
@@ -187,7 +199,7 @@ def about_task(wanted: Wanted) -> None:
 def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
     """About how long each model will take, and from what that is known."""
     total = 0.0
-    step, n = wanted.step, len(wanted.step.seeds)
+    step, n = wanted.step, wanted.runs
     for label, model in wanted.models.items():
         try:
             pace, source = pace_of(label, model, wanted, runs)
@@ -199,7 +211,7 @@ def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
         st.markdown(
             f"{plain(label)}: about **{duration(found.seconds)}** :small[:gray[{count(found.examples)} examples "
             f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
-            f"epochs × {n} seed{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}]]"
+            f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}]]"
         )
     if len(wanted.models) > 1:
         st.markdown(f"Together about **{duration(total)}**, one after the other.")

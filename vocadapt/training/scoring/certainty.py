@@ -105,9 +105,14 @@ def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
 
 def mean_tally(tallies: Sequence[Tally]) -> Tally:
     """The figures of every unit, averaged over tallies of the same units, such as those of several seeds."""
+    over = aligned_all(tallies)
+    return Tally(np.mean([tally.rows for tally in over], axis=0), over[0].labels)
+
+
+def aligned_all(tallies: Sequence[Tally]) -> list[Tally]:
+    """Any number of tallies over the labels of all."""
     labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
-    rows = np.mean([_over(tally, labels).rows for tally in tallies], axis=0)
-    return Tally(rows, labels)
+    return [_over(tally, labels) for tally in tallies]
 
 
 def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
