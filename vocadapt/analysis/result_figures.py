@@ -48,6 +48,7 @@ def dev_scores(scores: Mapping[str, Sequence[float]], metric: str, height: int =
             marker={"symbol": symbol, "size": 7}, hovertemplate=f"epoch %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
     figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
+    figure.update_yaxes(rangemode="nonnegative")
     return figure
 
 
