@@ -20,6 +20,7 @@ from vocadapt.training.fitting import loss_of
 from vocadapt.training.rows_in_use import rows_in_use
 from vocadapt.training.run_files import load_logits, load_run, runs_in, save_run
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
+from vocadapt.training.watching import read_live
 
 FAST = FinetuneSettings(epochs=20, batch=5, lr=1e-2)
 SHORT = FinetuneSettings(epochs=2, batch=4, lr=1e-3)
@@ -68,6 +69,13 @@ def test_pooled_logits_are_the_mean(learned):
     for base, adapted, both in zip(*(run.logits[cut] for cut in ("base", "adapted", "pooled")), strict=True):
         np.testing.assert_array_equal(both, (base + adapted) / 2)
     assert any(not np.array_equal(a, b) for a, b in zip(run.logits["base"], run.logits["adapted"], strict=True))
+
+
+def test_what_a_training_writes_while_it_runs_is_what_the_run_says_in_the_end(adapted, tmp_path):
+    run = finetune(prepare(adapted, ner_task(), SHORT), folder=tmp_path)
+    live = read_live(tmp_path)
+    assert live.curve == run.curve and live.dev == run.dev and len(live.dev) == 2
+    assert (live.epoch, live.steps) == (3, 6)  # ten sentences, four a step, twice
 
 
 @pytest.mark.parametrize("stops", [(3,), (2, 7), (5, 6, 11)])
