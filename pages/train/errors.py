@@ -29,5 +29,5 @@ else:
                 errors_view.slices(found, sliced)
                 errors_view.cuts(found)
                 error_notes.note(workspace, shown)
-            error_notes.contexts(workspace, found, shown)
+            error_notes.contexts(workspace, shown)
             error_notes.details(workspace, found, sliced)

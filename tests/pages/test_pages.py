@@ -25,7 +25,10 @@ TITLES = {
 }  # fmt: skip
 DIAGNOSTICS = "pages/see/diagnostics.py"
 TITLES[DIAGNOSTICS] = "Diagnostics"
+ERRORS = "pages/train/errors.py"
+TITLES[ERRORS] = "Error analysis"
 EMPTY = {
+    ERRORS: "There is no run with predictions in this workspace yet.",
     DIAGNOSTICS: "There is no space to look at yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
@@ -39,6 +42,7 @@ EMPTY = {
     CHANGE: "There are no two spaces to compare yet.",
 }
 FULL = {
+    ERRORS: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
     HOME: ["Made here lately"],
     ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],
