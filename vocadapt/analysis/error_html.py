@@ -41,10 +41,10 @@ STYLE = """<style>
 .ve-good{color:light-dark(#00714F,#5BD6B0)}
 .ve-bad{color:light-dark(#96446F,#E8B5D1)}
 .ve-table{width:100%;border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;
- border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;margin:0 0 1.2rem}
-.ve-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.4rem .6rem;
+ border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem}
+.ve-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.32rem .5rem;
  background:light-dark(#F4F6F8,#1B232C)}
-.ve-table td{padding:.4rem .6rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:anywhere}
+.ve-table td{padding:.32rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:anywhere}
 .ve-table td:not(:first-child),.ve-table th:not(:first-child){text-align:right;white-space:nowrap}
 .ve-table tr.ve-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
 @media(max-width:700px){.ve-counts{grid-template-columns:repeat(2,minmax(0,1fr))}}

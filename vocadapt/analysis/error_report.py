@@ -75,6 +75,8 @@ class Report:
         """A page of its own that needs nothing else."""
         book, words = self.slicing.ledger, self.slicing.words
         parts = [f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>", self._counts(), self._tables()]
+        if self.slice != ALL:
+            parts.append(f"<p>Listed is the slice “{safe(self.slicing.title(self.slice))}” only.</p>")
         for fate in LISTED:
             held = [entry for entry in self.entries if entry.fate == fate]
             views = [view_of(book, entry, words) for entry in held]
