@@ -22,12 +22,12 @@ else:
             sliced = errors_view.sliced(found)
             entries = errors_view.filtered(sliced)
             errors_view.headline(found, entries)
-            left, right = st.columns([1.78, 1], gap="large")
+            left, right = st.columns([1.75, 1], gap="medium")
             with left:
                 shown = errors_view.cards(found, entries)
             with right:
                 errors_view.slices(found, sliced)
                 errors_view.cuts(found)
                 error_notes.note(workspace, shown)
-            error_notes.contexts(workspace, found, shown)
+            error_notes.contexts(workspace, shown)
             error_notes.details(workspace, found, sliced)

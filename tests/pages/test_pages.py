@@ -27,9 +27,12 @@ DIAGNOSTICS = "pages/see/diagnostics.py"
 TITLES[DIAGNOSTICS] = "Diagnostics"
 FINETUNE, RESULTS = "pages/train/finetune.py", "pages/train/results.py"
 TITLES |= {FINETUNE: "Fine-tune", RESULTS: "Results"}
+ERRORS = "pages/train/errors.py"
+TITLES[ERRORS] = "Error analysis"
 EMPTY = {
     FINETUNE: "There is no task in this workspace yet.",
     RESULTS: "There is no scored run in this workspace yet.",
+    ERRORS: "There is no run with predictions in this workspace yet.",
     DIAGNOSTICS: "There is no space to look at yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
@@ -45,6 +48,7 @@ EMPTY = {
 FULL = {
     FINETUNE: ["Which models, on what"],
     RESULTS: [],  # nothing was fine-tuned in it
+    ERRORS: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
     HOME: ["Made here lately"],
     ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],

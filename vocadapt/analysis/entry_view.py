@@ -1,6 +1,6 @@
 """An entry of the error ledger as people read it: lines of text with what is marked in them, cuts, what rows are made of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from vocadapt.analysis.error_kinds import Claim, Unit
@@ -9,9 +9,9 @@ from vocadapt.analysis.word_cuts import WordBook, WordCut
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 GOLD, OTHER, RIGHT, WRONG = "gold", "other", "right", "wrong"  # styles of marks
-BEFORE, AFTER, TAIL = 48, 60, 16  # characters round what is marked; of the sides' own lines behind it
+BEFORE, AFTER, TAIL = 40, 40, 12  # characters round what is marked; of the sides' own lines behind it
 LONGEST = 420  # characters of a line
-MOST_WORDS, MOST_MADE = 12, 4
+MOST_WORDS, MOST_MADE, MOST_SEEN = 12, 4, 6
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,19 @@ class EntryView:
     vote: str = ""
 
 
-def view_of(book: Ledger, entry: Entry, words: WordBook, names: tuple[str, str] = ("baseline", "compared")) -> EntryView:
-    """The card of an entry; `names` are the sides' on its lines."""
+NAMES = ("baseline", "compared")
+Near = Callable[[str], str]
+
+
+def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = None, names: tuple[str, str] = NAMES) -> EntryView:
+    """The card of an entry; `names` are the sides' on its lines, `near` tells what lies near a new token's row."""
     example = book.split.examples[entry.place]
     held = words_of(example, entry, words)
     shown = _telling(held)
     vote = book.vote(entry)
     return EntryView(
         entry.id, book.titled(entry), f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
-        tuple(_lines(book, example, entry, names)), shown, len(held), made_of(shown, words),
+        tuple(_lines(book, example, entry, names)), shown, len(held), made_of(shown, words, near),
         _vote_line(entry, vote.line, vote.at) if vote else "",
     )  # fmt: skip
 
@@ -70,13 +74,15 @@ def words_of(example: Example, entry: Entry, words: WordBook) -> tuple[WordCut, 
     return words.cut(dict.fromkeys(words.words_of(text_of(example))))
 
 
-def made_of(shown: Sequence[WordCut], words: WordBook) -> tuple[str, ...]:
+def made_of(shown: Sequence[WordCut], words: WordBook, near: Near | None = None) -> tuple[str, ...]:
     """What the rows of new tokens are made of, how often they stand in the corpus and in training; else how often words do."""
-    lines = [f"{words.added[token].line}{_seen(word)}" for word in shown for token in dict.fromkeys(word.new)]
+    tokens = {token: word for word in shown for token in word.new}
+    lines = [_made_line(words, token, word, near) for token, word in list(tokens.items())[:MOST_MADE]]
     if not lines:
-        return tuple(f"{word.word}: {word.seen:,} in training" for word in shown if word.seen is not None)[:MOST_MADE]
-    more = (f"and {len(lines) - MOST_MADE} more new tokens",) if len(lines) > MOST_MADE else ()
-    return (*lines[:MOST_MADE], *more)
+        seen = [f"{word.word} {word.seen:,}" for word in shown if word.seen is not None][:MOST_SEEN]
+        return (f"no new token · times in training: {', '.join(seen)}",) if seen else ()
+    more = (f"and {len(tokens) - MOST_MADE} more new tokens",) if len(tokens) > MOST_MADE else ()
+    return (*lines, *more)
 
 
 def said_of(claim: Claim) -> str:
@@ -85,8 +91,9 @@ def said_of(claim: Claim) -> str:
                      for unit in claim.said)  # fmt: skip
 
 
-def _seen(word: WordCut) -> str:
-    return "" if word.seen is None else f" · {word.seen:,} in training"
+def _made_line(words: WordBook, token: str, word: WordCut, near: Near | None) -> str:
+    seen = "" if word.seen is None else f"{word.seen:,} in training"
+    return " · ".join(filter(None, (words.added[token].line, near(token) if near else "", seen)))
 
 
 def _telling(words: Sequence[WordCut]) -> tuple[WordCut, ...]:

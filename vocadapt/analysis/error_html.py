@@ -10,10 +10,12 @@ from vocadapt.analysis.entry_view import EntryView, Line, Mark
 from vocadapt.analysis.word_cuts import WordCut
 from vocadapt.text.visible import visible
 
+NARROW = "\N{NARROW NO-BREAK SPACE}"
 STYLE = """<style>
-.ve-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.7rem 1rem .8rem;margin:0 0 1rem;min-width:0}
+.ve-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.6rem 1rem .7rem;min-width:0}
+.ve-card+.ve-card{margin-top:1rem}
 .ve-head{font-size:.82rem;font-weight:600;color:light-dark(#5C6873,#A9B4BE);margin-bottom:.25rem;overflow-wrap:anywhere}
-.ve-line{display:grid;grid-template-columns:5.2rem minmax(0,1fr);gap:.5rem;line-height:1.65;align-items:baseline;font-size:.95rem}
+.ve-line{display:grid;grid-template-columns:5.2rem minmax(0,1fr);gap:.5rem;line-height:1.6;align-items:baseline;font-size:.95rem}
 .ve-name,.ve-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE)}
 .ve-note{margin-left:.6rem;white-space:normal}
 .ve-text{overflow-wrap:anywhere;min-width:0}
@@ -39,10 +41,10 @@ STYLE = """<style>
 .ve-good{color:light-dark(#00714F,#5BD6B0)}
 .ve-bad{color:light-dark(#96446F,#E8B5D1)}
 .ve-table{width:100%;border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;
- border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;margin:0 0 1.2rem}
-.ve-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.4rem .6rem;
+ border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem}
+.ve-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.32rem .5rem;
  background:light-dark(#F4F6F8,#1B232C)}
-.ve-table td{padding:.4rem .6rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:anywhere}
+.ve-table td{padding:.32rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:anywhere}
 .ve-table td:not(:first-child),.ve-table th:not(:first-child){text-align:right;white-space:nowrap}
 .ve-table tr.ve-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
 @media(max-width:700px){.ve-counts{grid-template-columns:repeat(2,minmax(0,1fr))}}
@@ -69,7 +71,8 @@ def cards(views: Sequence[EntryView], notes: Sequence[str] = ()) -> str:
 def counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
     """The four counts as cards: number, what it counts, its colour ("good", "bad" or ""); one of them is the chosen one."""
     body = "".join(
-        f'<div class="ve-count{" ve-chosen" if place == chosen else ""}"><b class="{f"ve-{kind}" if kind else ""}">{number:,}</b>'
+        f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
+        f'<b class="{f"ve-{kind}" if kind else ""}">{grouped(number)}</b>'
         f"<span>{safe(about)}</span></div>"
         for place, (number, about, kind) in enumerate(shown)
     )
@@ -84,6 +87,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1
         for place, row in enumerate(rows)
     )
     return f'<table class="ve-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def grouped(number: int) -> str:
+    """A whole number, in groups of three."""
+    return f"{number:,}".replace(",", NARROW)
 
 
 def safe(text: str) -> str:
@@ -116,7 +124,7 @@ def _cut(view: EntryView) -> str:
     before = _chips(view.words, [word.before for word in view.words])
     after = _chips(view.words, [word.after for word in view.words])
     arrow = f"<span>→</span>{after}" if any(word.changed for word in view.words) else '<span class="ve-note">same cut</span>'
-    some = f'<span class="ve-note">{len(view.words)} of {view.of:,} words</span>' if len(view.words) < view.of else ""
+    some = f'<span class="ve-note">{len(view.words)} of {grouped(view.of)} words</span>' if len(view.words) < view.of else ""
     return f'<div class="ve-chips">{before}{arrow}{some}</div>'
 
 

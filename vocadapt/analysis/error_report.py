@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.analysis import error_html
 from vocadapt.analysis.entry_view import made_of, said_of, view_of, words_of
-from vocadapt.analysis.error_html import safe
+from vocadapt.analysis.error_html import grouped, safe
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
 from vocadapt.analysis.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
 from vocadapt.analysis.slicing import ALL, SliceScore, Slicing
@@ -75,6 +75,8 @@ class Report:
         """A page of its own that needs nothing else."""
         book, words = self.slicing.ledger, self.slicing.words
         parts = [f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>", self._counts(), self._tables()]
+        if self.slice != ALL:
+            parts.append(f"<p>Listed is the slice “{safe(self.slicing.title(self.slice))}” only.</p>")
         for fate in LISTED:
             held = [entry for entry in self.entries if entry.fate == fate]
             views = [view_of(book, entry, words) for entry in held]
@@ -159,7 +161,9 @@ def points(value: float | None) -> str:
 
 def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
     """Slices as cells of a table."""
-    return [(one.title, f"{one.n:,}", points(one.difference), f"{one.fixed:,} : {one.broken:,}") for one in slices]
+    return [
+        (one.title, grouped(one.n), points(one.difference), f"{grouped(one.fixed)} : {grouped(one.broken)}") for one in slices
+    ]
 
 
 def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:

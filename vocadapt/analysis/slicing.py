@@ -75,7 +75,7 @@ SLICES: dict[str, ErrorSlice] = {
         lambda unit, asked: any(word.word.lower().endswith(asked.suffix) for word in unit.words),
     ),
     "unseen": ErrorSlice(
-        lambda _: "a word unseen in training", "a word of it stands nowhere in the training examples",
+        lambda _: "unseen word", "a word of it stands nowhere in the training examples",
         lambda unit, _: any(word.seen == 0 for word in unit.words), "training",
     ),
     "seldom": ErrorSlice(
@@ -83,7 +83,7 @@ SLICES: dict[str, ErrorSlice] = {
         lambda unit, asked: 0 < min((word.seen or 0 for word in unit.words), default=0) < asked.seldom, "training",
     ),
     "unseen-entity": ErrorSlice(
-        lambda _: "entity unseen in training", "no entity of just these words stood in the training examples",
+        lambda _: "unseen entity", "no entity of just these words stood in the training examples",
         lambda unit, _: unit.entity_seen is False, "entities",
     ),
 }  # fmt: skip

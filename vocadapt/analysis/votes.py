@@ -13,6 +13,7 @@ from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import AnswerSettings, best_spans, word_bounds
 
 CUTS = (BASE, ADAPTED, POOLED)
+SHOWN = 60  # characters of an answer in a line
 Option = Any  # the place of an output; a pair of words
 
 
@@ -36,7 +37,8 @@ class Vote:
     def line(self) -> str:
         """In words: "base cut outvoted by adapted cut (2.1 against 0.7 logits)"."""
         if len(self.outvoted) != 1:
-            return f"neither cut had its way: their mean says {self.said[POOLED] or 'nothing'}"
+            said = self.said[POOLED] or "nothing"
+            return f"neither cut had its way: their mean says {said if len(said) <= SHOWN else f'{said[:SHOWN]}…'}"
         loser = self.outvoted[0]
         winner = ADAPTED if loser == BASE else BASE
         return f"{loser} cut outvoted by {winner} cut ({self.margins[winner]:.1f} against {self.margins[loser]:.1f} logits)"

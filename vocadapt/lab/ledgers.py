@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vocadapt.analysis.ledger import Ledger, Side, judging_of, ledger, text_of
 from vocadapt.analysis.slicing import SliceSettings, Slicing
-from vocadapt.analysis.word_cuts import WordBook, word_book
+from vocadapt.analysis.word_cuts import WordBook, near, word_book
 from vocadapt.errors import InputError
 from vocadapt.lab.run_sources import training_examples
 from vocadapt.training.encoding import BASE
@@ -22,6 +22,8 @@ from vocadapt.training.scoring.tally import USUAL, Rules, Score, Scorer
 from vocadapt.training.tasks.base import Example, Split
 from vocadapt.training.tasks.own import read_split
 from vocadapt.training.tasks.predictions import read_predictions, tally_of
+
+WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,19 @@ class RunPair:
     def _sliced(self) -> dict[SliceSettings, Slicing]:
         return {}
 
+    def near(self, token: str) -> str:
+        """What lies near a token's row in the run that has it, after its training; "" where its rows are not there."""
+        known = self._near
+        if token not in known:
+            runs = (run for run in reversed(self.runs) if run is not None and (run.folder / WEIGHTS).is_file())
+            space = next((run.model.space for run in runs if token in run.model.vocabulary), None)
+            known[token] = "" if space is None else near(space, token)
+        return known[token]
+
+    @cached_property
+    def _near(self) -> dict[str, str]:
+        return {}
+
     @cached_property
     def by_cut(self) -> dict[str, Score]:
         """The score under each cut of the run whose cuts are looked at; empty where no run has two."""
@@ -99,8 +114,9 @@ class RunPair:
 
 def open_pair(asked: PairSpec) -> RunPair:
     """Open two predictions; raises InputError where they are not for the same examples, and says which one differs."""
-    if asked.first and not asked.second:
-        asked = replace(asked, second=asked.first, cuts=_own_cuts(asked.cuts))
+    alone = not asked.second
+    if alone:
+        asked = replace(asked, second=asked.first, cuts=(asked.cuts[0] or BASE, asked.cuts[1]))
     runs = tuple(load_run(Path(name)) if Path(name).is_dir() else None for name in (asked.first, asked.second))
     kind, split = _gold(asked, runs)
     known = [run for run in runs if run is not None]
@@ -109,6 +125,9 @@ def open_pair(asked: PairSpec) -> RunPair:
     names, found = (asked.first, asked.second), []
     for run, name, cut in zip(runs, names, asked.cuts, strict=True):
         found.append(_file_side(name, kind, split) if run is None else _run_side(run, name, cut))
+    if alone and found[0][1] == found[1][1]:
+        problem = f"{asked.first}: the two cuts are the same ({found[0][1] or 'none'})."
+        raise InputError(problem, "Give two runs, or one of an adapted model, whose cuts differ.")
     sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
     return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
 
@@ -116,10 +135,6 @@ def open_pair(asked: PairSpec) -> RunPair:
 def _has_tokenizer(run: SavedRun) -> bool:
     """Whether a run's tokenizer lies in its folder: some keep predictions only."""
     return (run.folder / "tokenizer.json").is_file()
-
-
-def _own_cuts(cuts: tuple[str, str]) -> tuple[str, str]:
-    return (cuts[0] or BASE, cuts[1])
 
 
 def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:

@@ -1,5 +1,6 @@
 """Pickers that several pages share, and what they offer by default."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,24 @@ def crowded_note(*names: str) -> None:
                 f"In **{plain(shown_model(name))}** two random tokens have a cosine of {fraction(mean)}: everything is near "
                 "everything, and neighbours mean little. Vectors of too little text look like this.", icon=":material/compress:",
             )  # fmt: skip
+
+
+def from_address(key: str, names: Collection[str], default: str) -> str:
+    """What a picker shows whose names for people change: the value stands in the address by hand, as it is.
+
+    A bound widget would write the name for people there. Call `to_address` with what was picked.
+    """
+    held = st.session_state.get(key, st.query_params.get(key))
+    st.session_state[key] = held if held in names else default
+    return str(st.session_state[key])
+
+
+def to_address(key: str, value: str) -> None:
+    """Write what was picked into the address; "" takes it out."""
+    if value and st.query_params.get(key) != value:
+        st.query_params[key] = value
+    elif not value and key in st.query_params:
+        del st.query_params[key]
 
 
 def begin_with(key: str, value: str) -> None:

@@ -50,18 +50,18 @@ def choose_two(workspace: Workspace) -> Shown | None:
     if first is None:
         return None
     with columns[1]:
-        second = choose.pick_run(workspace, "RunPair with", "compared", task=first.of.task, cuts=True)
+        second = choose.pick_run(workspace, "Compared with", "compared", task=first.of.task, cuts=True)
     if second is None or (second.run.folder, second.cut) == (first.run.folder, first.cut):
         st.info("Choose two runs, or two cuts of one run.", icon=":material/compare_arrows:")
         return None
     found = cache.run_pair(first.run.folder, first.cut, second.run.folder, second.cut, _stamps(first, second))
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
-    if st.session_state.get("slice", st.query_params.get("slice", ALL)) not in names:
-        choose.begin_with("slice", ALL)
-    columns[2].selectbox(
-        "Slice", names, key="slice", bind="query-params", format_func=lambda name: _slice_name(slicing, name), help=HELP["slice"]
+    choose.from_address("slice", names, ALL)
+    chosen = columns[2].selectbox(
+        "Slice", names, key="slice", format_func=lambda name: _slice_name(slicing, name), help=HELP["slice"]
     )
+    choose.to_address("slice", str(chosen))
     columns[3].text_input("Find", key="find", bind="query-params", placeholder="word, sentence, document", help=HELP["find"])
     return Shown(found, (first, second))
 
@@ -80,7 +80,8 @@ def filtered(slicing: Slicing) -> tuple[Entry, ...]:
 def headline(shown: Shown, entries: Sequence[Entry]) -> None:
     """The four counts; the last says whether chance alone makes as much."""
     counts, asked = counted(entries), _fate()
-    said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, f"{RIGHT} · {test_line(shown.compared.test)}"]
+    of = "" if len(entries) == len(shown.compared.ledger.entries) else " (of all)"
+    said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, f"{RIGHT} · {test_line(shown.compared.test)}{of}"]
     cards = [(counts[fate], about, COLOURS[fate]) for fate, about in zip(FATES, said, strict=True)]
     markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
 
@@ -89,12 +90,12 @@ def cards(shown: Shown, entries: Sequence[Entry]) -> Shown:
     """The list of one fate, some cards at a time."""
     counts = counted(entries)
     names = [fate for fate in (*FATES, *ALARMS) if counts[fate] or fate in FATES]
-    if st.session_state.get("fate", st.query_params.get("fate")) not in names:
-        choose.begin_with("fate", next((fate for fate in names if counts[fate]), FIXED))
+    choose.from_address("fate", names, next((fate for fate in names if counts[fate]), FIXED))
     fate = str(st.segmented_control(
-        "What became of them", names, key="fate", bind="query-params", required=True, label_visibility="collapsed", wrap=True,
+        "What became of them", names, key="fate", required=True, label_visibility="collapsed", wrap=True,
         format_func=lambda name: f"{SHORT.get(name, name)} {count(counts[name])}", help=HELP["fate"],
     ))  # fmt: skip
+    choose.to_address("fate", fate)
     held = _of_kind([entry for entry in entries if entry.fate == fate], shown.compared.kind)
     if not held:
         st.markdown(f":gray[There is nothing {plain(fate)} here.]")
@@ -108,7 +109,7 @@ def cards(shown: Shown, entries: Sequence[Entry]) -> Shown:
         number = st.pagination(pages, key="page")
     part = held[(number - 1) * EACH : number * EACH]
     words = shown.compared.words
-    views = tuple(view_of(shown.compared.ledger, entry, words) for entry in part)
+    views = tuple(view_of(shown.compared.ledger, entry, words, shown.compared.near) for entry in part)
     with place:
         for view in views:
             markup.entry_card(view)
@@ -150,15 +151,15 @@ def cuts(shown: Shown) -> None:
 def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
     """Those with one kind of error, where it was asked for: a filter that stands beside the list only where there are two."""
     there = [name for name in ERROR_KINDS[kind] if any(name in (entry.first.error, entry.second.error) for entry in entries)]
-    asked = st.session_state.get("error", st.query_params.get("error"))
     if len(there) < 2:
         return entries
-    if asked not in there:
-        st.session_state["error"] = None
+    if (asked := st.session_state.get("error", st.query_params.get("error"))) is not None:
+        st.session_state["error"] = asked if asked in there else None
     chosen = st.pills(
-        "Kind of error", there, key="error", bind="query-params", label_visibility="collapsed",
+        "Kind of error", there, key="error", label_visibility="collapsed",
         format_func=lambda name: f"{name} {sum(name in (e.first.error, e.second.error) for e in entries)}",
     )  # fmt: skip
+    choose.to_address("error", chosen or "")
     return [entry for entry in entries if chosen is None or chosen in (entry.first.error, entry.second.error)]
 
 

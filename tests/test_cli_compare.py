@@ -1,0 +1,121 @@
+"""compare, run in this process: runs, one run's cuts, predictions of others, slices, files, and every mistake."""
+
+import json
+
+import pytest
+
+from tests.finetune_material import write_conll
+from tests.run_material import write_run
+from vocadapt.__main__ import main
+from vocadapt.analysis.slicing import SLICES
+from vocadapt.lab.notes import save_note
+from vocadapt.lab.workspace import Workspace
+from vocadapt.training.tasks.base import Sentence
+
+HOSTILE = "<script>alert(1)</script>"
+GOLD = (
+    Sentence(("anaemia", "today"), ("B-D", "O")),
+    Sentence(("a", HOSTILE), ("O", "B-D")),
+    Sentence(("high", "fever"), ("B-D", "I-D")),
+)
+BASE = [("O", "O"), ("O", "B-D"), ("O", "B-D")]
+POOLED = [("B-D", "O"), ("O", "O"), ("B-D", "I-D")]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compare")
+    write_run(folder / "a", GOLD, {"base": BASE})
+    write_run(folder / "b", GOLD, {"base": BASE, "adapted": POOLED, "pooled": POOLED})
+    write_conll(folder / "gold.txt", GOLD)
+    for name, said in (("ours", POOLED), ("theirs", BASE)):
+        write_conll(folder / f"{name}.txt", tuple(Sentence(one.words, tags) for one, tags in zip(GOLD, said, strict=True)))
+    return folder
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments):
+        assert main(["compare", *map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_two_runs_have_a_ledger_beside_test_and_fates(files, ask):
+    found = ask(files / "a", files / "b")
+    assert set(found) >= {"a", "b", "cuts", "test", "fates", "ledger"} and found["cuts"] == ["base", "pooled"]
+    book = found["ledger"]
+    assert book["counts"]["fixed"] == 2 and book["counts"]["broken"] == 1
+    assert book["kinds"]["boundary"] == {"first": 1, "second": 0}
+    assert [entry["event"] for entry in book["entries"]] == ["missed mended", "boundary mended", "missed now"]
+    assert book["entries"][0]["cuts"]["base"]["error"] == "missed" and set(book["by_cut"]) == {"base", "adapted", "pooled"}
+
+
+def test_one_run_alone_compares_its_cuts(files, ask):
+    assert ask(files / "b")["cuts"] == ["base", "pooled"]
+    assert ask(files / "b", "--cuts", "adapted", "base")["ledger"]["counts"]["broken"] == 2
+    assert ask(files / "b", "--cuts", "adapted")["cuts"] == ["base", "adapted"]
+
+
+def test_predictions_of_others(files, ask):
+    given = (files / "theirs.txt", files / "ours.txt")
+    counts = ask(*given, "--gold", files / "gold.txt", "--kind", "ner")["ledger"]["counts"]
+    assert counts == ask(files / "a", files / "b")["ledger"]["counts"] == ask(files / "a", given[1])["ledger"]["counts"]
+
+
+def test_a_slice_lists_its_entries_only(files, ask):
+    found = ask(files / "a", files / "b", "--suffix", "ia")["ledger"]
+    assert found["slice"] == "suffix" and [entry["gold"] for entry in found["entries"]] == ["anaemia"]
+    assert [entry["gold"] for entry in ask(files / "a", files / "b", "--slice", "rest")["ledger"]["entries"]] == [
+        "high fever", HOSTILE,
+    ]  # fmt: skip
+    other = ask(files / "a", files / "b", "--suffix=-VER", "--slice", "all")["ledger"]
+    assert len(other["entries"]) == 3 and other["slices"][0]["title"] == "ends in -ver" and other["slices"][0]["n"] == 1
+
+
+def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(files, ask, tmp_path, capsys):
+    entries = ask(files / "a", files / "b")["ledger"]["entries"]
+    save_note(Workspace(tmp_path / "w"), entries[0]["id"], "<b>gold</b>", ["odd"])
+    given = [str(files / "a"), str(files / "b"), "--html", str(tmp_path / "e.html"), "--csv", str(tmp_path / "e.csv")]
+    assert main(["compare", *given, "--workspace", str(tmp_path / "w")]) == 0
+    shown = capsys.readouterr().out
+    assert "ends in -ia" in shown and "kind of error" in shown and "which cut was right" in shown
+    page = (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert "&lt;b&gt;gold&lt;/b&gt; · odd" in page and "<script" not in page and page.count("<article") == 3
+    assert (tmp_path / "e.csv").read_text(encoding="utf-8").count("\n") == 4
+    assert main(["compare", *given]) == 2 and "already exists" in capsys.readouterr().err
+    assert main(["compare", *given, "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{f}/a {f}/b {f}/a", "Two are compared, 3 were given"),
+        ("{f}/a", "two cuts are the same"),
+        ("{f}/a {f}/nowhere", "no such run or file"),
+        ("{f}/gold.txt {f}/ours.txt", "need the kind"),
+        ("{f}/gold.txt {f}/ours.txt --kind ner", "need what is right"),
+        ("{f}/a {f}/b --kind qa", "different tasks"),
+        ("{f}/a {f}/b --slice odd", "There is no slice 'odd'"),
+        ("{f}/a {f}/b --slice new-token", "needs two cuts"),
+        ("{f}/a {f}/b --slice unseen", "needs the training examples"),
+        ("{f}/a {f}/b --suffix=-", "Expected the end of a word"),
+        ("{f}/a {f}/b --pieces 1", "both must be above 1"),
+        ("{f}/a {f}/b --rounds 0", "at least one draw"),
+        ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),
+        ("{f}/a {f}/b --scorer squad", "no score 'squad'"),
+    ],
+)
+def test_mistakes(files, tmp_path, capsys, line, said):
+    assert main(["compare", *line.format(f=files, t=tmp_path).split()]) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_slice_is_named_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(name in shown for name in SLICES)
