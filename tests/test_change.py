@@ -67,6 +67,12 @@ def test_unrelated_spaces_agree_by_chance():
     assert change.mean == pytest.approx(change.chance, abs=0.002)
 
 
+def test_equal_overlaps_stand_by_frequency_where_counts_are_known():
+    counted = EmbeddingSpace(BEFORE.words, BEFORE.matrix, np.array([1, 5, 9, 7, 9, 1]), "a")
+    change = neighbourhood_change(counted, AFTER, ChangeSettings(k=2))
+    assert [change.words[row] for row in change.order] == ["a", "c", "e", "d", "b"]
+
+
 def test_words_in_another_order_and_blocks_change_nothing(monkeypatch):
     first, second = random_space(90, seed=1), random_space(90, seed=2)
     whole = neighbourhood_change(first, second)

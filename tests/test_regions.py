@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.spaces.regions import find_regions, regions_for
+from vocadapt.spaces.regions import Region, Regions, find_regions, regions_for
 
 RANDOM = np.random.default_rng(2)
 XY = np.concatenate([RANDOM.normal(size=(60, 2)) + centre for centre in ([0, 0], [40, 0], [0, 40])]).astype(np.float32)[:150]

@@ -6,7 +6,7 @@ import pytest
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.spaces.diagnostics import mean_cosine
 from vocadapt.spaces.relation_lists import PARTS_OF_SPEECH, THESIS, bundled_relations, read_relations
-from vocadapt.spaces.relations import NullSettings, Relation, pair_cosines, relation_of, score_relations
+from vocadapt.spaces.relations import NullSettings, Relation, few, pair_cosines, relation_of, score_relations
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -35,6 +35,13 @@ def test_by_hand():
     assert score.mean == pytest.approx(np.sqrt(0.5) / 2)
     assert score.sd == pytest.approx(np.sqrt(0.5) / np.sqrt(2))  # of 0 and √½, with n − 1
     assert score.corrected == pytest.approx(score.mean - own)
+
+
+def test_the_words_that_a_space_lacks_are_named():
+    score = one(PLANE, [("a", "nowhere"), ("x", "nowhere"), ("a", "b"), ("y", "z"), ("a", "zero")])
+    assert score.lacking == ("nowhere", "x", "y", "z")  # zero is there, only without a direction
+    assert few(score.lacking) == "4: nowhere, x, y …" and few(score.lacking[:1]) == "1: nowhere" and few(()) == ""
+    assert one(PLANE, [("a", "b")]).lacking == ()
 
 
 def test_a_mean_of_ones_own_to_correct_by():

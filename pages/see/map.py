@@ -20,7 +20,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         view = map_controls.pick_view(made)
         with st.popover("Tokens", icon=":material/filter_alt:"):
             choice = map_controls.pick_tokens(view)
-        making = st.popover("Make a map", icon=":material/add:")
+        making = map_making.popover()
         st.button(
             map_controls.EXAMPLE, icon=":material/travel_explore:", on_click=map_controls.show_example,
             help=map_controls.HELP["example"],

@@ -20,6 +20,11 @@ POINT = """(id) => {
   for (const trace of chart._fullData) for (let i = 0; i < trace.x.length; i++)
     if (trace.customdata[i] === id) return [plane.x + xaxis.d2p(trace.x[i]), plane.y + yaxis.d2p(trace.y[i])];
 }"""
+INKED = """() => {  // pixels of the marks that are not empty
+  const marks = document.querySelector('[data-testid="map-marks"]');
+  const {data} = marks.getContext('2d').getImageData(0, 0, marks.width, marks.height);
+  return data.filter((value, i) => i % 4 === 3 && value > 0).length;
+}"""
 LONELY = """() => {  // the id of a point that no other covers
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout, trace = chart._fullData[0];
   const at = [...trace.x].map((x, i) => [xaxis.d2p(x), yaxis.d2p(trace.y[i])]);
@@ -65,6 +70,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     chart(page)
     page.wait_for_url(re.compile("view=PCA"))  # what is looked at stands in the address, the default too
 
+    page.evaluate("window.picture = document.querySelector('.js-plotly-plot .gl-canvas')")
     search = page.get_by_role("textbox", name="Find a token")
     search.fill("aspirin")
     search.press("Enter")
@@ -78,6 +84,8 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     (clicked,) = parse_qs(urlsplit(page.url).query)["word"]
     page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
+    assert page.get_by_test_id("map-marks").count() == 1 and page.evaluate(INKED) > 50  # a star, rings and names
+    assert page.evaluate("window.picture.isConnected")  # neither a word nor a click draws the points anew
 
     lasso_everything(page)
     page.get_by_role("heading", name=re.compile(r"Selected · \d")).wait_for()

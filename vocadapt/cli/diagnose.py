@@ -16,7 +16,7 @@ from vocadapt.lab.opening import Opened, open_space
 from vocadapt.progress import Progress, part
 from vocadapt.spaces.diagnostics import CosineTables, cosine_tables, mean_cosine
 from vocadapt.spaces.relation_lists import RelationList, bundled_relations, read_relations
-from vocadapt.spaces.relations import NullSettings, pair_cosines
+from vocadapt.spaces.relations import NullSettings, few, pair_cosines
 
 SPACE = "hub name or model folder, or a folder of word vectors"
 MEASURES = {
@@ -186,9 +186,13 @@ def _each(
 
 
 def _relations_text(answer: dict[str, Any]) -> str:
-    header = ("list", "relation", "space", "corrected", "sd", "cosine", "re-paired", "z", "p", "pairs", "of")
+    header = ("list", "relation", "space", "corrected", "sd", "cosine", "re-paired", "z", "p", "pairs", "of", "words it lacks")
     keys = ("model", "corrected", "sd", "mean", "null_mean", "z", "p", "usable", "of")
-    rows = [(one["list"], one["relation"], *(got[key] for key in keys)) for one in answer["relations"] for got in one["results"]]
+    rows = [
+        (one["list"], one["relation"], *(got[key] for key in keys), few(got["lacking"]))
+        for one in answer["relations"]
+        for got in one["results"]
+    ]
     parts = [_number_table(header, rows)]
     judged = [
         (one["list"], got["model"], got["spearman"], got["covered"], got["of"])

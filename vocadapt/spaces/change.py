@@ -111,8 +111,10 @@ class NeighbourhoodChange:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Rows, most changed first; equal overlaps by word."""
-        return np.array(sorted(range(len(self.words)), key=lambda row: (self.overlap[row], self.words[row])), dtype=np.int64)
+        """Rows, most changed first; of equal overlaps the most frequent word first where counts are known, then by word."""
+        counts = self.counts if self.counts is not None else np.zeros(len(self.words), dtype=np.int64)
+        order = sorted(range(len(self.words)), key=lambda row: (self.overlap[row], -counts[row], self.words[row]))
+        return np.array(order, dtype=np.int64)
 
     @property
     def histogram(self) -> NDArray[np.int64]:

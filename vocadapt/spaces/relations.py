@@ -6,7 +6,7 @@ at random, and says what the pairs have beyond that.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,8 @@ class RelationScore:
 
     mean and sd: of the pairs' cosines (sample sd). corrected: mean − the space's own mean cosine. null_mean and null_sd: the mean
     cosine of the same words re-paired at random, over the draws. z: (mean − null_mean) / null_sd. p: the share of draws at least
-    as high, the pairs themselves counted as one. None where there are too few pairs to say, or nothing to vary.
+    as high, the pairs themselves counted as one. None where there are too few pairs to say, or nothing to vary. lacking: those
+    words of the pairs that the space does not have, each once, in the order of the list.
     """
 
     usable: int
@@ -62,6 +63,7 @@ class RelationScore:
     null_sd: float | None
     z: float | None
     p: float | None
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,12 @@ class PairCosine:
     second: str
     cosine: float | None
     corrected: float | None
+
+
+def few(words: Sequence[str], named: int = 3) -> str:
+    """How many words these are, and the first ones by name, for people; "" for none."""
+    more = " …" if len(words) > named else ""
+    return f"{len(words):,}: {', '.join(words[:named])}{more}" if words else ""
 
 
 def relation_of(source: str, name: str, pairs: Iterable[tuple[str, str]]) -> Relation:
@@ -97,11 +105,12 @@ def score_relations(
     if null.draws < 1:
         raise InputError(f"The null needs at least 1 draw, got {null.draws}.")
     own_mean = mean_cosine(space) if own_mean is None else own_mean
-    scores = []
+    scores, row = [], lookup(space, splitter)
     for done, relation in enumerate(relations):
         progress(done / len(relations), relation.name)
         first, second, _ = _usable(space, relation, splitter)
-        scores.append(_score(space, first, second, len(relation.pairs), own_mean, null))
+        lacking = dict.fromkeys(word for pair in relation.pairs for word in pair if row(word) < 0)
+        scores.append(replace(_score(space, first, second, len(relation.pairs), own_mean, null), lacking=tuple(lacking)))
     return tuple(scores)
 
 

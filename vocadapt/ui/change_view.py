@@ -205,7 +205,9 @@ def _frequencies(change: NeighbourhoodChange, null: Null | None) -> None:
 
 def _ranked(change: NeighbourhoodChange, null: Null | None, rows: list[int], kept: tuple[int, int]) -> None:
     """The list as a table; a selected row becomes the word of the cards."""
-    st.markdown(f":small[:gray[{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]} neighbours]]")
+    ties = "in the order of the alphabet: no counts are known" if change.counts is None else "the most frequent first"
+    how_many = f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]} neighbours"
+    st.markdown(f":small[:gray[{how_many}; of equal ones {ties}]]")
     chosen = np.array(rows, dtype=np.int64)
     columns: dict[str, object] = {"word": [visible(change.words[row]) for row in rows], "overlap": change.overlap[chosen]}
     if change.counts is not None:

@@ -4,7 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from vocadapt.errors import InputError
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.spec import MapStep, Spec
 from vocadapt.lab.workspace import Workspace
@@ -18,6 +20,7 @@ from vocadapt.ui.numbers import count, duration
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 STANDARD = ProjectionSettings()
+BEGUN = "map_begun"  # in the session: the form has just started a job
 
 
 def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int) -> None:
@@ -34,7 +37,23 @@ def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoic
     name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
-        job_panel.start(workspace, Spec("map", MapStep(choice, settings), inputs), name)
+        _start(workspace, Spec("map", MapStep(choice, settings), inputs), name)
+
+
+def popover() -> DeltaGenerator:
+    """Where the form lies, folded up; it closes when its job has begun."""
+    if st.session_state.pop(BEGUN, False):
+        st.session_state["making"] = False
+    return st.popover("Make a map", icon=":material/add:", key="making", on_change="rerun")
+
+
+def _start(workspace: Workspace, spec: Spec, name: str) -> None:
+    st.session_state[BEGUN] = True
+    try:
+        job_panel.start(workspace, spec, name)
+    except InputError:  # which is said in the form
+        del st.session_state[BEGUN]
+        raise
 
 
 def command(shown: Shown) -> str:

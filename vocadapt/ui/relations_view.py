@@ -8,7 +8,7 @@ import streamlit as st
 from vocadapt.analysis import diagnostic_figures as figures
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.relation_lists import RelationList
-from vocadapt.spaces.relations import Relation, RelationScore, pair_cosines
+from vocadapt.spaces.relations import Relation, RelationScore, few, pair_cosines
 from vocadapt.ui import diagnosed, export, intake, mistakes
 from vocadapt.ui.diagnosed import Seen, short
 from vocadapt.ui.numbers import count
@@ -76,6 +76,7 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "z": [score.z for *_, score in found],
                 "p": [score.p for *_, score in found],
                 "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
+                "lacks": [few(score.lacking) for *_, score in found],
                 "sd": [score.sd for *_, score in found],
                 "cosine": [score.mean for *_, score in found],
                 "re-paired": [score.null_mean for *_, score in found],
@@ -85,7 +86,8 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
         )  # fmt: skip
         st.markdown(
             ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired: mean over 200 random pairings "
-            "of the same words · z and p: against these · a pair counts where the space has both words as one token each]]"
+            "of the same words · z and p: against these · a pair counts where the space has both words as one token each · "
+            "lacks: how many words are not there, and the first ones]]"
         )
         _similarity(names, lists, file)
 
@@ -122,11 +124,14 @@ def _similarity(names: Mapping[Seen, str], lists: Sequence[RelationList], file: 
 
 def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
     rows: list[tuple[object, ...]] = [
-        (one.name, relation.name, seen.label, s.corrected, s.sd, s.mean, s.null_mean, s.null_sd, s.z, s.p, s.usable, s.of)
+        (
+            one.name, relation.name, seen.label, s.corrected, s.sd, s.mean, s.null_mean, s.null_sd, s.z, s.p, s.usable, s.of,
+            " ".join(s.lacking),
+        )
         for one, relation, seen, s in _scores(spaces, diagnosed.lists_of(file), file)
     ]
     header = ("list", "relation", "space", "corrected", "sd", "cosine", "null_mean", "null_sd", "z", "p", "usable", "of")
-    return export.tsv(header, rows)
+    return export.tsv((*header, "lacking"), rows)
 
 
 def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
@@ -142,7 +147,7 @@ def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
 
 FRACTIONS = ("corrected", "sd", "cosine", "re-paired", "Spearman", "p")
 COLUMNS = {
-    **{name: st.column_config.TextColumn() for name in ("relation", "space", "pairs", "list")},
+    **{name: st.column_config.TextColumn() for name in ("relation", "space", "pairs", "lacks", "list")},
     **{name: st.column_config.NumberColumn(format="%.3f") for name in FRACTIONS},
     "z": st.column_config.NumberColumn(format="%.1f"),
 }
