@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.finetune_material import one_thread
 from tests.lab_material import write_text
 from tests.test_exbert_adapt import made
 from vocadapt.cli import main
@@ -26,6 +27,12 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +206,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders
 def test_the_loss_before_is_that_of_the_model_as_it_was(folders, text, tmp_path):
     done = trained(folders["bert"], text, tmp_path / "m", "continued")
     model = open_model(tmp_path / "m")
-    assert done.losses.before.words == done.losses.after.words > 10
+    assert done.losses.before.words == done.losses.after.words > 0
     lines = [line for line in text.read_text().splitlines()[:20]]
     asked = list(windows(lines, model.splitter, model.vocabulary))
     old = masked_word_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
