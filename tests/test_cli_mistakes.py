@@ -35,6 +35,13 @@ advise {text} --model {model} --task {text}
 advise {text} --model {model} --sample 0
 pretrain --corpus {text} --out out
 pretrain --from-scratch --corpus missing.txt --out out
+pretrain --from-scratch --model {model} --corpus {text} --out out
+pretrain --from-scratch --stage whole --corpus {text} --out out
+pretrain --model {model} --corpus {text} --out out
+pretrain --model {model} --stage extension --corpus {text} --out out
+pretrain --model {model} --stage whole --corpus {text} --length 128 --out out
+pretrain --model {model} --stage whole --corpus {text} --length 16 --parts 5 --out out
+pretrain --model no/pe --offline --stage whole --corpus {text} --out out
 pretrain --from-scratch --corpus {text} --out out --hidden 200
 vectors train {text} --model {model}
 vectors train {text} --model {model} --out out --epochs 0

@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers
 
+from tests.finetune_material import one_thread
 from vocadapt.errors import InputError
 from vocadapt.models.exbert import AUTO, HEADS, ExBertConfig, ExBertForMaskedLM, ExBertModel
 from vocadapt.models.extending import extended, gates, open_gates
@@ -22,8 +23,10 @@ S3 = ModuleSettings("s3")
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
+def _small():
     torch.manual_seed(3)
+    with one_thread():
+        yield
 
 
 def bert(head="BertForMaskedLM", **changes):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.finetune_material import one_thread, sentences, write_conll
 from tests.lab_material import NEW, write_text
 from tests.test_certificate import change
 from vocadapt.cli import main
@@ -17,16 +18,23 @@ from vocadapt.lab.steps import run_step
 from vocadapt.models.certificate import CHECKS, Edit, run_check
 from vocadapt.models.contextual import head_on
 from vocadapt.models.extending import gates
-from vocadapt.models.extension import ModuleSettings
+from vocadapt.models.extension import ModuleSettings, of_extension
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.in_context import vectors_in_context
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import input_rows, is_tied
 from vocadapt.models.occurrences import ContextualSettings, find_targets
 from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.training.run_files import runs_in
 from vocadapt.vocabulary.plan import PlanSettings
 
 EXBERT = [name for name in PRESETS if name.startswith("exbert")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +152,19 @@ def test_vectors_in_context_come_from_the_mixed_layers(exbert, tmp_path):
     with torch.no_grad():
         expected = model.network.bert(ids).last_hidden_state[0, 2]
     np.testing.assert_allclose(space["aspirin"], expected.numpy(), atol=1e-5)
+
+
+def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
+    train = write_conll(tmp_path / "train.txt", sentences(10))
+    out, given = tmp_path / "run", ["--train", str(train), "--test", str(train), "--epochs", "1", "--batch", "5", "--lr", "5e-3"]
+    assert main(["finetune", "--model", str(exbert), "--task", "ner", *given, "--freeze", "top-1", "--out", str(out)]) == 0
+    run = runs_in(out)[0]
+    assert set(run.kept.said) == {"base", "adapted", "pooled"}
+    tuned, before = open_model(run.folder).network, open_model(exbert).network
+    assert type(tuned).__name__ == "ExBertForTokenClassification"
+    moved = {name for name, value in tuned.bert.state_dict().items() if not torch.equal(value, before.bert.state_dict()[name])}
+    assert moved and all(".layer.1." in name for name in moved)
+    assert any(of_extension(name) for name in moved) and not all(of_extension(name) for name in moved)
 
 
 def test_its_masked_word_head_scores_old_and_new_tokens(exbert):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.finetune_material import one_thread
 from tests.lab_material import write_text
 from tests.test_exbert_adapt import made
 from vocadapt.cli import main
@@ -26,6 +27,12 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +191,8 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders
     assert model.vocabulary.tokens == open_model(source).vocabulary.tokens and before_of(model) is not None
     record = json.loads((out / "vocadapt.json").read_text())
     assert [told["stage"] for told in record["pretraining"]] == ["extension"] and record["certificate"] is None
-    assert "extension" in (out / "README.md").read_text() and "No certificate" in (out / "README.md").read_text()
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "trained further: stage `extension`, 1,536 wordpieces; loss per character" in card and "No certificate" in card
     kept = first.to_dict()["checkpoints"]
     assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
     last, early = tensors(out / kept[-1]), tensors(out / kept[0])
@@ -198,7 +206,7 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders
 def test_the_loss_before_is_that_of_the_model_as_it_was(folders, text, tmp_path):
     done = trained(folders["bert"], text, tmp_path / "m", "continued")
     model = open_model(tmp_path / "m")
-    assert done.losses.before.words == done.losses.after.words > 10
+    assert done.losses.before.words == done.losses.after.words > 0
     lines = [line for line in text.read_text().splitlines()[:20]]
     asked = list(windows(lines, model.splitter, model.vocabulary))
     old = masked_word_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
@@ -231,9 +239,9 @@ def test_its_command_line_is_the_step(tmp_path):
     further = FurtherSettings("whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0))
     spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
     arguments = arguments_of(spec, tmp_path / "m")
-    assert arguments[3:] == ["pretrain", "--model", "m", "--corpus", "t.txt", "--stage", "whole", "--batch", "256", "--epochs", "3.0",
-                             "--hours", "1.0", "--dropout", "0.1", "--warm-up", "0.0", "--parts", "16", "--keep-minutes", "2.5",
-                             "--out", str(tmp_path / "m")]  # fmt: skip
+    assert arguments[3:] == ["pretrain", "--model", "m", "--corpus", "t.txt", "--stage", "whole", "--batch", "256",
+                             "--epochs", "3.0", "--hours", "1.0", "--dropout", "0.1", "--warm-up", "0.0", "--parts", "16",
+                             "--keep-minutes", "2.5", "--out", str(tmp_path / "m")]  # fmt: skip
 
 
 @pytest.mark.parametrize(

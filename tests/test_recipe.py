@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from vocadapt.analysis.slicing import SLICES
 from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
 from vocadapt.models.extension import SIZES
@@ -82,10 +83,10 @@ def test_a_bool_is_no_number() -> None:
 def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     groups = catalogue()
     of_recipes = "preset alignment projection initialiser reduction augmentation trainer plan tokenizer module"
-    assert list(groups) == [*of_recipes.split(), "task", "training", "stage", "pretraining", "tokenization", "scorer"]
+    assert list(groups) == [*of_recipes.split(), "task", "training", "stage", "pretraining", "tokenization", "slice", "scorer"]
     registries = (
         PRESETS, METHODS, PROJECTIONS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES, SIZES, TASKS,
-        TRAININGS, STAGES, PRETRAININGS, TOKENIZATIONS, SCORERS,
+        TRAININGS, STAGES, PRETRAININGS, TOKENIZATIONS, SLICES, SCORERS,
     )  # fmt: skip
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
     assert all(len(about) > 15 for group in groups.values() for about in group.values())

@@ -20,6 +20,7 @@ from vocadapt.lab.spec import (
     ConvertStep,
     CorpusStep,
     FinetuneStep,
+    FurtherStep,
     ImportStep,
     MapStep,
     ModelStep,
@@ -39,6 +40,8 @@ from vocadapt.spaces.word2vec import Word2VecSettings, usable_cores
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
 from vocadapt.training.finetune_settings import training_preset
+from vocadapt.training.further import FurtherSettings
+from vocadapt.training.stages import pretraining_preset
 from vocadapt.vocabulary.initialise import RowSettings
 
 
@@ -298,6 +301,12 @@ SPECS = [
         "finetune",
         FinetuneStep(training_preset("exbert", epochs=2, with_dev=True, ungrouped=True), "both", (3, 4), "ner", "token", limit=9),
         {"model": "m", "train": "a.txt", "test": "b.txt"},
+    ),
+    Spec("model", ModelStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
+    Spec(
+        "further",
+        FurtherStep(CorpusSettings(sample=0.05), FurtherSettings("extension", True, 5.0, pretraining_preset("exbert", lr=2e-4))),
+        {"model": "m", "text": ["a", "b"]},
     ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
     Spec("map", MapStep(), {"space": "m"}),

@@ -103,7 +103,7 @@ def combined(heuristic: str, percent: int) -> Recipe:
     return Recipe(f"combined-{heuristic}-{percent}", about, vocabulary=plan, rows=rows, tokenizer="replacement")
 
 
-def exbert(name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3") -> Recipe:
+def _exbert(name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3") -> Recipe:
     """`exbert-s3`: wordpieces trained on the text behind the old ones, random rows, a module beside every layer."""
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"
@@ -139,11 +139,11 @@ PRESETS: dict[str, Recipe] = {
         *(reduced(heuristic, percent) for heuristic in PUBLISHED_CUTS for percent in (25, 50, 75)),
         *(combined("last", percent) for percent in (25, 50, 75, 100)),
         *(
-            exbert(name, f"wordpieces of the domain behind the old ones; a module beside every layer, {size.about}", size=name)
+            _exbert(name, f"wordpieces of the domain behind the old ones; a module beside every layer, {size.about}", size=name)
             for name, size in SIZES.items()
         ),
-        exbert("no-vocabulary", "the module of s3, and no new token", PlanSettings("same")),
-        exbert("no-module", "the new tokens, and no module: as published all is trained then", size=""),
+        _exbert("no-vocabulary", "the module of s3, and no new token", PlanSettings("same")),
+        _exbert("no-module", "the new tokens, and no module: as published all is trained then", size=""),
     )
 }  # fmt: skip
 FAMILIES = {"reduced": reduced, "combined": combined}  # <family>-<cut heuristic>-<percent removed>

@@ -53,9 +53,8 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
 
 def corpus_settings(options: Namespace) -> CorpusSettings:
     """What `add_text` asked for."""
-    seed = options.sample_seed
-    if seed is None:
-        seed = getattr(options, "seed", CorpusSettings().seed)
+    seeds = (options.sample_seed, getattr(options, "seed", None), CorpusSettings().seed)
+    seed = next(seed for seed in seeds if seed is not None)
     return CorpusSettings(options.field, options.min_length, options.sample, seed, options.language)
 
 

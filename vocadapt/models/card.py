@@ -34,7 +34,7 @@ Run it in this folder, or put the folder's path in its line `folder = …`. {nee
 - {rows}
 - Tokenizer: {mode}.
 - From: {data}.
-{quality}- The plan word by word, what each row is made of, and every check: `vocadapt.json`.
+{quality}{trained}- The plan word by word, what each row is made of, and every check: `vocadapt.json`.
 
 {settings}
 ## Limits
@@ -64,6 +64,7 @@ WITH_MODULE = (
     "Beside every layer stands an extension module of {hidden} and {intermediate} units ({share:.1%} of the layer), mixed in by\n"
     "  a gate. It begins as random weights: train it (`python -m vocadapt pretrain --stage extension`), and compare with the"
 )
+TRAINED = "Its weights were trained further on text, as told above, and are no longer the original's: compare it with the"
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
 VERDICTS = {  # of the map behind the rows, by held-out words
@@ -92,7 +93,8 @@ def model_card(record: Mapping[str, Any]) -> str:
         "certificate": _certificate(record.get("certificate")),
         "snippet": snippet(record),
         "needed": KNOWN if record.get("module") else ALONE,
-        "changed": WITH_MODULE.format(**module) if (module := record.get("module")) else ROWS_ONLY,
+        "changed": _changed(record),
+        "trained": "".join(map(_trained, record.get("pretraining", ()))),
         "rows": f"The new rows: {'; '.join(how)}." if (how := record["provenance"]["how"]) else "No row was made anew.",
         "mode": record["tokenizer_mode"],
         "data": _data(record.get("data")),
@@ -108,6 +110,20 @@ def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
     silent, prefix = frozenset(plan.get("silent_tokens", ())), plan.get("continuation", "##")
     words = (str(word[0]) for word in plan["added_tokens"])
     return list(islice((word for word in words if word not in silent and not word.startswith(prefix)), most))
+
+
+def _changed(record: Mapping[str, Any]) -> str:
+    """What of the network is not as it was."""
+    if record.get("pretraining"):
+        return TRAINED
+    return WITH_MODULE.format(**module) if (module := record.get("module")) else ROWS_ONLY
+
+
+def _trained(told: Mapping[str, Any]) -> str:
+    """One further pretraining in a line."""
+    loss = told.get("loss_per_character")
+    became = f"; loss per character on held-out lines {loss['before']:.3f}, then {loss['after']:.3f}" if loss else ""
+    return f"- Then trained further: stage `{told['stage']}`, {told['tokens']:,} wordpieces{became}.\n"
 
 
 def _appends(plan: Mapping[str, Any]) -> bool:
