@@ -25,7 +25,10 @@ TITLES = {
 }  # fmt: skip
 DIAGNOSTICS = "pages/see/diagnostics.py"
 TITLES[DIAGNOSTICS] = "Diagnostics"
+TRY = "pages/train/try_it.py"
+TITLES[TRY] = "Try it"
 EMPTY = {
+    TRY: "There is no fine-tuned model to try yet.",
     DIAGNOSTICS: "There is no space to look at yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
@@ -39,6 +42,7 @@ EMPTY = {
     CHANGE: "There are no two spaces to compare yet.",
 }
 FULL = {
+    TRY: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
     HOME: ["Made here lately"],
     ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],
