@@ -9,7 +9,7 @@ from vocadapt.analysis.results import Board, Entry, leaderboard, means_of_groups
 from vocadapt.errors import InputError
 from vocadapt.lab.runs import RunSet, tasks_of
 from vocadapt.training.run_files import SavedRun
-from vocadapt.training.scoring.certainty import Draws
+from vocadapt.training.scoring.certainty import Draws, stacked
 from vocadapt.training.scoring.tally import Scorer, Tally
 from vocadapt.training.tasks.card import groups
 from vocadapt.training.tasks.predictions import tally_of
@@ -63,12 +63,20 @@ def board_of(
 
 
 def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
-    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score."""
-    tallies = {cut: tuple(_tally(run, cut, scorer) for run in runs.runs) for cut in runs.cuts}
-    examples = runs.runs[0].kept.split.examples
-    if any(run.kept.split.examples != examples for run in runs.runs[1:]):
+    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score.
+
+    Of several folds a seed has the test splits one after another: its figures are of all their examples together, which finetune
+    gives as the mean over folds.
+    """
+    seeds: dict[int, list[SavedRun]] = {}
+    for run in runs.runs:
+        seeds.setdefault(run.seed, []).append(run)
+    first, *others = [tuple(example for run in own for example in run.kept.split.examples) for own in seeds.values()]
+    if any(examples != first for examples in others):
         raise InputError(f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again.")
-    return Entry(name, examples, runs.seeds, runs.collapsed, tallies, runs.model, runs.tokenization)
+    tallies = {cut: tuple(stacked([_tally(run, cut, scorer) for run in own]) for own in seeds.values()) for cut in runs.cuts}
+    collapsed = tuple(any(run.record.get("collapsed") for run in own) for own in seeds.values())
+    return Entry(name, first, tuple(seeds), collapsed, tallies, runs.model, runs.tokenization)
 
 
 def names_of(runs: Sequence[RunSet]) -> list[str]:

@@ -82,7 +82,7 @@ class ChosenRun:
     @property
     def name(self) -> str:
         """As it stands in pickers and in the address: ncbi-green · seed 1 · pooled."""
-        return " · ".join(filter(None, (self.of.name, f"seed {self.run.seed}", self.cut)))
+        return " · ".join(filter(None, (self.of.name, self.run.called, self.cut)))
 
 
 def pick_run(

@@ -35,8 +35,8 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         for finding in [said for run in newest.runs for said in run.record.get("findings", ())][:4]:
             st.markdown(f":small[:gray[{plain(finding)}]]")
     with dev:
-        scores = {f"seed {run.seed}": run.record["dev"] for run in newest.runs if run.record.get("dev")}
-        curves = {f"seed {run.seed}": run.record["curve"] for run in newest.runs if run.record.get("curve")}
+        scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
+        curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
         shown = result_figures.dev_scores(scores, newest.metric) if scores else result_figures.losses(curves)
         if scores or curves:
             st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})

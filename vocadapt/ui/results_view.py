@@ -135,7 +135,7 @@ def _table(board: Board) -> None:
 def curves(runs: Sequence[RunSet], metric: str) -> None:
     """Loss and dev score of every run, of at most so many: which ones can be chosen."""
     st.subheader("Learning curves")
-    every = {f"{visible(one.name)} · seed {run.seed}": run.record for one in runs for run in one.runs}
+    every = {f"{visible(one.name)} · {run.called}": run.record for one in runs for run in one.runs}
     first = list(every)[:MOST_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     st.markdown(f":small[:gray[{len(chosen)} of {len(every)} runs.]]")

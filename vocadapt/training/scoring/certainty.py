@@ -110,6 +110,12 @@ def mean_tally(tallies: Sequence[Tally]) -> Tally:
     return Tally(rows, labels)
 
 
+def stacked(tallies: Sequence[Tally]) -> Tally:
+    """Tallies of different units one after another, over the labels of all."""
+    labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
+    return Tally(np.concatenate([_over(tally, labels).rows for tally in tallies]), labels)
+
+
 def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
     """Exact two-sided McNemar: of the units that only one of both has right, is it one more often than a coin would say?"""
     from scipy.stats import binomtest
