@@ -38,6 +38,7 @@ page = st.navigation(
             st.Page("pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"),
             st.Page("pages/train/try_it.py", title="Try it", icon=":material/edit_note:"),
         ],
-    }
+    },
+    expanded=True,  # folded, the sections at the end of the walk would stand behind "View more"
 )
 frame.draw(page)

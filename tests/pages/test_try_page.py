@@ -11,8 +11,10 @@ from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, 
 from tests.test_finetune_questions import questions, squad
 from vocadapt.analysis.trying import Tried, disagreed, try_out
 from vocadapt.cli import main
+from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.outputs import Outputs
+from vocadapt.training.plain import plain_examples
 from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Sentence, Text
 
@@ -159,6 +161,14 @@ def test_probabilities_and_votes_by_hand():
     assert row == 0 and vote.outvoted == ("base",) and vote.margins == {"base": 2.0, "adapted": 5.0}
     many = Tried(Text("", "", None), Outputs("multilabel", ("a", "b")), {"base": np.array([[0, 100]], dtype=np.float32)})
     assert many.shares("base")[0].tolist() == [0.5, 1.0] and many.votes == () and many.cut == "base"
+
+
+def test_pairs_and_questions_are_no_plain_text(tried):
+    for kind in ("nli", "qa"):
+        with pytest.raises(InputError, match="no plain text"):
+            plain_examples(load_run(tried.root / "runs" / kind), ["a line"])
+    with pytest.raises(InputError, match="no word"):
+        plain_examples(load_run(tried.root / "runs" / "ner"), ["\u200b"])
 
 
 def test_trying_is_predicting(tried):
