@@ -39,6 +39,6 @@ page = st.navigation(
             st.Page("pages/train/try_it.py", title="Try it", icon=":material/edit_note:"),
         ],
     },
-    expanded=True,
+    expanded=True,  # folded, the sections at the end of the walk would stand behind "View more"
 )
 frame.draw(page)

@@ -293,6 +293,9 @@ evaluate --run {model} --tokenization odd
 predict --model nothing tagged.tsv --out out
 predict --model {model} tagged.tsv --out out
 predict --model {model} tagged.tsv
+zero-shot --model {model} --train missing.json --test missing.json --out out
+zero-shot --model {model} --train tagged.tsv --test tagged.tsv --out out
+zero-shot --model {model} --train tagged.tsv --out out
 answer --model nothing --context {text} --question who
 answer --model {model} --context {text} --question who
 answer --model {model} --context missing.txt --question who

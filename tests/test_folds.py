@@ -8,6 +8,8 @@ from tests.conftest import build_tiny_bert
 from tests.finetune_material import one_thread, texts
 from vocadapt.cli import main
 from vocadapt.lab.commands import command_of
+from vocadapt.lab.results import entry_of
+from vocadapt.lab.runs import open_runs
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.training.run_files import runs_in
 
@@ -67,6 +69,12 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     assert unseen == [False, False, True, True, False, False] and not any("lacks" in said for said in answer["findings"])
     runs = runs_in(out)
     assert [(run.seed, run.record["fold"]) for run in runs] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
+    entry = entry_of("k", open_runs(out), runs[0].scorer("accuracy"))  # on the leaderboard: all folds together
+    own = entry.tallies["base"][0]
+    assert entry.seeds == (1, 2) and len(entry.examples) == 19 and sum(len(tally.rows) for tally in own) == 19
+    right = sum(run.kept.said["base"][place] == gold for run in runs[:3] for place, gold in enumerate(run.kept.split.gold))
+    assert sum(tally.rows[:, 0, 0].sum() for tally in own) == right
+    assert [run.called for run in runs[2:4]] == ["seed 1, fold 3", "seed 2, fold 1"]
     again = ask("evaluate", "--run", out)
     assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
 

@@ -13,7 +13,7 @@ from vocadapt.analysis.report import as_csv, as_latex, as_markdown, latex_text, 
 from vocadapt.analysis.results import BETTER, NOISE, WORSE, benchmark, means_of_groups, verdict
 from vocadapt.errors import InputError
 from vocadapt.lab.results import results_of
-from vocadapt.lab.runs import called, open_runs, runs_of
+from vocadapt.lab.runs import open_runs, runs_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.certainty import compare_tallies, mean_tally
 from vocadapt.training.scoring.registry import scorer_of
@@ -167,7 +167,7 @@ def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_
     assert a.headline.values == pytest.approx([(4 / 7 + 6 / 8) / 2] * 2) == runs[0].values()
     assert b.delta == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
     assert board.units == b.test.units == 10 and b.test.b == pytest.approx(18 / 19)  # 9 of 10, of all folds together
-    assert [called(run) for run in runs[0].runs[:2]] == ["seed 1, fold 1", "seed 1, fold 2"]
+    assert [run.called for run in runs[0].runs[:2]] == ["seed 1, fold 1", "seed 1, fold 2"]
 
 
 HOSTILE = "=a|b & 5% _x_ $y$ {z} \\cmd <script> ~^#\n\u202e[l](u) `c` *d*"

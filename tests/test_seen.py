@@ -2,15 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from tests.conftest import build_tiny_bert
+from tests.conftest import TINY_TOKENS, build_tiny_bert
 from tests.finetune_material import one_thread, sentences, tiny_adapted
 from tests.test_adapt import adapted_folder
 from tests.test_finetune_questions import questions, squad
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
+from vocadapt.spaces.files import save_space
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.training.finetune import prepare
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Task, Text
@@ -79,6 +82,30 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     assert code == 2 and "2 of 12 examples" in said
     code, answer, _ = evaluate(capsys, "--run", folder, "--test", domain)
     assert (code, answer["seen"]) == (0, 2)
+
+
+def test_zero_shot_in_one_command(tmp_path, capsys):
+    pool = questions(20)
+    general, domain = squad(tmp_path / "general.json", pool[:8]), squad(tmp_path / "domain.json", asked(pool[8:]))
+    words = ["tachycardia", "euthymia", "hypertension", *(token for token in TINY_TOKENS if token.isalpha())]
+    rng = np.random.default_rng(0)
+    save_space(EmbeddingSpace(tuple(words), rng.normal(size=(len(words), 16)).astype(np.float32)), tmp_path / "vectors")
+    given = ["--model", str(build_tiny_bert(tmp_path / "base")), "--train", str(general), "--epochs", "1"]
+    given = ["zero-shot", *given, "--vectors", str(tmp_path / "vectors"), "--json", "--test"]
+    capsys.readouterr()
+    assert main([*given, str(domain), "--limit", "5", "--out", str(tmp_path / "out")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["seen"], answer["examples"], answer["of"]) == (0, 5, 12)
+    assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
+    kept = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
+    assert kept["mean"] == answer["mean"] and kept["findings"] == ["test: 5 of 12 examples, drawn at random."]
+    head = [open_model(tmp_path / "out" / name).network.state_dict()["qa_outputs.weight"] for name in ("general", "adapted")]
+    assert head[0].equal(head[1])
+
+    # One context of the general questions in the test: refused before anything is trained.
+    tainted = squad(tmp_path / "tainted.json", (*asked(pool[8:]), pool[0]))
+    assert main([*given, str(tainted), "--out", str(tmp_path / "no")]) == 2
+    assert "of 13 questions" in capsys.readouterr().err and not (tmp_path / "no").exists()
 
 
 def asked(found):

@@ -16,9 +16,9 @@ with right:
 if not folder:
     choose.nothing_yet(
         "There is no fine-tuned model to try yet.",
-        "Fine-tune one (`python -m vocadapt finetune --model M --task T --name N`), or type the folder of a model with a task's "
-        "head under *Another folder*.",
-    )
+        "Fine-tune one, or type the folder of a model with a task's head under *Another folder*.",
+        "pages/train/finetune.py", "Fine-tune",
+    )  # fmt: skip
     st.stop()
 
 with mistakes.shown():

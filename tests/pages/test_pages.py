@@ -29,10 +29,13 @@ FINETUNE, RESULTS = "pages/train/finetune.py", "pages/train/results.py"
 TITLES |= {FINETUNE: "Fine-tune", RESULTS: "Results"}
 ERRORS = "pages/train/errors.py"
 TITLES[ERRORS] = "Error analysis"
+TRY = "pages/train/try_it.py"
+TITLES[TRY] = "Try it"
 EMPTY = {
     FINETUNE: "There is no task in this workspace yet.",
     RESULTS: "There is no scored run in this workspace yet.",
     ERRORS: "There is no run with predictions in this workspace yet.",
+    TRY: "There is no fine-tuned model to try yet.",
     DIAGNOSTICS: "There is no space to look at yet.",
     HOME: "This workspace is empty.",
     ADVISE: "There is no text in this workspace yet.",
@@ -49,6 +52,7 @@ FULL = {
     FINETUNE: ["Which models, on what"],
     RESULTS: [],  # nothing was fine-tuned in it
     ERRORS: [],  # nothing was fine-tuned in it
+    TRY: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
     HOME: ["Made here lately"],
     ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],

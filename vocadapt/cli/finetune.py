@@ -70,7 +70,7 @@ def _finetune(options: Namespace, progress: Progress) -> Answer:
     made = write(_spec(options), options, progress)
     numbers = made.manifest.numbers
     place = {"out": str(made.folder), "seconds": made.manifest.seconds, "manifest": str(made.folder / "manifest.json")}
-    return Answer({**numbers, **place}, "\n\n".join([_shown(numbers), facts(place)]))
+    return Answer({**numbers, **place}, "\n\n".join([shown(numbers), facts(place)]))
 
 
 def _spec(options: Namespace) -> Spec:
@@ -103,10 +103,10 @@ def _evaluate(options: Namespace, progress: Progress) -> Answer:
     test = Path(options.test) if options.test else None
     how = EvaluateSettings(test, options.limit, options.tokenization, options.scorer, options.unseen)
     numbers = evaluated(Path(options.run), how, progress)
-    return Answer(numbers, _shown(numbers))
+    return Answer(numbers, shown(numbers))
 
 
-def _shown(numbers: Mapping[str, Any]) -> str:
+def shown(numbers: Mapping[str, Any]) -> str:
     """A row for each seed and cut, mean and deviation, what to know."""
     names = list(numbers["mean"])
     rows = [

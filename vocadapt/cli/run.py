@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "finetune": ("finetune", "FINETUNE", "train a model on a task, under its tokenizations, and score it"),
     "evaluate": ("finetune", "EVALUATE", "score a fine-tuned run again: other examples, another score"),
     "predict": ("predict", "PREDICT", "what a fine-tuned run says of other text, both tokenizations pooled"),
+    "zero-shot": ("zero_shot", "ZERO_SHOT", "general questions learned, words of a domain taught, its questions answered unseen"),
     "answer": ("answer", "ANSWER", "questions on a text of any length, answered under each cut and pooled"),
     "compare": ("compare", "COMPARE", "two runs or predictions on the same examples: paired test, fixed, broken, and where from"),
     "results": ("results", "RESULTS", "fine-tuned runs beside each other: mean ± sd over seeds, paired tests to a baseline"),

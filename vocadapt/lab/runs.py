@@ -181,8 +181,3 @@ def all_cuts(runs: Sequence[RunSet]) -> list[str]:
     """Every cut that one of the runs is scored under, pooled last."""
     found = dict.fromkeys(cut for one in runs for cut in one.cuts)
     return [cut for cut in found if cut != POOLED] + [POOLED] * (POOLED in found)
-
-
-def called(run: SavedRun) -> str:
-    """What a run is called within its set: seed 1, or seed 1, fold 2."""
-    return f"seed {run.seed}" + (f", fold {run.folder.name.rpartition('-fold-')[2]}" if "-fold-" in run.folder.name else "")

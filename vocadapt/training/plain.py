@@ -29,10 +29,12 @@ def read_lines(path: Path) -> list[str]:
 def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
     """Lines as examples of a run's kind; a line's words are those that the model's own splitter sees, as they are written.
 
-    A line without a word is left out. Raises InputError for a run that answers questions, and where no line has a word.
+    A line without a word is left out. Raises InputError for runs that read two texts at once, and where no line has a word.
     """
     if run.kind == "qa":
         raise InputError("Questions and contexts are no plain text.", "Give them in SQuAD's form, or ask by vocadapt answer.")
+    if run.kind == "nli":
+        raise InputError("Pairs of sentences are no plain text.", "Give them as the task's files do: sentence1, sentence2.")
     if run.kind != "ner":
         return tuple(Text(str(place), line, None) for place, line in enumerate(lines))
     words = [tuple(line[start:end] for _, start, end in run.model.splitter.spans(line)) for line in lines]

@@ -74,6 +74,12 @@ class SavedRun:
         return int(self.record["seed"])
 
     @property
+    def called(self) -> str:
+        """What tells it from the other runs beside it: seed 1, or of a k-fold task seed 1, fold 3."""
+        fold = self.record.get("fold")
+        return f"seed {self.seed}, fold {fold}" if fold else f"seed {self.seed}"
+
+    @property
     def unit(self) -> str:
         """Whether its examples are those of a file, or documents."""
         return str(self.record.get("unit", UNITS[0]))

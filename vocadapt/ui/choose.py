@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab.jobs import promised
-from vocadapt.lab.runs import RunSet, called
+from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
 from vocadapt.models.language_model import SNAPSHOT
 from vocadapt.training.run_files import SavedRun
@@ -83,7 +83,7 @@ class ChosenRun:
     @property
     def name(self) -> str:
         """As it stands in pickers and in the address: ncbi-green · seed 1 · pooled."""
-        return " · ".join(filter(None, (self.of.name, called(self.run), self.cut)))
+        return " · ".join(filter(None, (self.of.name, self.run.called, self.cut)))
 
 
 def pick_run(

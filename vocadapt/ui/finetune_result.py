@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.analysis import result_figures
 from vocadapt.analysis.report import fraction as score
 from vocadapt.lab.commands import command_of
-from vocadapt.lab.runs import RunSet, called
+from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import choose, export, job_panel
 from vocadapt.ui.finetune_view import Wanted
@@ -36,8 +36,8 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         for finding in [said for run in newest.runs for said in run.record.get("findings", ())][:4]:
             st.markdown(f":small[:gray[{plain(finding)}]]")
     with dev:
-        scores = {called(run): run.record["dev"] for run in newest.runs if run.record.get("dev")}
-        curves = {called(run): run.record["curve"] for run in newest.runs if run.record.get("curve")}
+        scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
+        curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
         shown = result_figures.dev_scores(scores, newest.metric) if scores else result_figures.losses(curves)
         if scores or curves:
             st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})

@@ -12,7 +12,7 @@ from vocadapt.analysis.report import fraction as score
 from vocadapt.analysis.results import BASELINE, Board
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.results import GroupMeans, Results, results_of
-from vocadapt.lab.runs import RunSet, called, tasks_of
+from vocadapt.lab.runs import RunSet, tasks_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.markup import plain, visible
@@ -135,7 +135,7 @@ def _table(board: Board) -> None:
 def curves(runs: Sequence[RunSet], metric: str) -> None:
     """Loss and dev score of every run, of at most so many: which ones can be chosen."""
     st.subheader("Learning curves")
-    every = {f"{visible(one.name)} · {called(run)}": run.record for one in runs for run in one.runs}
+    every = {f"{visible(one.name)} · {run.called}": run.record for one in runs for run in one.runs}
     first = list(every)[:MOST_CURVES]
     chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
     st.markdown(f":small[:gray[{len(chosen)} of {len(every)} runs.]]")

@@ -24,6 +24,7 @@ DRAWN = 2000  # characters of a text that is drawn as chips; of a longer context
 ROUND = 300  # characters on either side of an answer
 BEST = 3  # answers shown for each cut
 NOTES = {BASE: "as the model cut before it was adapted", ADAPTED: "with the added words", POOLED: "the mean of both"}
+LEGEND = ":small[:green[**framed**] :gray[= a token that the base cut lacks · hover over a piece for its id and its place]]"
 SENTENCE = "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed."
 CONTEXT = (
     "Coronaviruses enter human cells by a receptor. For SARS-CoV-2 this receptor is ACE2, which is found in the lungs, the heart "
@@ -77,6 +78,8 @@ def answer_to(folder: str, run: SavedRun, example: Example) -> None:
         return
     text = written(example)
     markup.cut_lines([_cut_line(run, cut, text) for cut in run.cuts])
+    if len(run.cuts) > 1:
+        st.markdown(LEGEND)
     if isinstance(example, Sentence):
         markup.marked_texts([_marked(tried, cut, example) for cut in tried.logits])
         _words(tried, example)
@@ -179,9 +182,9 @@ def _words(tried: Tried, example: Sentence) -> None:
 
 def _labels(tried: Tried) -> None:
     """The probability of every label under each cut, and who was outvoted."""
-    for cut, said in tried.said.items():
-        strong = "**" if cut == tried.cut else ""
-        st.markdown(f"{cut} says {strong}{plain(', '.join(said) or 'no label')}{strong}")
+    markup.marked_texts([
+        Marked(f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.cut) for cut, said in tried.said.items()
+    ])  # fmt: skip
     table: dict[str, list[object]] = {"label": [markup.visible(name) for name in tried.outputs.names]}
     for cut in tried.logits:
         table[cut] = [float(share) for share in tried.shares(cut)[0]]

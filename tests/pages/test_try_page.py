@@ -1,0 +1,177 @@
+"""Try it: every kind of run, hostile text, a file of text, a folder that is typed, and what is said where nothing is there."""
+
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
+from tests.test_finetune_questions import questions, squad
+from vocadapt.analysis.trying import Tried, disagreed, try_out
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import Workspace
+from vocadapt.training.outputs import Outputs
+from vocadapt.training.plain import plain_examples
+from vocadapt.training.run_files import load_run
+from vocadapt.training.tasks.base import Sentence, Text
+
+PAGE = "pages/train/try_it.py"
+HOSTILE = ["<img src=x onerror=alert(1)>", "$x$ :red[x] **b** `c`", "\u202eab\u200b ضغط الدم 高血", "[UNK] \x00 x", "w" * 300]
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory):
+    """A workspace with a run of each kind that the page draws in its own way."""
+    root = tmp_path_factory.mktemp("try")
+    with one_thread():
+        model = tiny_adapted(root / "model")
+        write_conll(root / "ner.txt", sentences(20))
+        rows = "".join(f"{text.id}\t{text.text}\t{text.labels[0]}\n" for text in texts(12))
+        (root / "classification.txt").write_text("index\tsentence\tlabel\n" + rows, encoding="utf-8")
+        (root / "multilabel.txt").write_text("index\tsentence\tlabels\n" + rows, encoding="utf-8")
+        nli = [json.dumps({"sentence1": t.text, "sentence2": "the heart", "gold_label": t.labels[0]}) for t in texts(8)]
+        (root / "nli.txt").write_text("\n".join(nli) + "\n", encoding="utf-8")
+        squad(root / "qa.txt", questions(8))
+        for kind in ("ner", "classification", "multilabel", "nli", "qa"):
+            file = str(root / f"{kind}.txt")
+            given = ["--model", str(model), "--task", kind, "--train", file, "--test", file]
+            quick = ["--epochs", "2", "--batch", "4", "--lr", "1e-2", "--workspace", str(root / "w"), "--name", kind]
+            assert main(["finetune", *given, *quick]) == 0
+    return Workspace(root / "w")
+
+
+def markup(app):
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def said(app):
+    return [element.value for kind in ("markdown", "text", "error", "warning") for element in app.get(kind)]
+
+
+def opened(open_page, tried, kind, **query):
+    app = open_page(PAGE, tried, run=f"{kind} · seed 1", **query)
+    assert not app.exception and not app.error
+    return app
+
+
+def test_a_sentence_is_cut_and_tagged_under_each_cut(open_page, tried):
+    app = opened(open_page, tried, "ner", sentence="the patients with tachycardia")
+    body = markup(app)
+    assert body.count('class="va-name"') == 5  # two cuts; base, adapted and pooled say
+    assert 'title="##card · id ' in body and "va-new" in body  # cut by one, whole under the other
+    assert app.query_params["sentence"] == "the patients with tachycardia"
+    run = load_run(tried.root / "runs" / "ner")
+    tags = run.said([Sentence(("the", "patients", "with", "tachycardia"), None)])[0]
+    marked = body.split("pooled says")[1]
+    assert marked.count("<mark>") == sum(tag.startswith("B") for tag in tags)
+
+
+def test_without_an_address_it_opens_on_an_example_of_the_runs_own_test(open_page, tried):
+    app = opened(open_page, tried, "ner")
+    example = disagreed(load_run(tried.root / "runs" / "ner"))
+    assert app.text_area(key="try_sentence").value == " ".join(example.words)
+
+
+@pytest.mark.parametrize("kind", ["classification", "multilabel", "nli"])
+def test_labels_under_each_cut(kind, open_page, tried):
+    app = opened(open_page, tried, kind)
+    assert all(f"{cut} says" in markup(app) for cut in ("base", "adapted", "pooled"))
+    table = app.dataframe[0].value
+    assert list(table.columns) == ["label", "base", "adapted", "pooled"] and list(table["label"]) == ["ill", "well"]
+    if kind != "multilabel":
+        assert table["pooled"].sum() == pytest.approx(1)
+
+
+def test_a_question_is_answered_under_each_cut(open_page, tried):
+    app = opened(open_page, tried, "qa", question="the disease", context="trial placebo cancer group")
+    body = markup(app)
+    assert body.count("<mark>") == 3 and all(f"{cut} answers" in body for cut in ("base", "adapted", "pooled"))
+    command = next(code.value for code in app.code if "vocadapt answer" in code.value)
+    assert command.endswith("--question 'the disease'")
+    app.text_area(key="try_context").set_value("x" * 600).run()
+    assert not app.exception and any("No answer" in text for text in said(app))
+
+
+@pytest.mark.parametrize("kind", ["ner", "classification"])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_and_never_read(kind, text, open_page, tried):
+    app = opened(open_page, tried, kind)
+    app.text_area(key="try_sentence").set_value(text).run()
+    assert not app.exception and not app.error
+    assert "<img" not in markup(app) and "\u202e" not in markup(app)
+    assert not any(text in shown for shown in said(app))
+
+
+def test_nothing_typed_is_an_invitation_and_no_word_a_message(open_page, tried):
+    app = opened(open_page, tried, "ner")
+    app.text_area(key="try_sentence").set_value(" ").run()
+    assert not app.exception and any("Type something" in text for text in said(app))
+    app.text_area(key="try_sentence").set_value("\u200b").run()
+    assert not app.exception and any("no word" in text for text in said(app))
+
+
+def test_any_folder_with_a_head_and_one_without(open_page, tried, tiny_bert):
+    app = open_page(PAGE, tried, folder=str(tried.root / "runs" / "qa"), run="ner · seed 1")
+    assert not app.exception and not app.error and app.text_area(key="try_question")
+    for folder in (str(tiny_bert), "/nowhere"):
+        app = open_page(PAGE, tried, folder=folder)
+        assert not app.exception and any("expected a run" in text for text in said(app))
+
+
+def test_broken_weights_are_a_message(open_page, tried, tmp_path):
+    shutil.copytree(tried.root, tmp_path / "w")
+    (tmp_path / "w" / "runs" / "ner" / "model.safetensors").write_bytes(b"no tensor")
+    app = open_page(PAGE, tmp_path / "w", run="ner · seed 1")
+    assert not app.exception and any("did not work" in error.value for error in app.error)
+
+
+def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried, monkeypatch):
+    monkeypatch.setattr("vocadapt.ui.try_file.MOST", 3)
+    app = opened(open_page, tried, "ner")
+    lines = ["the patients", "with tachycardia", "cancer", "a heart", "trials"]
+    app.file_uploader(key="try_file").set_value(("lines.txt", "\n".join(lines).encode(), "text/plain")).run()
+    assert any("3 of 5 lines are predicted here" in text for text in said(app))
+    app.button(key="try_predict").click().run()
+    assert not app.exception and not app.error
+    assert any(button.proto.label == "predictions.tsv · 3 of 5 lines" for button in app.get("download_button"))
+    command = next(code.value for code in app.code if "vocadapt predict" in code.value)
+    assert "--plain" in command and str(tried.root / "runs" / "ner") in command
+    app.file_uploader(key="try_file").set_value(("lines.txt", b"\xff\xfe", "text/plain")).run()
+    assert not app.exception and any("UTF-8" in error.value for error in app.error)
+
+
+def test_what_was_tried_once_is_there_at_once(open_page, tried):
+    app = opened(open_page, tried, "ner", sentence="the patients with tachycardia")
+    start = time.process_time()
+    app.run()
+    assert time.process_time() - start < 1
+
+
+def test_probabilities_and_votes_by_hand():
+    ner = Outputs("ner", ("O", "B"))
+    rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
+    logits = {cut: np.array(own, dtype=np.float32) for cut, own in rows.items()}
+    found = Tried(Sentence(("fever", "now"), None), ner, logits)
+    assert found.cut == "pooled" and found.said == {"base": ("O", "O"), "adapted": ("B", "O"), "pooled": ("B", "O")}
+    assert found.shares("base")[0].tolist() == pytest.approx([np.e**2 / (np.e**2 + 1), 1 / (np.e**2 + 1)])
+    ((row, vote),) = found.votes
+    assert row == 0 and vote.outvoted == ("base",) and vote.margins == {"base": 2.0, "adapted": 5.0}
+    many = Tried(Text("", "", None), Outputs("multilabel", ("a", "b")), {"base": np.array([[0, 100]], dtype=np.float32)})
+    assert many.shares("base")[0].tolist() == [0.5, 1.0] and many.votes == () and many.cut == "base"
+
+
+def test_pairs_and_questions_are_no_plain_text(tried):
+    for kind in ("nli", "qa"):
+        with pytest.raises(InputError, match="no plain text"):
+            plain_examples(load_run(tried.root / "runs" / kind), ["a line"])
+    with pytest.raises(InputError, match="no word"):
+        plain_examples(load_run(tried.root / "runs" / "ner"), ["\u200b"])
+
+
+def test_trying_is_predicting(tried):
+    run = load_run(tried.root / "runs" / "classification")
+    example = Text("1", "cancer disease", None)
+    assert try_out(run, example).said["pooled"] == run.said([example])[0]

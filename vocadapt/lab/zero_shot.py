@@ -1,0 +1,63 @@
+"""Zero-shot questions, as Poerner et al. (2020) did it: a model learns to answer general questions, is then taught the words of
+a domain, and answers the domain's questions, none of which it was ever trained on.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
+from vocadapt.lab.finetuning import EvaluateSettings, evaluated
+from vocadapt.lab.spec import FinetuneStep, ModelStep, Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.task import Numbers
+from vocadapt.progress import Progress, part, silent
+from vocadapt.recipe import Recipe
+from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.training.tasks.qa import read_questions
+from vocadapt.training.tasks.seen import count_seen, seen_in
+
+GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """A model, general questions to train on, the domain's word vectors (or text) and its questions; how each step goes.
+
+    `limit` is of the test, 0 being all of it.
+    """
+
+    model: str
+    train: Path
+    test: Path
+    recipe: Recipe
+    vectors: str = ""
+    text: tuple[str, ...] = ()
+    finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
+    seed: int = 1
+    limit: int = 0
+    offline: bool = False
+
+
+def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Numbers:
+    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives the scores.
+
+    Raises InputError, before anything is trained, where a question or a context of the test is among those to train on; and what
+    the steps refuse.
+    """
+    train, test = read_questions(asked.train), read_questions(asked.test)
+    if shared := count_seen(test.examples, seen_in(train.examples)):
+        problem = f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in {asked.train}, too."
+        raise InputError(problem, "Zero-shot means that none of the test is trained on: take them out.")
+    learn = Spec(
+        "finetune", FinetuneStep(asked.finetune, seeds=(asked.seed,), kind="qa"),
+        {"model": (asked.model,), "train": (str(asked.train),)}, asked.offline,
+    )  # fmt: skip
+    run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
+    given = {"model": (str(folder / GENERAL),), "text": asked.text, **({"vectors": (asked.vectors,)} if asked.vectors else {})}
+    teach = Spec("model", ModelStep(asked.recipe), given, asked.offline)
+    run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
+    how = EvaluateSettings(asked.test, asked.limit, unseen=True)
+    numbers = evaluated(folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain"))
+    strict_json.write(folder / SCORES, numbers)
+    return numbers
