@@ -6,7 +6,7 @@ import pytest
 
 from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
-from vocadapt.cli.finetune import _shown
+from vocadapt.cli.finetune import shown as as_text
 from vocadapt.lab.finetuning import limited, summed
 from vocadapt.lab.spec import FinetuneStep, Spec
 from vocadapt.lab.steps import run_step
@@ -180,7 +180,7 @@ def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
     found = summed(scores, [Saved(False), Saved(True), Saved(False)])
     assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
     assert found["mean_learned"]["f1"] == pytest.approx(0.7) and found["examples_per_second"] == 2.0
-    shown = _shown(found)
+    shown = as_text(found)
     assert "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown and "collapsed" in shown.splitlines()[2]
     assert "mean_learned" not in summed(scores, [Saved(False)] * 3)
 
