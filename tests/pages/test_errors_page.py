@@ -58,9 +58,9 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
 
 def test_what_is_looked_at_lies_in_the_address(open_page, workspace):
     runs = {"baseline": "plain · seed 1 · base", "compared": "green · seed 1 · pooled"}
-    app = open_page(PAGE, workspace, **runs, fate="broken", slice="rest")
+    app = open_page(PAGE, workspace, **runs, fate="broken", slice="pieces")
     assert not app.exception
-    assert app.selectbox(key="slice").value == "rest" and "broken" in app.query_params["fate"]
+    assert app.selectbox(key="slice").value == "pieces" and "broken" in app.query_params["fate"]
     body = markup(app)
     assert body.count('data-testid="entry"') == 1 and "<img" not in body and "&lt;img/src=x/onerror=alert(1)&gt;" in body
     assert "\u202e" not in body
