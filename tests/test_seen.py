@@ -51,7 +51,7 @@ def test_test_sentences_that_are_trained_on_are_counted_before_training(tmp_path
     train, test = Split(sentences(6)), Split((*sentences(2), *sentences(3, seed=7)))
     task = Task("toy", "ner", {"train": train, "dev": Split(sentences(2, seed=8)), "test": test}, ("Disease",))
     found = prepare(open_model(tiny_adapted(tmp_path)), task, FinetuneSettings()).findings
-    assert [said[:36] for said in found if "trained on" in said] == ["test: 2 of 5 examples (of questions:"]
+    assert [said[:50] for said in found if "trained on" in said] == ["test: 2 of 5 questions, or their contexts, were tr"]
 
 
 def evaluate(capsys, *arguments):

@@ -91,7 +91,7 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
             manifest(name, "models", numbers=numbers).save(draft)
     [adapted] = adapted_models(workspace)
     assert adapted.name == "adapted"
-    assert made_by(WALK[-1], workspace) == [adapted]
+    assert made_by(next(stop for stop in WALK if stop.kind == "models"), workspace) == [adapted]
     assert [headline(model) for model in workspace.artefacts("models")] == ["converted", "adapted · 5 words added"]
 
 

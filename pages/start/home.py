@@ -11,7 +11,7 @@ st.markdown(
     "Teach a language model the words of your domain: from a text to an ordinary model folder, every step in the open."
 )
 walk.strip(workspace)
-job_panel.job_panel(workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model")])
+job_panel.job_panel(workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")])
 
 recent = walk.recent(workspace)
 if recent:

@@ -22,7 +22,7 @@ from vocadapt.training.tasks import base as tasks
 from vocadapt.training.tasks.base import UNITS
 from vocadapt.training.tasks.own import TASK, read_split, read_task, read_task_file, task_of_files
 from vocadapt.training.tasks.predictions import tally_of
-from vocadapt.training.tasks.seen import SEEN_BEFORE, count_seen, read_seen
+from vocadapt.training.tasks.seen import count_seen, read_seen, seen_line
 from vocadapt.training.watching import Live, read_live
 
 DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of the training
@@ -226,9 +226,8 @@ def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
     if refuse and count is None:
         problem = f"{run.folder} does not say what it was trained on, so nothing is known to be unseen."
         raise InputError(problem, "Fine-tune with vocadapt finetune, or leave --unseen out.")
-    if refuse and count:
-        remedy = "Train on other examples, or test on others."
-        raise InputError(f"{split.path}: {count:,} of {len(split):,} {SEEN_BEFORE}.", remedy)
+    if refuse and known and count:
+        raise InputError(f"{split.path}: {seen_line(split.examples, known)}", "Train on other examples, or test on others.")
     return count
 
 

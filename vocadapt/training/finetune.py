@@ -27,7 +27,7 @@ from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.scoring.tally import Score
 from vocadapt.training.tasks.base import Example, Question, Split, Task
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
-from vocadapt.training.tasks.seen import SEEN_BEFORE, count_seen, read_seen, seen_in
+from vocadapt.training.tasks.seen import read_seen, seen_in, seen_line
 from vocadapt.training.watching import own_randomness
 
 if TYPE_CHECKING:
@@ -256,8 +256,7 @@ def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) 
 
 def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
     """How many examples of the other splits were trained on, too."""
-    counted = {name: count_seen(split.examples, seen) for name, split in splits.items()}
-    return [f"{name}: {count:,} of {len(splits[name]):,} {SEEN_BEFORE}." for name, count in counted.items() if count]
+    return [f"{name}: {said}" for name, split in splits.items() if (said := seen_line(split.examples, seen))]
 
 
 def _said(encoded: Mapping[str, Encoded]) -> list[str]:

@@ -177,7 +177,8 @@ def _words(tried: Tried, example: Sentence) -> None:
         table[cut] = [f"{said[row]}  {fraction(float(shares[cut][row]))}" for row in rows]
     if POOLED in tried.logits:
         table["who was outvoted"] = [votes[row].line if row in votes else "the cuts agree" for row in rows]
-    st.dataframe(table, hide_index=True, height="content")
+    widths = {"who was outvoted": st.column_config.TextColumn(width="large")}
+    st.dataframe(table, hide_index=True, height="content", column_config=widths)
 
 
 def _labels(tried: Tried) -> None:

@@ -30,6 +30,7 @@ WALK = (
     Stop("Word vectors", "vectors", "pages/words/vectors.py", "What the words of the domain mean"),
     Stop("Alignment", "alignments", "pages/words/alignment.py", "A map from the words into the model's wordpieces"),
     Stop("Adapted model", "models", "pages/vocabulary/adapt.py", "An ordinary model folder that knows the words"),
+    Stop("Runs", "runs", "pages/train/finetune.py", "What the words are worth on a task"),
 )
 
 
@@ -67,6 +68,8 @@ def headline(artefact: Artefact) -> str:
         figure = f"held-out P@5 {fraction(numbers['p@5'])} ({beside})"
     elif artefact.kind == "models" and "added" in numbers:
         figure = f"{count(numbers['added'])} words added"
+    elif artefact.kind == "runs" and numbers.get("mean"):
+        figure = f"{numbers['metric']} {fraction(numbers['mean'][numbers['metric']])} ({plain(numbers['cut'])})"
     return f"{plain(artefact.name)} · {figure}" if figure else plain(artefact.name)
 
 

@@ -4,7 +4,7 @@ A fingerprint is of what is read, not of its labels: the words of a sentence, a 
 question itself. Case and blanks do not matter. The folder holds the fingerprints only, never the text.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -14,7 +14,7 @@ from vocadapt.models.adapt import SEEN
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 SIZE = 8  # bytes of a fingerprint
-SEEN_BEFORE = "examples (of questions: their context, or the question) were trained on, so a score on them says little"
+NAMED: dict[type, str] = {Question: "questions, or their contexts,", Sentence: "sentences", Text: "texts"}
 
 
 def fingerprints(example: Example) -> frozenset[str]:
@@ -35,6 +35,13 @@ def seen_in(examples: Iterable[Example]) -> frozenset[str]:
 def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
     """How many examples share a fingerprint with those seen: for questions, the context or the question."""
     return sum(not seen.isdisjoint(fingerprints(example)) for example in examples)
+
+
+def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
+    """How many of the examples were trained on, as a sentence; "" where none was."""
+    count = count_seen(examples, seen)
+    named = NAMED[type(examples[0])] if count else ""
+    return f"{count:,} of {len(examples):,} {named} were trained on, so a score on them says little." if count else ""
 
 
 def write_seen(seen: Iterable[str], folder: Path) -> None:
