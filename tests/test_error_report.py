@@ -4,13 +4,15 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from vocadapt.analysis.error_kinds import Judging
-from vocadapt.analysis.error_report import LISTED, Report, points
+from vocadapt.analysis.error_report import LISTED, Report
 from vocadapt.analysis.error_report import test_line as said_of_test
 from vocadapt.analysis.ledger import Side, ledger
+from vocadapt.analysis.report import points
 from vocadapt.analysis.slicing import Slicing
 from vocadapt.analysis.word_cuts import WordBook
 from vocadapt.training.scoring.certainty import Draws, compare
@@ -77,9 +79,10 @@ def test_json_holds_counts_slices_and_entries(report):
 
 
 def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_would_do():
-    assert [points(value) for value in (0.024, -0.003, 0.0, None)] == ["+2.4", "−0.3", "+0.0", "–"]
+    assert [points(value) for value in (0.024, -0.003, 0.0, None)] == ["+2.4", "−0.3", "+0.0", ""]
     scorer, gold = scorer_of("ner"), [("B-D",)] * 40
     same = compare(scorer, gold, gold, gold, draws=Draws(50))
-    assert said_of_test(same) == "paired test p = 1, no claim"
+    assert said_of_test(same) == "paired test p = 1.000, no claim"
     sure = compare(scorer, gold, [("O",)] * 40, gold, draws=Draws(1000))
-    assert said_of_test(sure) == "paired test p = .001"
+    assert said_of_test(sure) == "paired test p < .001"  # 1 of 1,001
+    assert said_of_test(replace(sure, p_randomisation=0.05)) == "paired test p = .050, no claim"

@@ -9,6 +9,7 @@ from tests.finetune_material import one_thread, texts
 from vocadapt.cli import main
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.results import entry_of
+from vocadapt.lab.run_sources import training_examples
 from vocadapt.lab.runs import open_runs
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.training.run_files import runs_in
@@ -77,6 +78,12 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     assert [run.called for run in runs[2:4]] == ["seed 1, fold 3", "seed 2, fold 1"]
     again = ask("evaluate", "--run", out)
     assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
+    assert [[text.text for text in training_examples(run)] for run in runs[:3]] == [
+        [text.text for text in texts(8, fold)] for fold in (1, 2, 3)
+    ]
+    third = ["--test", folded.parent / "3" / "train.tsv"]  # which the runs of the third fold were trained on
+    assert ask("evaluate", "--run", out, *third)["seen"] == 8
+    assert "of 8" in ask("evaluate", "--run", out, *third, "--unseen", code=2)
 
 
 def test_one_fold_is_as_it_was(model, folded, ask, tmp_path):

@@ -1,6 +1,7 @@
 """Further pretraining by stages: what moves and what does not, to the bit; budgets, parts, resuming, the folder it leaves."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.training.further import FurtherSettings, further_in, pretrain_further
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
+from vocadapt.training.tasks.seen import read_seen, write_seen
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
 
@@ -185,9 +187,12 @@ def test_a_step_read_in_parts_is_the_same_step(folders, text, tmp_path):
 
 
 def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders, text, tmp_path):
-    source, out = folders["exbert-s3"], tmp_path / "m"
+    source, out = tmp_path / "source", tmp_path / "m"
+    shutil.copytree(folders["exbert-s3"], source)
+    write_seen(["0123456789abcdef"], source)
     first = trained(source, text, out, "extension", keep_minutes=1e-6)
     model = open_model(out)
+    assert read_seen(out) == {"0123456789abcdef"}  # what it was fine-tuned on before is not forgotten
     assert model.vocabulary.tokens == open_model(source).vocabulary.tokens and before_of(model) is not None
     record = json.loads((out / "vocadapt.json").read_text())
     assert [told["stage"] for told in record["pretraining"]] == ["extension"] and record["certificate"] is None

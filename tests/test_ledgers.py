@@ -12,6 +12,7 @@ from vocadapt.lab.run_sources import corpus_of, training_examples
 from vocadapt.lab.spec import FinetuneStep, Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Sentence, Text
 
 GOLD = (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cough"), ("O", "B-D")))
@@ -58,14 +59,15 @@ def test_the_cuts_of_one_run(trained):
 
 
 def test_training_examples_that_were_changed_since_are_not_known(trained, tmp_path):
-    run = trained / "runs" / "one"
-    assert len(training_examples(run)) == 15 and corpus_of(run) is None
+    run = load_run(trained / "runs" / "one")
+    assert len(training_examples(run)) == 15 and corpus_of(run.folder) is None
     path, kept = trained / "train.txt", (trained / "train.txt").read_text(encoding="utf-8")
     path.write_text(kept + "\nmore\tO\n", encoding="utf-8")
     assert training_examples(run) is None
     path.write_text(kept, encoding="utf-8")
     assert len(training_examples(run)) == 15
-    assert training_examples(tmp_path) is None
+    alone = write_run(tmp_path / "alone", GOLD, {"base": RIGHT})
+    assert training_examples(load_run(alone)) is None
 
 
 def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):

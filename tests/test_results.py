@@ -233,6 +233,9 @@ def test_the_command_line_gives_the_same(workspace, capsys):
     assert answer["tasks"][0]["baseline"] == {"run": "base", "cut": "base"} and answer["groups"] == {}
     top = answer["tasks"][0]["standings"][0]
     assert top["run"] == "green" and top["cut"] == "pooled" and top["verdict"] in (BETTER, "p ≥ .05: no claim")
+    twin = write_run(workspace.root / "elsewhere" / "base", GOLD, {"base": said(10)})
+    assert main(["results", *folders, str(twin), "--baseline", str(twin), "--json"]) == 0  # two are called base
+    assert json.loads(capsys.readouterr().out)["tasks"][0]["baseline"] == {"run": "elsewhere/base", "cut": "base"}
     assert top["test"]["rounds"] == 1000 and top["figures"]["f1"]["values"] == pytest.approx([f1(8), f1(9), 1.0])
 
 

@@ -197,6 +197,8 @@ def test_an_estimate_by_hand():
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))
     assert modelled_pace(task, settings, small) == pytest.approx(2 * modelled_pace(task, settings, large))
+    beside = small | {"model_type": "vocadapt-exbert", "extension_hidden_size": 384, "extension_intermediate_size": 4 * 384}
+    assert modelled_pace(task, settings, small) == pytest.approx(2 * modelled_pace(task, settings, beside))  # s5: a layer more
     texts_task = Task("t", "classification", {"train": Split((Text("1", "a b", ("x",)),))}, ("x",))
     assert modelled_pace(texts_task, settings, small) > modelled_pace(task, settings, small)
 

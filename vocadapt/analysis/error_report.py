@@ -11,6 +11,8 @@ from vocadapt.analysis.entry_view import made_of, said_of, view_of, words_of
 from vocadapt.analysis.error_html import grouped, safe
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
 from vocadapt.analysis.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
+from vocadapt.analysis.report import LEAST, fraction, p_value, points, safe_cell
+from vocadapt.analysis.results import SURE
 from vocadapt.analysis.slicing import ALL, SliceScore, Slicing
 from vocadapt.training.scoring.certainty import Comparison
 from vocadapt.training.scoring.tally import Score
@@ -22,8 +24,6 @@ SAID = {
     WRONG: "wrong before and now",
     RIGHT: "right before and now",
 }
-SURE = 0.05
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Report:
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([_cell(row.get(name, "")) for name in COLUMNS] for row in rows)
+        writer.writerows([safe_cell(row.get(name, "")) for name in COLUMNS] for row in rows)
         return file.getvalue()
 
     def html(self) -> str:
@@ -148,28 +148,23 @@ h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-
 
 
 def test_line(test: Comparison) -> str:
-    """The paired test in a few words: "paired test p = .09, no claim"."""
+    """The paired test in a few words: "paired test p = .090, no claim"."""
     p = test.p_randomisation
-    shown = f"{p:.3f}".rstrip("0").rstrip(".") if p >= 0.0095 else f"{p:.1g}"
-    return f"paired test p = {shown.removeprefix('0')}{'' if p <= SURE else ', no claim'}"
-
-
-def points(value: float | None) -> str:
-    """A difference of scores in points, with its sign: +2.4; a dash for none."""
-    return "–" if value is None else f"{100 * value:+.1f}".replace("-", "−")
+    return f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ', no claim'}"
 
 
 def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
     """Slices as cells of a table."""
     return [
-        (one.title, grouped(one.n), points(one.difference), f"{grouped(one.fixed)} : {grouped(one.broken)}") for one in slices
+        (one.title, grouped(one.n), points(one.difference) or "–", f"{grouped(one.fixed)} : {grouped(one.broken)}")
+        for one in slices
     ]
 
 
 def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
     """Every figure under each cut."""
     names = list(next(iter(by_cut.values())).values) if by_cut else []
-    return [(name, *(f"{score.values[name]:.3f}".removeprefix("0") for score in by_cut.values())) for name in names]
+    return [(name, *(fraction(score.values[name]) for score in by_cut.values())) for name in names]
 
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,8 +180,3 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
         "words": " | ".join(f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]),
         "made of": " | ".join(entry["made_of"]), "tags": ", ".join(entry["tags"]),
     }  # fmt: skip
-
-
-def _cell(value: Any) -> str:
-    text = str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text

@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from vocadapt.analysis.results import Board, Standing
 
 FORMATS = ("csv", "markdown", "latex")
-FORMULA = ("=", "+", "-", "@")  # a cell that begins so is computed by spreadsheets
+LEAST = 0.001  # of a p that is told as it is
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is computed by spreadsheets
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "Δ": r"$\Delta$", "≥": r"$\geq$", "–": "--", "·": r"$\cdot$",
+    '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "−": r"$-$", "Δ": r"$\Delta$", "≥": r"$\geq$",
+    "–": "--", "·": r"$\cdot$",
 }  # fmt: skip
 MARKDOWN = "\\`*_{}[]()<>#+!|~$&^"
 COLUMNS = ("Run", "Cut", "Seeds", "Mean ± sd", "95 % interval", "Δ points", "p", "Verdict")
@@ -62,6 +64,11 @@ def latex_text(text: str) -> str:
     return "".join(LATEX.get(letter, letter) for letter in one_line(text))
 
 
+def safe_cell(cell: object) -> object:
+    """A cell of a CSV that no spreadsheet takes for a formula: text that begins like one is quoted for it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
 def fraction(value: float | None) -> str:
     """A score without its leading zero, three digits: .834; 1.000; – for none."""
     if value is None:
@@ -71,13 +78,13 @@ def fraction(value: float | None) -> str:
 
 
 def points(delta: float | None) -> str:
-    """A difference of scores in points, with its sign: +1.2."""
-    return "" if delta is None else f"{100 * delta:+.1f}"
+    """A difference of scores in points, with its sign: +1.2; "" for none."""
+    return "" if delta is None else f"{100 * delta:+.1f}".replace("-", "−")
 
 
 def p_value(p: float | None) -> str:
     """A p of a paired test: .090; < .001 below that."""
-    return "" if p is None else "< .001" if p < 0.001 else fraction(p)
+    return "" if p is None else f"< {fraction(LEAST)}" if p < LEAST else fraction(p)
 
 
 def mean_and_sd(one: Standing) -> str:
@@ -116,17 +123,14 @@ def _line(board: Board, one: Standing, names: Sequence[str]) -> list[object]:
     test = one.test.p_randomisation if one.test else None
     text = [board.task, board.scorer, board.metric, board.units, one.name, one.model, one.tokenization, one.cut]
     return [
-        *(_safe(cell) for cell in text), " ".join(map(str, one.seeds)), len(one.seeds), one.collapsed, *figures, learned,
-        one.interval.low, one.interval.high, *map(_safe, base), one.delta, test, one.verdict,
+        *(_named(cell) for cell in text), " ".join(map(str, one.seeds)), len(one.seeds), one.collapsed, *figures, learned,
+        one.interval.low, one.interval.high, *map(_named, base), one.delta, test, one.verdict,
     ]  # fmt: skip
 
 
-def _safe(cell: object) -> object:
-    """Text that no spreadsheet takes for a formula."""
-    if not isinstance(cell, str):
-        return cell
-    text = one_line(cell)
-    return f"'{text}" if text.startswith(FORMULA) else text
+def _named(cell: object) -> object:
+    """A cell with a name in it: one line, and no formula."""
+    return safe_cell(one_line(cell)) if isinstance(cell, str) else cell
 
 
 def _cells(one: Standing) -> tuple[str, ...]:

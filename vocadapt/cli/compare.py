@@ -8,14 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vocadapt.analysis.error_report import Report, cut_rows, points
+from vocadapt.analysis.error_report import Report, cut_rows
 from vocadapt.analysis.fates import Fates, fates
 from vocadapt.analysis.ledger import ALARMS, Ledger
+from vocadapt.analysis.report import points
 from vocadapt.analysis.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.errors import InputError
+from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.notes import notes_of
 from vocadapt.lab.workspace import Workspace
@@ -60,7 +62,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     counted = fates(found.kind, found.split.gold, first.said, second.said)
     notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
-    command = shlex.join(["python", "-m", "vocadapt", *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
+    command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
     report = Report(slicing, (first.name, second.name), found.test, found.by_cut, kept, chosen, command)
     for file, make in ((files.get("html"), report.html), (files.get("csv"), report.csv)):
         if file:
@@ -140,7 +142,7 @@ def _kinds(book: Ledger) -> str:
 
 
 def _slices(slices: Sequence[SliceScore]) -> str:
-    rows = [(one.title, one.n, points(one.difference), f"{one.fixed:,} : {one.broken:,}") for one in slices]
+    rows = [(one.title, one.n, points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}") for one in slices]
     return table(("slice", "n", "Δ points", "fixed : broken"), rows)
 
 

@@ -46,7 +46,7 @@ def _results(options: Namespace, progress: Progress) -> Answer:
         which = f" on {options.task!r:.60}" if options.task and runs else ""
         there = ", ".join(dict.fromkeys(one.task for one in runs))
         raise InputError(f"There is no run{which}.", f"There: {there}." if there else "finetune makes one.")
-    baseline = (Path(options.baseline).name, options.baseline_cut) if options.baseline else None
+    baseline = (options.baseline, options.baseline_cut) if options.baseline else None
     draws = Draws(options.rounds, seed=options.seed)
     results = results_of(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)

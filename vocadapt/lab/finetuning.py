@@ -1,6 +1,5 @@
 """The step that fine-tunes: which task, one run for each seed, what is reported of them all together."""
 
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -45,7 +44,7 @@ def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
             progress = part(task.progress, len(runs) / count, (len(runs) + 1) / count, said)
             target = task.draft / name if count > 1 else task.draft
             runs.append(_one_run(prepared, seed, name, target, replace(task, progress=progress)))
-    numbers = summed([(run.seed, run.record["scores"]) for run in runs], runs)
+    numbers = summed(runs, [run.record["scores"] for run in runs]) | _trained(runs)
     shared = [said for said in known[0] if all(said in own for own in known)]
     for entry, run in zip(numbers["seeds"], runs, strict=True):
         entry["findings"] = [said for said in run.record["findings"] if said not in shared]
@@ -118,15 +117,15 @@ def _drawn_of(name: str, few: tasks.Split, all: tasks.Split) -> str:
     return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
 
 
-def summed(scores: Sequence[tuple[int, Mapping[str, Any]]], runs: Sequence[SavedRun] = ()) -> Numbers:
-    """Scores by seed and cut, their mean and standard deviation under the cut that counts, and how fast the training was."""
-    first = next(iter(scores), (0, {}))[1]
+def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
+    """Scores of each run by cut, their mean and standard deviation under the cut that counts, which runs collapsed."""
+    first = next(iter(scores), {})
     numbers: Numbers = {"task": "", "metric": "", "scorer": "", "cut": "", "seeds": [], "mean": {}, "sd": {}}
+    collapsed = [bool(run.record.get("collapsed")) for run in runs]
     if first:
         cut = chosen_cut(list(first), "")
         named, values = first[cut], _values(first[cut])
-        collapsed = [bool(run.record["collapsed"]) for run in runs]
-        summaries = {name: over_seeds([own[cut][name] for _, own in scores], collapsed) for name in values}
+        summaries = {name: over_seeds([own[cut][name] for own in scores], collapsed) for name in values}
         numbers |= {
             "metric": named["metric"], "scorer": named["scorer"], "cut": cut,
             "mean": {name: summary.mean for name, summary in summaries.items()},
@@ -134,20 +133,18 @@ def summed(scores: Sequence[tuple[int, Mapping[str, Any]]], runs: Sequence[Saved
         }  # fmt: skip
         if any(collapsed):
             numbers["mean_learned"] = {name: summary.mean_learned for name, summary in summaries.items()}
-    numbers["seeds"] = [{"seed": seed, "scores": {cut: _values(one) for cut, one in own.items()}} for seed, own in scores]
-    if not runs:
-        return numbers
-    for entry, run in zip(numbers["seeds"], runs, strict=True):
-        entry["collapsed"] = run.record["collapsed"]
-        if fold := run.record.get("fold"):
-            entry["fold"] = fold
-    record = runs[0].record
-    trained = sum(run.record["seconds"] for run in runs)
-    return {
-        **numbers, "task": record["task"], "tokenization": record["tokenization"], "trainable": record["trainable"],
-        "frozen": record["frozen"], "collapsed": sum(run.record["collapsed"] for run in runs),
-        "examples_per_second": sum(run.record["examples"] for run in runs) / trained if trained else 0.0,
-    }  # fmt: skip
+    for run, own, flag in zip(runs, scores, collapsed, strict=True):
+        fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
+        said = {cut: _values(one) for cut, one in own.items()}
+        numbers["seeds"].append({"seed": run.seed, "scores": said, "collapsed": flag, **fold})
+    return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
+
+
+def _trained(runs: Sequence[SavedRun]) -> Numbers:
+    """How the runs were trained, and how fast."""
+    record, seconds = runs[0].record, sum(run.record["seconds"] for run in runs)
+    pace = sum(run.record["examples"] for run in runs) / seconds if seconds else 0.0
+    return {**{name: record[name] for name in ("tokenization", "trainable", "frozen")}, "examples_per_second": pace}
 
 
 def _values(score: Mapping[str, Any]) -> dict[str, float]:
@@ -174,8 +171,11 @@ def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task)
 
 
 def watched(checkpoint: Path) -> dict[str, Live]:
-    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold 2" → it."""
-    folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)])
+    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold 2" → it, the latest last.
+
+    That is not the order of the seeds: they are trained as they were given, and of folds all seeds of one before the next.
+    """
+    folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
     return {folder.name.replace("-fold-", ", fold ").replace("seed-", "seed "): read_live(folder) for folder in folders}
 
 
@@ -195,28 +195,30 @@ class EvaluateSettings:
 def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
     """The scores of a run, or of all seeds of one, and how many of the examples it was trained on (`seen`; None: not known).
 
+    Where several runs were trained on different examples, as those of folds are, `seen` is that of the run that saw most.
+
     Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut that the run does not have,
     and a score that does not fit.
     """
     if how.limit < 0 or (how.limit and how.test is None):
         raise InputError("A limit is of other examples than the run's own, 0 or more.", "Give --test F with --limit N.")
-    runs, scores, findings = runs_in(folder), [], []
+    runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
     read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
-    seen = None
     for place, run in enumerate(runs):
         whole = read or run.kept.split
         split = drawn(whole, how.limit)
         if not split.labelled:
             raise InputError(f"{split.path}: holds no labels, so nothing can be scored.", "Use predict.")
-        if not place:
-            seen, findings = _seen(run, whole, how.unseen), _found(run, whole, split)
+        seen.append(_seen(run, whole, how.unseen))
+        findings += [said for said in _found(run, whole, split) if said not in findings]
         said = _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs))) if read else run.kept.said
         kept = [chosen_cut(list(said), how.tokenization)] if how.tokenization else list(said)
         chosen = run.scorer(how.scorer)
-        own = {cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict() for cut in kept}
-        scores.append((run.seed, own))
-    about = {"run": str(folder), "task": runs[0].record["task"], "examples": len(split), "of": len(whole), "seen": seen}
-    return {**summed(scores), **about, "findings": findings}
+        scores.append({cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict() for cut in kept})
+    known = [count for count in seen if count is not None]
+    most = max(known) if len(known) == len(runs) else None
+    about = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
+    return {**summed(runs, scores), **about, "findings": findings}
 
 
 def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:

@@ -19,7 +19,7 @@ from vocadapt.training.run_files import LOGITS, SavedRun, chosen_cut, load_logit
 from vocadapt.training.scoring.certainty import USUAL_DRAWS, Comparison, Draws, aligned, compare_tallies
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Score, Scorer
-from vocadapt.training.tasks.base import Example, Split
+from vocadapt.training.tasks.base import UNITS, Example, Split
 from vocadapt.training.tasks.own import read_split
 from vocadapt.training.tasks.predictions import read_predictions, tally_of
 
@@ -70,7 +70,7 @@ class RunPair:
     def train(self) -> tuple[Example, ...] | None:
         """What the second run was trained on (the first, where the second is a file); None where that is not there any more."""
         run = self.runs[1] or self.runs[0]
-        return None if run is None else training_examples(run.folder)
+        return None if run is None else training_examples(run)
 
     @cached_property
     def words(self) -> WordBook:
@@ -150,7 +150,7 @@ def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]
     kind = kinds.pop()
     splits = [(run.kept.split, name) for run, name in given]
     if asked.gold:
-        splits.insert(0, (read_split(kind, Path(asked.gold)), asked.gold))
+        splits.insert(0, (read_split(kind, Path(asked.gold), unit=given[0][0].unit if given else UNITS[0]), asked.gold))
     if not splits:
         raise InputError("Two files of predictions need what is right.", "Give the gold file (--gold F).")
     for split, name in splits[1:]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from vocadapt.analysis.results import Board, Entry, leaderboard, means_of_groups
@@ -32,7 +33,7 @@ class Results:
 def results_of(
     runs: Sequence[RunSet], baseline: tuple[str, str] | None = None, scorer: str = "", draws: Draws | None = None
 ) -> Results:
-    """The results of runs, the task of the first run first; `baseline`: the name of one of them, and a cut or "".
+    """The results of runs, the task of the first run first; `baseline`: the name or folder of one of them, and a cut or "".
 
     Raises InputError where no run is scored, for a baseline that is none of them, and for a score that does not fit a task.
     """
@@ -40,8 +41,8 @@ def results_of(
     if not scored:
         raise InputError("There is no scored run.", "Fine-tune with a test split that holds labels.")
     names = names_of(scored)
-    if baseline and baseline[0] not in names:
-        raise InputError(f"The baseline {baseline[0]!r:.80} is none of the runs.", f"Choose one of: {', '.join(names):.200}.")
+    if baseline:
+        baseline = (_named(baseline[0], names), baseline[1])
     boards = []
     for task in tasks_of(scored):
         own = {name: one for name, one in zip(names, scored, strict=True) if one.task == task}
@@ -80,7 +81,19 @@ def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
 def names_of(runs: Sequence[RunSet]) -> list[str]:
     """A name for each: that of its folder, with the folder round it where two are called the same."""
     often = Counter(one.name for one in runs)
-    return [one.name if often[one.name] == 1 else "/".join(one.folder.absolute().parts[-2:]) for one in runs]
+    return [one.name if often[one.name] == 1 else _with_its_place(one.folder) for one in runs]
+
+
+def _named(given: str, names: Sequence[str]) -> str:
+    """Which of the names is meant by a name or a folder; raises InputError where none is."""
+    for wanted in (given, Path(given).name, _with_its_place(Path(given))):
+        if wanted in names:
+            return wanted
+    raise InputError(f"The baseline {given!r:.80} is none of the runs.", f"Choose one of: {', '.join(names):.200}.")
+
+
+def _with_its_place(folder: Path) -> str:
+    return "/".join(folder.absolute().parts[-2:])
 
 
 def _tally(run: SavedRun, cut: str, scorer: Scorer) -> Tally:

@@ -1,5 +1,6 @@
 """What a run was made from, by its manifest: the examples it was trained on, the text that its model's new words came from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -12,21 +13,27 @@ from vocadapt.lab.workspace import Artefact, Workspace, changed, open_artefact
 from vocadapt.progress import silent
 from vocadapt.recipe import settings_from
 from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Example
 
 
-def training_examples(folder: Path) -> tuple[Example, ...] | None:
-    """The examples that a run was trained on, by its manifest; None where there is none, or its files were changed since."""
-    artefact = _artefact(folder)
+def training_examples(run: SavedRun) -> tuple[Example, ...] | None:
+    """The examples that a run was trained on, by its manifest; None where there is none, or its files were changed since.
+
+    Of runs on all folds of a k-fold task each has a fold of its own.
+    """
+    artefact = _artefact(run.folder)
     if artefact is None:
         return None
     root = artefact.folder.parent.parent
     try:
         if any(changed(given, Workspace(root)) for role, given in artefact.manifest.inputs.items() if role != "model"):
             return None
-        settings = settings_from(FinetuneStep, artefact.manifest.settings, str(folder))
+        settings = settings_from(FinetuneStep, artefact.manifest.settings, str(run.folder))
+        settings = replace(settings, fold=run.record.get("fold") or settings.fold)
         inputs = {role: (str(root / given.paths[0]),) for role, given in artefact.manifest.inputs.items()}
-        task, _ = limited(task_given(Task(Spec("finetune", settings, inputs), folder, root, silent), settings), settings.limit)
+        step = Task(Spec("finetune", settings, inputs), run.folder, root, silent)
+        task, _ = limited(task_given(step, settings), settings.limit)
         both = ("train", "dev") if settings.finetune.with_dev else ("train",)
         return tuple(example for name in both if name in task.splits for example in task.splits[name].examples)
     except (InputError, OSError, KeyError):

@@ -8,7 +8,6 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.lab.manifest import MANIFEST
 from vocadapt.lab.workspace import Artefact, Workspace, open_artefact
-from vocadapt.training.mixture import POOLED
 from vocadapt.training.run_files import SavedRun, chosen_cut, runs_in
 from vocadapt.training.scoring.summary import SeedSummary, over_seeds
 from vocadapt.training.scoring.tally import Scorer
@@ -53,12 +52,6 @@ class RunSet:
     def model(self) -> str:
         """The name of the model that was fine-tuned."""
         return str(self.record.get("model", self.name))
-
-    @property
-    def model_path(self) -> str:
-        """Where that model lay, relative to the workspace where it lay inside; "" where it is not known."""
-        given = self.artefact.manifest.inputs.get("model") if self.artefact else None
-        return given.paths[0] if given else ""
 
     @property
     def tokenization(self) -> str:
@@ -116,15 +109,6 @@ class RunSet:
         """Of every seed, whether its run (of several folds: one of them) never left the majority baseline."""
         return tuple(any(run.record.get("collapsed") for run in self.of_seed(seed)) for seed in self.seeds)
 
-    @property
-    def test(self) -> tuple[str, ...]:
-        """Which examples it was tested on, as far as the artefact tells: equal where task, files and limit are."""
-        if self.artefact is None:
-            return (self.task,)
-        given, settings = self.artefact.manifest.inputs, self.artefact.manifest.settings
-        stamps = [given[role].stamp for role in ("task", "test") if role in given]
-        return (self.task, *stamps, str(settings.get("limit", 0)), str(settings.get("fold", 0)))
-
     def values(self, cut: str = "", figure: str = "") -> tuple[float, ...]:
         """A figure of every seed under a cut, by default the headline under the cut that counts; of folds their mean."""
         cut, figure = cut or self.cut, figure or self.metric
@@ -175,9 +159,3 @@ def runs_of(
 def tasks_of(runs: Sequence[RunSet]) -> list[str]:
     """The names of the tasks that runs are of, the newest first."""
     return list(dict.fromkeys(one.task for one in runs))
-
-
-def all_cuts(runs: Sequence[RunSet]) -> list[str]:
-    """Every cut that one of the runs is scored under, pooled last."""
-    found = dict.fromkeys(cut for one in runs for cut in one.cuts)
-    return [cut for cut in found if cut != POOLED] + [POOLED] * (POOLED in found)

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocadapt.models.adapt import BASE, RECORD, before_of, carry_over, digest_of, write_record
+from vocadapt.models.adapt import BASE, RECORD, SEEN, before_of, carry_over, digest_of, write_record
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.models.loading import Loaded, quietly
@@ -30,7 +30,7 @@ def save_again(model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch
     """Write the folder of `model` with the weights of its network as they are now, in `dtype`.
 
     An adapted model's record gets the `report` of the training behind those it has; its certificate, which spoke of the edit
-    before any training, is left out: `certify` looks at the folder as it is.
+    before any training, is left out: `certify` looks at the folder as it is. What it was fine-tuned on is remembered.
     """
     network = loaded.network
     weights = _weights(network, dtype)
@@ -40,6 +40,8 @@ def save_again(model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     carry_over(model.path, folder, loaded.unused)
     save_tokenizers(model, folder)
+    if (model.path / SEEN).is_file():
+        shutil.copyfile(model.path / SEEN, folder / SEEN)
     if (folder / RECORD).is_file():
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         record |= {"pretraining": [*record.get("pretraining", ()), report], "certificate": None}

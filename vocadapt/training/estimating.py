@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from vocadapt.models.extension import ModuleSize
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.tasks.base import Example, Question, Sentence, Task, Text
 
@@ -44,12 +45,13 @@ def estimate(
 
 
 def modelled_pace(task: Task, settings: FinetuneSettings, config: Mapping[str, Any]) -> float:
-    """Examples a second on two cores, from the layers and width of a model and the mean length of a training example."""
+    """Examples a second on two cores, from the layers, width and modules of a model and the mean length of an example."""
     layers, width = int(config.get("num_hidden_layers", 12)), int(config.get("hidden_size", 768))
     examples = task.split("train").examples
     most = settings.chunk if settings.chunk and task.kind == "ner" else settings.length / PIECES
     words = sum(min(_words(example), most) for example in examples) / max(len(examples), 1)
-    return FLOPS / (6 * layers * 12 * width**2 * (PIECES * words + 2))
+    beside = 1 + ModuleSize.beside(config).share
+    return FLOPS / (6 * layers * 12 * width**2 * beside * (PIECES * words + 2))
 
 
 def _of(examples: tuple[Example, ...], settings: FinetuneSettings, limit: int) -> int:

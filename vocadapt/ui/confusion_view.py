@@ -24,6 +24,10 @@ def taken_for(task: str) -> None:
         chosen = pick_run(workspace(), "Run", "confused", task=task, cuts=True)
     if chosen is None or not chosen.cut:
         return
+    if chosen.run.kind == "qa":
+        with right:
+            st.markdown(":gray[Answers have no classes that could be taken for one another: look at them on Error analysis.]")
+        return
     with mistakes.shown():
         found = _confusion(str(chosen.run.folder), chosen.of.artefact.stamp if chosen.of.artefact else "", chosen.cut, chosen)
         with left:

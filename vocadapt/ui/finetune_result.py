@@ -15,6 +15,7 @@ from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
 
 RESULTS = "pages/train/results.py"
+FINDINGS = 4  # of what is to be known of the newest runs, told at once
 
 
 def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
@@ -33,8 +34,11 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:
         _scores(newest)
-        for finding in [said for run in newest.runs for said in run.record.get("findings", ())][:4]:
+        findings = list(dict.fromkeys(said for run in newest.runs for said in run.record.get("findings", ())))
+        for finding in findings[:FINDINGS]:
             st.markdown(f":small[:gray[{plain(finding)}]]")
+        if len(findings) > FINDINGS:
+            st.markdown(f":small[:gray[and {len(findings) - FINDINGS} more to know, under *Details & export*]]")
     with dev:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}

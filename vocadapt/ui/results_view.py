@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis import result_figures
-from vocadapt.analysis.report import about, as_csv, as_latex, as_markdown, collapsed_note, mean_and_sd, p_value, points
+from vocadapt.analysis.report import LEAST, about, as_csv, as_latex, as_markdown, collapsed_note, mean_and_sd, p_value, points
 from vocadapt.analysis.report import fraction as score
 from vocadapt.analysis.results import BASELINE, Board
 from vocadapt.lab.commands import PROGRAM
@@ -74,7 +74,7 @@ def headline(board: Board) -> None:
     columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
     if best.test:
         p = best.test.p_randomisation
-        said = f"points to the baseline, p {'' if p < 0.001 else '= '}{p_value(p)}"
+        said = f"points to the baseline, p {'' if p < LEAST else '= '}{p_value(p)}"
         columns[1].metric("Difference", points(best.delta), said, delta_color="off", delta_arrow="off")
         columns[1].markdown(f":small[**{best.verdict}**]")
     else:
