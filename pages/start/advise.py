@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui import advise_view, cache, choose, frame
+from vocadapt.ui import advise_view, choose, count_cache, frame
 
 workspace = frame.workspace()
 st.title("Advise")
@@ -26,7 +26,7 @@ with right:
     task = advise_view.pick_task(workspace)
 choose.stale_note(corpus, workspace)
 
-asked = cache.advice_of(corpus, model, workspace.root, task)
+asked = count_cache.advice_of(corpus, model, workspace.root, task)
 if asked is None:
     if advise_view.not_counted(corpus, model):
         advise_view.count_now(corpus, model, workspace)

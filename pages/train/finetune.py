@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui import cache, choose, finetune_live, finetune_result, finetune_view, frame, mistakes, task_intake
+from vocadapt.ui import choose, finetune_live, finetune_result, finetune_view, frame, mistakes, run_cache, task_intake
 
 workspace = frame.workspace()
 st.title("Fine-tune")
@@ -12,7 +12,7 @@ st.markdown(
 )
 with st.container():
     finetune_live.running(workspace)
-runs = cache.runs_in(workspace)
+runs = run_cache.runs_in(workspace)
 if runs:
     finetune_result.last(workspace, runs)
 

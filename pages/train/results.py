@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.ui import cache, choose, confusion_view, frame, mistakes, results_view
+from vocadapt.ui import choose, confusion_view, frame, mistakes, results_view, run_cache
 
 workspace = frame.workspace()
 st.title("Results")
@@ -10,7 +10,7 @@ st.markdown(
     "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each cut, and a paired test against a "
     "baseline that you pin."
 )
-runs = [one for one in cache.runs_in(workspace) if one.cuts]
+runs = [one for one in run_cache.runs_in(workspace) if one.cuts]
 if not runs:
     choose.nothing_yet(
         "There is no scored run in this workspace yet.",

@@ -2,7 +2,17 @@
 
 import streamlit as st
 
-from vocadapt.ui import cache, choose, frame, job_panel, lens_corpus, lens_view, mistakes, vocabulary_profiles, vocabulary_view
+from vocadapt.ui import (
+    choose,
+    count_cache,
+    frame,
+    job_panel,
+    lens_corpus,
+    lens_view,
+    mistakes,
+    vocabulary_profiles,
+    vocabulary_view,
+)
 
 workspace = frame.workspace()
 st.title("Vocabulary")
@@ -34,7 +44,7 @@ if corpus is None:
     )  # fmt: skip
 else:
     with mistakes.shown():
-        reducer = cache.reducer_of(corpus, models[0].name, workspace.root)
+        reducer = count_cache.reducer_of(corpus, models[0].name, workspace.root)
         if reducer:
             vocabulary_view.reduction(workspace, corpus, models[0], reducer)
         else:

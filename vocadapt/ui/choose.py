@@ -13,7 +13,7 @@ from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
 from vocadapt.models.language_model import SNAPSHOT
 from vocadapt.training.run_files import SavedRun
-from vocadapt.ui import cache
+from vocadapt.ui import cache, run_cache
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import fraction
 
@@ -105,7 +105,7 @@ def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> li
     """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut, the one that counts first."""
     return [
         ChosenRun(of, run, cut)
-        for of in cache.runs_in(workspace, task)
+        for of in run_cache.runs_in(workspace, task)
         for run in of.runs
         for cut in (sorted(of.cuts, key=lambda cut: cut != of.cut) if cuts else [""])
     ]

@@ -8,7 +8,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.in_context import check_layer, estimate_seconds, layers_of, most_tokens
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import UNITS, ContextualSettings, Targets, find_targets
-from vocadapt.ui import cache, choose, job_panel, mistakes
+from vocadapt.ui import cache, choose, count_cache, job_panel, mistakes
 from vocadapt.ui.numbers import count, duration
 from vocadapt.vocabulary.lens import Counts
 
@@ -49,7 +49,7 @@ def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
     with left:
         settings = _settings(model)
     with right:
-        counts = cache.words_of(corpus, model.splitter, workspace.root)
+        counts = count_cache.words_of(corpus, model.splitter, workspace.root)
         st.markdown(_foreseen(str(model.path), corpus, model, settings, counts))
         wish = f"{choose.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         made = choose.name_for(workspace, "vectors", wish, "contextual_name")

@@ -7,6 +7,7 @@ import streamlit as st
 from vocadapt.analysis.entry_view import words_of
 from vocadapt.analysis.error_report import Report
 from vocadapt.analysis.example_context import in_examples
+from vocadapt.analysis.fates import FATES
 from vocadapt.analysis.slicing import ALL, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.commands import PROGRAM
@@ -15,7 +16,7 @@ from vocadapt.lab.notes import notes_of, save_note, tags_in
 from vocadapt.lab.strict_json import dumps
 from vocadapt.lab.workspace import Workspace
 from vocadapt.text.context import Context, ContextSettings
-from vocadapt.ui import cache, context_view, markup, mistakes
+from vocadapt.ui import context_view, markup, mistakes, run_cache
 from vocadapt.ui.errors_view import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
@@ -57,7 +58,10 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
         entry = next(one for one in shown.entries if one.id == id)
         words = words_of(compared.split.examples[entry.place], entry, compared.words)
         names = list(dict.fromkeys(word.word for word in words if any(map(str.isalnum, word.word))))
-        word = st.pills("Word", names, default=names[0] if names else None, key=f"word of {id}", label_visibility="collapsed")
+        word = st.pills(
+            "Word", names, default=names[0] if names else None, key=f"word of {id}", label_visibility="collapsed",
+            format_func=lambda name: plain(name[:60]),
+        )  # fmt: skip
         if word:
             _lines(workspace, compared, str(word))
 
@@ -73,7 +77,7 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         test = compared.test
         st.markdown(
             f"{plain(compared.scorer.name)}: {plain(compared.scorer.about)}. Paired test: approximate randomisation over "
-            f"{count(test.units)} units, {count(test.rounds)} draws, two-sided; no claim where p > .05. The difference of a "
+            f"{count(test.units)} units, {count(test.rounds)} draws, two-sided; no claim where p ≥ .05. The difference of a "
             "slice is told without a test: it says where a change comes from, not that it is one."
         )
         left, right = st.columns(2)
@@ -82,10 +86,10 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         with left:
             markup.plain_table(("kind", "baseline", "compared"), kinds)
         right.markdown("By type")
-        rows = [(label or "–", *(f"{counts[fate]:,}" for fate in counts if fate in _FATES))
+        rows = [(label or "–", *(f"{counts[fate]:,}" for fate in FATES))
                 for label, counts in compared.ledger.by_label.items()]  # fmt: skip
         with right:
-            markup.plain_table(("type", *_FATES), rows)
+            markup.plain_table(("type", *FATES), rows)
         with st.container(horizontal=True):
             forms = {
                 "errors.html": lambda: report_of(workspace, shown, slicing, name, command).html(),
@@ -94,9 +98,6 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
             }
             for file, make in forms.items():
                 st.download_button(file, make, file, on_click="ignore", icon=":material/download:", key=f"get_{file}")
-
-
-_FATES = ("fixed", "broken", "both wrong", "both right")
 
 
 def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, command: str) -> Report:
@@ -131,7 +132,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         st.text(f"{error.problem} {error.remedy}")
         return
     run = compared.runs[1] or compared.runs[0]
-    text = cache.corpus_behind(run.folder) if run else None
+    text = run_cache.corpus_behind(run.folder) if run else None
     if text is not None and run is not None:
         context_view.in_context(word, text, str(run.folder), workspace, key="error_context")
     else:

@@ -17,7 +17,7 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.training.encoding import BASE
 from vocadapt.training.tasks.base import Sentence
 from vocadapt.training.tasks.slices import suffix_slice
-from vocadapt.ui import cache, choose, markup
+from vocadapt.ui import choose, markup, run_cache
 from vocadapt.ui.choose import ChosenRun
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction
@@ -54,7 +54,7 @@ def choose_two(workspace: Workspace) -> Shown | None:
     if second is None or (second.run.folder, second.cut) == (first.run.folder, first.cut):
         st.info("Choose two runs, or two cuts of one run.", icon=":material/compare_arrows:")
         return None
-    found = cache.run_pair(first.run.folder, first.cut, second.run.folder, second.cut, _stamps(first, second))
+    found = run_cache.run_pair(first.run.folder, first.cut, second.run.folder, second.cut, _stamps(first, second))
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
     choose.from_address("slice", names, ALL)

@@ -21,7 +21,7 @@ from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
-from vocadapt.ui import cache, choose, finetune_live
+from vocadapt.ui import cache, choose, finetune_live, run_cache
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.task_intake import TASK
@@ -85,7 +85,7 @@ def form(workspace: Workspace) -> Wanted | None:
         return None
     tokenization = "" if cut == USUAL else str(cut)
     step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=limit)
-    return Wanted(models, place, cache.task_of(place, max(fold, 1) if fold else 0), step)
+    return Wanted(models, place, run_cache.task_of(place, max(fold, 1) if fold else 0), step)
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:

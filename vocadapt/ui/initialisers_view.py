@@ -17,7 +17,7 @@ from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import cache, choose, mistakes, probe
+from vocadapt.ui import cache, choose, count_cache, mistakes, probe
 from vocadapt.ui.markup import Card, neighbour_cards, visible
 from vocadapt.ui.numbers import count, duration
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings, provenance_line
@@ -119,7 +119,7 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
     corpus = choose.pick("Text that vectors of its tokens are trained on", corpora, "corpus")
     asked = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != asked:
-        counts = cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
+        counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
         settings = Word2VecSettings(dim=base.dim)
         about = f"about {duration(estimate_seconds(WordCounts(counts, 0, 0), settings))}" if counts else "some minutes"
         st.markdown(f"A vocabulary alone says nothing of what its tokens mean: that is learned from the text, in {about}.")

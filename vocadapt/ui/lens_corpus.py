@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.analysis import figures
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.ui import cache, choose, job_panel, markup, mistakes
+from vocadapt.ui import choose, count_cache, job_panel, markup, mistakes
 from vocadapt.ui.lens_view import Seen, cut_line
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction, points
@@ -34,7 +34,7 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
     with picker:
         corpus = choose.pick("Text of the workspace", corpora, "corpus")
     with mistakes.shown():
-        rows = {seen.name: cache.figures_of(corpus, seen.cutter, seen.name, workspace.root) for seen in models}
+        rows = {seen.name: count_cache.figures_of(corpus, seen.cutter, seen.name, workspace.root) for seen in models}
         counted = [row for row in rows.values() if row]
         if counted:
             _table(counted)
@@ -54,7 +54,7 @@ def changed_words(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]
     if len(others) > 1:
         label = str(st.selectbox(f"Compared with {plain(models[0].label)}", list(others), key="lens_other"))
     first, other = models[0], others[label]
-    changed = cache.changes_of(corpus, first.cutter, other.cutter, (first.name, other.name), workspace.root) or []
+    changed = count_cache.changes_of(corpus, first.cutter, other.cutter, (first.name, other.name), workspace.root) or []
     if not changed:
         st.markdown(f"**{plain(other.label)}** cuts every word of this text as **{plain(first.label)}** does.")
         return

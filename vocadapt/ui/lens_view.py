@@ -11,7 +11,7 @@ from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.workspace import Workspace, adapted_models
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.ui import cache, choose, export, intake, markup, mistakes
+from vocadapt.ui import cache, choose, count_cache, export, intake, markup, mistakes
 from vocadapt.ui.markup import Chip, CutLine, plain
 from vocadapt.ui.numbers import count, fraction, points
 from vocadapt.vocabulary.lens import TERMS, CutFigures, Cutter, count_text, cut_text
@@ -45,7 +45,7 @@ class Seen:
     @property
     def cutter(self) -> Cutter:
         """What of it cuts words."""
-        return cache.cutter_of(self.name, self.label)
+        return count_cache.cutter_of(self.name, self.label)
 
 
 def choose_models(workspace: Workspace) -> list[Seen]:

@@ -13,7 +13,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import cache, choose, intake, job_panel
+from vocadapt.ui import cache, choose, count_cache, intake, job_panel
 from vocadapt.ui.numbers import count, duration, megabytes
 
 PAPER = Word2VecSettings()
@@ -62,7 +62,7 @@ def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2
         width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job fetches it first."
-    counts = cache.counts_of(corpus, model, workspace.root)
+    counts = count_cache.counts_of(corpus, model, workspace.root)
     return cost(counts, replace(settings, dim=width)) if counts else "This text was not counted in this model's words yet."
 
 

@@ -9,7 +9,7 @@ from vocadapt.analysis import columns
 from vocadapt.analysis.columns import Column
 from vocadapt.lab.slices import load_slice, slices_of
 from vocadapt.lab.workspace import UPLOADS, Artefact, Workspace, adapted_models
-from vocadapt.ui import cache, intake, mistakes, model_view
+from vocadapt.ui import count_cache, intake, mistakes, model_view
 from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
@@ -81,13 +81,13 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
         found["frequency"] = lambda: columns.frequency(counts[shown.map.rows])
     if opened.model:
         for text in workspace.artefacts("corpora"):
-            if cache.counts_of(text, shown.spaces[0].name, workspace.root):
+            if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
                 found[f"frequency · {text.name}"] = lambda text=text: _in_text(workspace, shown, text)  # type: ignore[misc]
     return found
 
 
 def _in_text(workspace: Workspace, shown: Shown, text: Artefact) -> Column | None:
-    reducer = cache.reducer_of(text, shown.spaces[0].name, workspace.root)
+    reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
     return columns.frequency(reducer.token_counts[shown.map.rows]) if reducer else None
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import AlignmentSettings
-from vocadapt.ui import cache, choose, maps, mistakes
+from vocadapt.ui import cache, choose, count_cache, maps, mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.plan import VocabularyPlan
@@ -95,7 +95,7 @@ def _with_options(recipe: Recipe, vectors: Artefact | None, model: str) -> Recip
 
 def plan(workspace: Workspace, chosen: Chosen) -> None:
     """The plan of a chosen recipe: figures, then what comes in and what goes."""
-    found = cache.plan_of(chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root)
+    found = count_cache.plan_of(chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root)
     plan_figures(found, cache.model_of(chosen.model).dim)
     added_words(found)
     if found.dropped:

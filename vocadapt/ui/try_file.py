@@ -10,7 +10,7 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.training.plain import lines_of_text, plain_examples, prediction_lines
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Example, Question
-from vocadapt.ui import cache
+from vocadapt.ui import run_cache
 from vocadapt.ui.numbers import count
 from vocadapt.ui.try_view import written
 
@@ -43,7 +43,7 @@ def on_a_file(workspace: Workspace, folder: str, run: SavedRun) -> None:
             f"{count(MOST)} of {count(len(lines))} lines are predicted here, from the first one on; the command under *Details & "
             "export* takes all."
         )
-    key = f"{folder} {cache.run_stamp(folder)} {blake2b(given.getvalue(), digest_size=16).hexdigest()}"
+    key = f"{folder} {run_cache.run_stamp(folder)} {blake2b(given.getvalue(), digest_size=16).hexdigest()}"
     kept: dict[str, str] = st.session_state.setdefault("try_said", {})
     if key not in kept:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):

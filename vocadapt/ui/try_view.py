@@ -14,7 +14,7 @@ from vocadapt.training.plain import plain_examples
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
-from vocadapt.ui import cache, choose, markup
+from vocadapt.ui import choose, markup, run_cache
 from vocadapt.ui.markup import Chip, CutLine, Marked, plain
 from vocadapt.ui.numbers import count, fraction
 from vocadapt.vocabulary.lens import cut_text
@@ -49,7 +49,7 @@ def choose_run(workspace: Workspace) -> str:
 
 def opened(folder: str) -> SavedRun:
     """The run with its network; what it is stands under the picker."""
-    return cache.network_of(folder)
+    return run_cache.network_of(folder)
 
 
 def ask(run: SavedRun) -> Example | None:
@@ -72,7 +72,7 @@ def ask(run: SavedRun) -> Example | None:
 
 def answer_to(folder: str, run: SavedRun, example: Example) -> None:
     """Draw the cuts, what is said under each, and the figures behind it."""
-    tried = cache.tried(folder, example)
+    tried = run_cache.tried(folder, example)
     if isinstance(example, Question):
         _answers(run, tried, example)
         return
@@ -174,9 +174,9 @@ def _words(tried: Tried, example: Sentence) -> None:
     )
     table: dict[str, list[str]] = {"word": [markup.visible(example.words[row]) for row in rows]}
     for cut, said in tried.said.items():
-        table[cut] = [f"{said[row]}  {fraction(float(shares[cut][row]))}" for row in rows]
+        table[cut] = [f"{markup.visible(said[row])}  {fraction(float(shares[cut][row]))}" for row in rows]
     if POOLED in tried.logits:
-        table["who was outvoted"] = [votes[row].line if row in votes else "the cuts agree" for row in rows]
+        table["who was outvoted"] = [markup.visible(votes[row].line) if row in votes else "the cuts agree" for row in rows]
     widths = {"who was outvoted": st.column_config.TextColumn(width="large")}
     st.dataframe(table, hide_index=True, height="content", column_config=widths)
 

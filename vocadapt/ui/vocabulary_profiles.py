@@ -8,7 +8,7 @@ import streamlit as st
 from vocadapt.analysis import figures
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.choosing import UNUSED
-from vocadapt.ui import cache
+from vocadapt.ui import count_cache
 from vocadapt.ui.lens_view import Seen
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction
@@ -30,7 +30,7 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None
     with left:
         st.markdown("**How long the tokens are**, in characters")
         vocabularies = [seen.model.vocabulary for seen in models]
-        drawn = {seen.label: cache.profile_of(seen.name).lengths for seen in models}
+        drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
         if len(models) > 1:
             drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
         st.plotly_chart(figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False})
@@ -61,7 +61,7 @@ def _overlap(models: Sequence[Seen]) -> None:
 
 def _figures(models: Sequence[Seen]) -> None:
     """Where in a word tokens stand, single characters, and tokens that no text reaches."""
-    profiles = [cache.profile_of(seen.name) for seen in models]
+    profiles = [count_cache.profile_of(seen.name) for seen in models]
     places = [place for place in profiles[0].positions if any(one.positions[place] for one in profiles)]
     st.dataframe(
         {
@@ -114,9 +114,9 @@ def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
 def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artefact]) -> None:
     """How often each token stands in each text, a row a text and a column a model; what was not counted is said."""
     root = workspace.root
-    found = {(corpus.name, seen.label): cache.reducer_of(corpus, seen.name, root) for corpus in corpora for seen in models}
+    found = {(corpus.name, seen.label): count_cache.reducer_of(corpus, seen.name, root) for corpus in corpora for seen in models}
     if all(found.values()):
-        marks = {seen.label: cache.longest_half(seen.name) for seen in models}
+        marks = {seen.label: count_cache.longest_half(seen.name) for seen in models}
         panels, lines = [], []
         for (name, label), reducer in found.items():
             assert reducer is not None
