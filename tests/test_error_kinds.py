@@ -62,6 +62,7 @@ def relation(gold, said):
     [
         ("Cause-Effect(e1,e2)", "Cause-Effect(e1,e2)", [""], []),
         ("Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", [DIRECTION], []),
+        ("+", "-", [WRONG], []),
         ("Cause-Effect(e1,e2)", "false", [NONE], []),
         ("Cause-Effect(e1,e2)", "Part-Whole(e1,e2)", [WRONG], []),
         ("false", "Part-Whole(e1,e2)", [], ["Part-Whole(e1,e2)"]),

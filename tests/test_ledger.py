@@ -89,6 +89,9 @@ def test_questions():
     found = ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), Judging("qa"))
     assert [(entry.fate, entry.event) for entry in found.entries] == [("fixed", "disjoint mended"), (ADDED, ADDED)]
     assert found.titled(found.entries[0]) == "question q1"
+    other = [[("B-D",)], [("B-G",)]]  # the right words under another type: wrong, but where all types are one
+    assert fates("ner", other[0], other[1], other[0])[0].counts["fixed"] == 1
+    assert fates("ner", other[0], other[1], other[0], untyped=True)[0].counts["both right"] == 1
     assert fates("qa", asked.gold, ["Bob", ""], ["Ann", "Bob"])[0].counts["fixed"] == 1
     assert fates("qa", asked.gold, ["the Ann.", ""], ["Ann", ""])[0].counts["both right"] == 2
 

@@ -125,7 +125,7 @@ class Judging:
             return RIGHT
         if said in self.negative:
             return NONE
-        return DIRECTION if self.kind == "relations" and _parts(gold) == _parts(said) else WRONG
+        return DIRECTION if self.kind == "relations" and _parts(gold) == _parts(said) != [] else WRONG
 
 
 def _classes(wanted: Iterable[str], said: Iterable[str]) -> tuple[Unit, ...]:

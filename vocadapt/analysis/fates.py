@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from vocadapt.errors import InputError
@@ -35,10 +36,12 @@ def fate_of(first: bool, second: bool) -> str:
     return (RIGHT if second else BROKEN) if first else (FIXED if second else WRONG)
 
 
-def fates(kind: str, gold: Sequence[Any], first: Sequence[Any], second: Sequence[Any]) -> tuple[Fates, ...]:
+def fates(
+    kind: str, gold: Sequence[Any], first: Sequence[Any], second: Sequence[Any], untyped: bool = False
+) -> tuple[Fates, ...]:
     """Counts by example (all of it right), and for tagged words by gold entity, too (found with its words and type).
 
-    Raises InputError where the three are not of the same number.
+    `untyped` makes one type of all. Raises InputError where the three are not of the same number.
     """
     if not len(gold) == len(first) == len(second):
         problem = f"{len(gold):,} gold examples, {len(first):,} and {len(second):,} predictions."
@@ -47,7 +50,8 @@ def fates(kind: str, gold: Sequence[Any], first: Sequence[Any], second: Sequence
         same = _answered if kind == "qa" else _labelled
         right = [(same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)]
         return (_counted("example", right),)
-    spans = [tuple(frozenset(spans_of(tags)) for tags in three) for three in zip(gold, first, second, strict=True)]
+    found = partial(spans_of, type_of=lambda tag: "") if untyped else spans_of
+    spans = [tuple(frozenset(found(tags)) for tags in three) for three in zip(gold, first, second, strict=True)]
     entities = [(span in a, span in b) for ours, a, b in spans for span in ours]
     return _counted("gold entity", entities), _counted("example", [(ours == a, ours == b) for ours, a, b in spans])
 

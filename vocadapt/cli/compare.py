@@ -59,7 +59,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     slicing = found.slicing(settings)
     slicing.title(chosen)
     first, second = found.sides
-    counted = fates(found.kind, found.split.gold, first.said, second.said)
+    counted = fates(found.kind, found.split.gold, first.said, second.said, found.rules.untyped)
     notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
