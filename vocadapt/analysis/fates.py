@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.answers import exact
-from vocadapt.training.tags import spans_of
+from vocadapt.training.tags import spans_of, type_of
 
 FIXED, BROKEN, WRONG, RIGHT = "fixed", "broken", "both wrong", "both right"
 FATES = {
@@ -50,8 +49,8 @@ def fates(
         same = _answered if kind == "qa" else _labelled
         right = [(same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)]
         return (_counted("example", right),)
-    found = partial(spans_of, type_of=lambda tag: "") if untyped else spans_of
-    spans = [tuple(frozenset(found(tags)) for tags in three) for three in zip(gold, first, second, strict=True)]
+    kind_of = (lambda tag: "") if untyped else type_of
+    spans = [tuple(frozenset(spans_of(tags, kind_of)) for tags in three) for three in zip(gold, first, second, strict=True)]
     entities = [(span in a, span in b) for ours, a, b in spans for span in ours]
     return _counted("gold entity", entities), _counted("example", [(ours == a, ours == b) for ours, a, b in spans])
 
