@@ -108,7 +108,8 @@ def test_predictions_can_be_scored(runs, files, ask, tmp_path):
 
 
 def test_plain_text_is_split_as_the_model_splits_it(runs, files, ask, tmp_path):
-    ask("predict", "--model", files / "one", files / "plain.txt", "--plain", "--out", tmp_path / "said.txt")
+    answer = ask("predict", "--model", files / "one", files / "plain.txt", "--plain", "--out", tmp_path / "said.txt")
+    assert (answer["examples"], answer["of"]) == (2, 2)
     blocks = (tmp_path / "said.txt").read_text(encoding="utf-8").split("\n\n")
     words = [[line.split("\t")[0] for line in block.splitlines()] for block in blocks]
     assert words == [["The", "patients", ",", "with", "tachycardia", "."], ["A", "placebo"], []]

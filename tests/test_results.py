@@ -205,6 +205,8 @@ def test_confusion_of_entities_by_hand():
     assert found.cases["C", "D"] == (Case(0, 3, 4),) and found.cases["D", NONE] == (Case(0, 0, 2),)
     assert found.mistakes == [(NONE, "D"), ("C", "D"), ("D", NONE)]
     assert confusion("ner", [("B", "O")], [("B", "O")]).gold == ("(entity)",)
+    one = confusion("ner", [("B-D", "O")], [("B-C", "O")], untyped=True)
+    assert one.gold == one.predicted == ("(entity)",) and one.counts.tolist() == [[1]] and not one.mistakes
 
 
 def test_confusion_of_texts_and_of_several_labels():

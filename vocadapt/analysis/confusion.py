@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.training.tags import spans_of
+from vocadapt.training.tags import spans_of, type_of
 
 NONE = "(none)"  # missed where it is predicted, invented where it is gold
 BARE = "(entity)"  # the type of a bare tag
@@ -44,15 +44,18 @@ class Confusion:
         return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
 
 
-def confusion(kind: str, gold: Sequence[Any], predicted: Sequence[Any]) -> Confusion:
-    """Count what was taken for what; raises InputError for questions, and where gold and predictions differ in number."""
+def confusion(kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False) -> Confusion:
+    """Count what was taken for what, `untyped` with one type for all entities.
+
+    Raises InputError for questions, and where gold and predictions differ in number.
+    """
     if kind == "qa":
         raise InputError("Answers have no classes that could be taken for one another.", "Look at them on Error analysis.")
     if len(gold) != len(predicted):
         raise InputError(f"Expected a prediction for each of {len(gold):,} gold examples, got {len(predicted):,}.")
     found: dict[tuple[str, str], list[Case]] = {}
     for place, (ours, theirs) in enumerate(zip(gold, predicted, strict=True)):
-        for cell, case in _cases(kind, place, ours, theirs):
+        for cell, case in _cases(kind, place, ours, theirs, untyped):
             found.setdefault(cell, []).append(case)
     names = sorted({name for cell in found for name in cell} - {NONE})
     rows = [*names, *([NONE] if any(cell[0] == NONE for cell in found) else [])]
@@ -64,9 +67,10 @@ def confusion(kind: str, gold: Sequence[Any], predicted: Sequence[Any]) -> Confu
     )
 
 
-def _cases(kind: str, place: int, gold: Any, predicted: Any) -> Iterator[tuple[tuple[str, str], Case]]:
+def _cases(kind: str, place: int, gold: Any, predicted: Any, untyped: bool) -> Iterator[tuple[tuple[str, str], Case]]:
     if kind == "ner":
-        ours, theirs = ({(s.start, s.end): s.type or BARE for s in spans_of(tags)} for tags in (gold, predicted))
+        kind_of = (lambda tag: "") if untyped else type_of
+        ours, theirs = ({(s.start, s.end): s.type or BARE for s in spans_of(tags, kind_of)} for tags in (gold, predicted))
         for span in sorted(ours.keys() | theirs.keys()):
             yield (ours.get(span, NONE), theirs.get(span, NONE)), Case(place, *span)
     elif kind == "multilabel":

@@ -31,8 +31,8 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     if out.exists() and not options.overwrite:
         raise InputError(f"{out} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
     path = Path(options.file)
-    plain = Split(plain_examples(run, read_lines(path)), path=path) if options.plain else None
-    split = plain or read_split(run.kind, path, unit=run.unit)
+    text = read_lines(path) if options.plain else []
+    split = Split(plain_examples(run, text), path=path) if text else read_split(run.kind, path, unit=run.unit)
     logits = run.logits(split.examples, progress)
     cut = chosen_cut(list(logits), options.tokenization)
     said = list(map(run.outputs.said, logits[cut], split.examples))
@@ -41,7 +41,7 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
         out.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}.", "Choose another place.") from error
-    answer = {"out": str(out), "examples": len(split), "cut": cut, "kind": run.kind}
+    answer = {"out": str(out), "examples": len(split), "of": len(text) or len(split), "cut": cut, "kind": run.kind}
     return Answer(answer, facts(answer))
 
 

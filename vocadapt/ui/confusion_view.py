@@ -39,7 +39,7 @@ def taken_for(task: str) -> None:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> Confusion:
     kept = _chosen.run.kept
-    return confusion(_chosen.run.kind, kept.split.gold, kept.said[cut])
+    return confusion(_chosen.run.kind, kept.split.gold, kept.said[cut], _chosen.run.rules.untyped)
 
 
 def _matrix(found: Confusion) -> None:
