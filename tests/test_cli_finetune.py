@@ -30,6 +30,7 @@ def files(tmp_path_factory):
     for name, seed, count in (("train", 0, 20), ("test", 3, 8)):
         write_conll(folder / f"{name}.txt", sentences(count, seed))
     write_conll(folder / "bare.txt", sentences(5, 4), tags=False)
+    (folder / "other.txt").write_text("the O\norgan B-Organ\n\n", encoding="utf-8")
     (folder / "task.toml").write_text('name = "toy"\nkind = "ner"\n[splits]\ntrain = "train.txt"\ntest = "test.txt"\n')
     (folder / "plain.txt").write_text("The patients, with tachycardia.\n\nA placebo\n", encoding="utf-8")
     rows = [f"{text.id}\t{text.text}\t{text.labels[0]}\n" for text in texts(12)]
@@ -152,6 +153,9 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ("finetune --model {f}/adapted --task {f}/task.toml --scorer accuracy --out {t}/o", "no score 'accuracy' for ner"),
         ("finetune --model {f}/adapted --task {f}/task.toml --fold 3 --out {t}/o", "has no folds"),
         ("finetune --model {f}/adapted --task {f}/task.toml --limit -3 --out {t}/o", "limit is -3"),
+        ("finetune --model {f}/adapted --task {f}/task.toml --seeds 3 1 3 --out {t}/o", "seed 3 was given twice"),
+        ("finetune --model {f}/adapted --task ner --train {f}/train.txt --fold 1 --out {t}/o", "these are loose files"),
+        ("finetune --model {f}/adapted --task ner --train {f}/train.txt --test {f}/other.txt --out {t}/o", "all unknown to train"),
         ("finetune --model {f}/adapted --task {f}/task.toml", "Say where to write"),
         ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
         ("evaluate --run {f}/adapted", "expected a run"),

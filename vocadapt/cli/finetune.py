@@ -1,6 +1,6 @@
 """finetune, evaluate: a task trained on and scored under each cut."""
 
-from argparse import Namespace
+from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from vocadapt.cli.options import add_model, add_out, write
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
+from vocadapt.errors import InputError
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.finetuning import EvaluateSettings, evaluated
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
@@ -30,10 +31,24 @@ CHANGES = {
     "length": (whole, "wordpieces read at once"),
 }
 FLAGS = {"length": "--max-length"}
+FORMS = """
+files, by the kind of task (gzipped or not):
+  ner    a word and its tag on each line (tab or blanks, the tag last), a blank line after each sentence; or .jsonl with
+         {"words": [...], "tags": [...]} on each line
+  relations, classification
+         tab-separated columns with a header (text or sentence, label, perhaps id), or JSON lines {"text": ..., "label": ...}; the
+         two entities of a relation marked (<< >>, [[ ]]) or masked (@GENE$)
+  multilabel
+         the same, the label a list, or names between commas; or flags as HoC has them (0_1,1_0)
+  nli    JSON lines {"sentence1": ..., "sentence2": ..., "gold_label": ...}, or columns of these names
+  qa     SQuAD's JSON
+"""
 SWITCHES = {"with_dev": "train on the dev split, too", "ungrouped": "batches of whatever lengths"}
 
 
 def _options(parser: Parser) -> None:
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = FORMS
     add_model(parser, help="hub name or model folder")
     task = f"a task's .toml or folder, the name of one in the workspace, or a kind of task ({', '.join(KINDS)}) with its files"
     parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
@@ -57,7 +72,8 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--fold", type=_fold, default=0, metavar="N", help="of a k-fold task (1 is the first), or all")
     unit = "of multilabel files: document makes one example of all sentences of a document (example)"
     parser.add_argument("--unit", choices=UNITS, default="", help=unit)
-    parser.add_argument("--limit", type=whole, default=0, metavar="N", help="examples of each split at most, drawn at random")
+    limit = "examples of each split at most, drawn at random (0: all)"
+    parser.add_argument("--limit", type=whole, default=0, metavar="N", help=limit)
     add_out(parser)
 
 
@@ -77,6 +93,8 @@ def _spec(options: Namespace) -> Spec:
     names = (*CHANGES, "freeze", "schedule", *SWITCHES)
     changes = {name: value for name in names if (value := getattr(options, name)) is not None}
     seeds = tuple(options.seeds or TRAININGS[options.settings].seeds)
+    if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
+        raise InputError(f"The seed {twice[0]} was given twice.", "The same seed gives the same run: give each once.")
     kind = options.task if options.task in KINDS else ""
     given = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
     if not kind:
@@ -113,7 +131,8 @@ def shown(numbers: Mapping[str, Any]) -> str:
         (_named(seed), cut, *(values[name] for name in names), "collapsed" if seed.get("collapsed") else "")
         for seed in numbers["seeds"] for cut, values in seed["scores"].items()
     ]  # fmt: skip
-    lines = [table(("seed", "cut", *names, ""), rows)] if rows else ["The test split holds no labels: predicted, not scored."]
+    nothing = "Nothing is scored: there is no test split, or it holds no labels."
+    lines = [table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
     if len(numbers["seeds"]) > 1 and names:
         means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
         lines += ["", f"{means} ({numbers['cut']}, {len(numbers['seeds'])} {_runs(numbers)})"]

@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "vocabulary reduce": ("vocabulary", "REDUCE", "take a share of the tokens out of a model"),
     "adapt": ("adapt", "ADAPT", "teach a model the words of a domain"),
     "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),
-    "pretrain": ("pretrain", "PRETRAIN", "train a small model of one's own on a text, from scratch"),
+    "pretrain": ("pretrain", "PRETRAIN", "train on a text: a model by stages, or a small one of one's own from scratch"),
     "tokenize": ("tokenize", "TOKENIZE", "how models cut a text"),
     "lens": ("lens", "LENS", "how models cut a text, in figures, and the words they cut otherwise"),
     "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),

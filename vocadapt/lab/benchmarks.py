@@ -89,7 +89,8 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     if path.exists():
         raise InputError(f"{given}: expected a task's .toml, or a folder with a {TASK}.", "tasks download makes one.")
     card = card_of(given)
-    remedy = f"python -m vocadapt tasks download {card.name} --out DIR, then give that folder."
+    files = "" if card.free else " --from FOLDER, the folder of the files that you bring"
+    remedy = f"python -m vocadapt tasks download {card.name} --out DIR{files}; then give DIR."
     raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
 
 

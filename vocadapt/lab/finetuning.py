@@ -88,6 +88,8 @@ def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
         problem = "Fine-tuning needs a task, or a kind of task with its files."
         raise InputError(problem, "Give --task NAME, or --task KIND --train F --test F.")
     if file is None:
+        if settings.fold:
+            raise InputError("A fold is of a k-fold task, and these are loose files.", "Leave --fold out, or give its task.toml.")
         return task_of_files(kind, splits, settings.scorer, settings.unit or UNITS[0])
     if splits:
         problem = f"{file} says which its files are, and {', '.join(splits)} came beside it."

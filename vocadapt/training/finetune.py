@@ -25,7 +25,7 @@ from vocadapt.training.predicting import logits_of
 from vocadapt.training.rows_in_use import rows_in_use
 from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.scoring.tally import Score
-from vocadapt.training.tasks.base import Example, Question, Split, Task
+from vocadapt.training.tasks.base import Example, Question, Split, Task, labels_of
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 from vocadapt.training.tasks.seen import read_seen, seen_in, seen_line
 from vocadapt.training.watching import own_randomness
@@ -105,6 +105,7 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
     trained_on = [task.split("train"), *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else [])]
     examples: Sequence[Example] = [example for split in trained_on for example in _labelled(split)]
     outputs = Outputs.of(task.kind, examples)
+    _check_labels(task, examples)
     length = min(settings.length, int(model.config.get("max_position_embeddings", settings.length)))
     how = EncodingSettings(length, settings.chunk)
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
@@ -252,6 +253,19 @@ def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) 
     if not values:
         return False
     return is_collapsed(values, baseline_of_split(task.kind, task.split(name), task.score, task.rules))
+
+
+def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
+    """A test whose labels are all unknown to training is a mistake; one that holds some unknown ones is told of."""
+    test = task.splits.get("test")
+    held = labels_of(task.kind, test.examples) if test and test.labelled else frozenset()
+    known = labels_of(task.kind, trained_on)
+    if held and not held & known:
+        raise InputError(
+            f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown to train "
+            f"({', '.join(sorted(known)[:5]) or 'none'}).",
+            "Give training and test examples of one task.",
+        )
 
 
 def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
