@@ -155,7 +155,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ("finetune --model {f}/adapted --task {f}/task.toml --limit -3 --out {t}/o", "limit is -3"),
         ("finetune --model {f}/adapted --task {f}/task.toml --seeds 3 1 3 --out {t}/o", "seed 3 was given twice"),
         ("finetune --model {f}/adapted --task ner --train {f}/train.txt --fold 1 --out {t}/o", "these are loose files"),
-        ("finetune --model {f}/adapted --task ner --train {f}/train.txt --test {f}/other.txt --out {t}/o", "all unknown to train"),
+        ("finetune --model {f}/adapted --task ner --train {f}/train.txt --test {f}/other.txt --out {t}/o", "unknown to train"),
         ("finetune --model {f}/adapted --task {f}/task.toml", "Say where to write"),
         ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
         ("evaluate --run {f}/adapted", "expected a run"),

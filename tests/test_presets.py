@@ -52,7 +52,8 @@ def test_a_transfer_is_certified(pair: tuple[Path, Path], tmp_path: Path, name: 
     whole = name in ("transfer-syntactic", "combined-last-25")
     out = made(name, tmp_path / "m", source, certify=whole, target=str(target))
     numbers = numbers_of(out)
-    assert failed(source, out) == [] and numbers.get("certificate", True) is True
+    assert failed(source, out) == []
+    assert numbers.get("certificate", True) is True, run_check("reload", Edit(open_model(source), open_model(out)))
     assert numbers["tokens_after"] == numbers["tokens_before"] == len(open_model(source).vocabulary)
 
 

@@ -56,7 +56,7 @@ def _options(parser: Parser) -> None:
 
 def _training_options(parser: Parser) -> None:
     new, further = MaskedSettings(), PRETRAININGS["quick"].settings
-    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items())
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items()).replace("%", "%%")
     parser.add_argument("--settings", choices=PRETRAININGS, metavar="NAME", help=f"of --model (default quick). {presets}")
     budget = parser.add_mutually_exclusive_group()
     for name, (kind, meaning) in BUDGET.items():

@@ -21,7 +21,8 @@ from hashlib import blake2b
 import torch, transformers
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
-folder, lines, package, module = json.load(sys.stdin)
+folder, lines, package, module, threads = json.load(sys.stdin)
+torch.set_num_threads(threads)  # bits depend on how a sum is shared out
 if module:
     import importlib
     sys.path.append(package)
@@ -71,8 +72,10 @@ def tensors_of(output: Any) -> "list[torch.Tensor]":
 
 def _ask(folder: str, texts: list[str], module: str) -> Any:
     """The other process's answer, or why it gave none; `module` is imported there first, where one is named."""
+    import torch
+
     command, package = [sys.executable, "-I", "-c", SCRIPT], str(Path(__file__).resolve().parents[2])
-    asked = json.dumps([folder, texts, package, module])
+    asked = json.dumps([folder, texts, package, module, torch.get_num_threads()])
     done = subprocess.run(command, input=asked, capture_output=True, text=True, cwd="/", check=False)
     if done.returncode:
         return f"a fresh process cannot load it: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
