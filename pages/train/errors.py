@@ -24,7 +24,7 @@ else:
             errors_view.headline(found, entries)
             left, right = st.columns([1.75, 1], gap="medium")
             with left:
-                shown = errors_view.cards(found, entries)
+                shown = errors_view.cards(found, entries, error_notes.kept(workspace))
             with right:
                 errors_view.slices(found, sliced)
                 errors_view.cuts(found)

@@ -76,13 +76,27 @@ def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     assert not app.exception and any("There is nothing fixed here" in text for text in texts(app))
 
 
+def test_the_page_of_the_list_lies_in_the_address(open_page, workspace):
+    app = open_page(PAGE, workspace, fate="fixed", page="2")
+    assert not app.exception and any("6 to 9 of 9 fixed" in text for text in texts(app))
+    titles = app.selectbox(key="noted").options
+    assert len(titles) == len(set(titles)) == 4 and all("euthymia" in title for title in titles)
+    app.run()
+    assert app.query_params["page"] in ("2", ["2"])
+    for forged in ("3", "0", "-1", "x", "٢"):
+        app = open_page(PAGE, workspace, fate="fixed", page=forged)
+        assert not app.exception and any("1 to 5 of 9 fixed" in text for text in texts(app))
+        assert "page" not in app.query_params
+
+
 def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     app = open_page(PAGE, workspace)
     app.text_area[0].set_value("<b>gold is odd</b>").run()
     assert not app.exception
     (note,) = notes_of(workspace).values()
-    assert note.text == "<b>gold is odd</b>" and note.about == "10369876 · sentence 1 · D · missed mended"
+    assert note.text == "<b>gold is odd</b>" and note.about == "tachycardia · 10369876 · sentence 1 · D · missed mended"
     again = open_page(PAGE, workspace)
+    assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1 and "<b>gold" not in markup(again)
     assert again.text_area[0].value == "<b>gold is odd</b>"
     (workspace.root / "notes.json").unlink()
 

@@ -8,6 +8,7 @@ import pytest
 from tests.finetune_material import sentences, write_conll
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
 from tests.run_material import write_runs
+from vocadapt.analysis.result_figures import dev_scores, losses
 from vocadapt.errors import InputError
 from vocadapt.lab.benchmarks import take_in_task
 from vocadapt.lab.jobs import list_jobs
@@ -229,3 +230,13 @@ def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(open
     assert job.status().state == "done", job.log()
     app = open_page(FINETUNE, tasked)
     assert not app.exception and any(metric.label == "f1 · base" for metric in app.metric)
+
+
+def test_a_run_keeps_its_colour_in_both_charts_of_learning_curves():
+    among = ["a · seed 1", "b · seed 1", "b · seed 2"]
+    left = losses({name: [(1, 0.5), (2, 0.25)] for name in among}, among=among)
+    right = dev_scores({"b · seed 2": [0.5, 0.75]}, "f1", among=among)
+    drawn = {line.name: line.line for line in left.data}
+    (only,) = right.data
+    assert only.name == "b · seed 2" and only.line == drawn["b · seed 2"]
+    assert only.line.color != drawn["a · seed 1"].color and only.line.dash != drawn["b · seed 1"].dash

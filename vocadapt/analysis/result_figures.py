@@ -27,25 +27,31 @@ class Mark:
     baseline: bool = False
 
 
-def losses(curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240) -> go.Figure:
-    """Mean loss by step, a line each."""
-    figure = _figure("step", "loss", height)
-    for (name, curve), style in zip(curves.items(), _styles(curves), strict=True):
+def losses(
+    curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240, among: Sequence[str] = ()
+) -> go.Figure:
+    """Mean loss by step, a line each; `among`: all runs that are shown beside each other, so that each keeps its colour."""
+    figure, styles = _figure("step", "loss", height), _styles([*among, *curves])
+    for name, curve in curves.items():
         figure.add_scatter(
-            x=[step for step, _ in curve], y=[loss for _, loss in curve], mode="lines", name=html.escape(name), line=style,
+            x=[step for step, _ in curve], y=[loss for _, loss in curve], mode="lines", name=html.escape(name), line=styles[name],
             hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
     return figure
 
 
-def dev_scores(scores: Mapping[str, Sequence[float]], metric: str, height: int = 240) -> go.Figure:
-    """The dev score after each epoch, a line each."""
-    figure = _figure("epoch", f"{metric} on dev", height)
-    for (name, values), style, symbol in zip(scores.items(), _styles(scores), cycle(SYMBOLS), strict=False):
+def dev_scores(
+    scores: Mapping[str, Sequence[float]], metric: str, height: int = 240, among: Sequence[str] = ()
+) -> go.Figure:
+    """The dev score after each epoch, a line each; `among` as in `losses`."""
+    figure, styles = _figure("epoch", f"{metric} on dev", height), _styles([*among, *scores])
+    symbols = dict(zip(styles, cycle(SYMBOLS), strict=False))
+    for name, values in scores.items():
         figure.add_scatter(
-            x=list(range(1, len(values) + 1)), y=list(values), mode="lines+markers", name=html.escape(name), line=style,
-            marker={"symbol": symbol, "size": 7}, hovertemplate=f"epoch %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+            x=list(range(1, len(values) + 1)), y=list(values), mode="lines+markers", name=html.escape(name), line=styles[name],
+            marker={"symbol": symbols[name], "size": 7},
+            hovertemplate=f"epoch %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
     figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
     figure.update_yaxes(rangemode="nonnegative")
@@ -88,15 +94,15 @@ def _short(mark: Mark) -> str:
     return f"{name} · {', '.join(noted)}"
 
 
-def _styles(names: Iterable[str]) -> list[dict[str, Any]]:
+def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Colour and dash of each line: one colour for the seeds of a run ("run · seed"), which differ in their dashes."""
     seen: dict[str, int] = {}
-    styles = []
-    for name in names:
+    styles = {}
+    for name in dict.fromkeys(names):
         run = name.rpartition(" · ")[0] or name
         own = seen[run] = seen.get(run, -1) + 1
         place = list(seen).index(run)
-        styles.append({"color": SERIES[place % len(SERIES)], "width": 2.2, "dash": DASHES[own % len(DASHES)]})
+        styles[name] = {"color": SERIES[place % len(SERIES)], "width": 2.2, "dash": DASHES[own % len(DASHES)]}
     return styles
 
 

@@ -1,6 +1,7 @@
 """Parts of the error analysis that are about single examples: a note, its words in context; and what can be exported."""
 
 import shlex
+from collections import Counter
 
 import streamlit as st
 
@@ -18,18 +19,29 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.text.context import Context, ContextSettings
 from vocadapt.ui import context_view, markup, mistakes, run_cache
 from vocadapt.ui.errors_view import Shown
-from vocadapt.ui.markup import plain
+from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import count
 
+SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
 LINES = ContextSettings(limit=8, width=50)
 TAGS = ("annotation error", "boundary", "abbreviation", "rare word")  # to begin with; any other can be typed
+
+
+def kept(workspace: Workspace) -> dict[str, str]:
+    """The beginning of each note with its tags, by what it is on; none where they cannot be read: its own field says why."""
+    try:
+        notes = notes_of(workspace)
+    except InputError:
+        return {}
+    short = {id: one.text if len(one.text) <= SHORT else f"{one.text[:SHORT]} …" for id, one in notes.items()}
+    return {id: " · ".join(filter(None, (short[id], ", ".join(one.tags)))) for id, one in notes.items()}
 
 
 def note(workspace: Workspace, shown: Shown) -> None:
     """A note and tags on one of the cards; kept with the workspace as soon as they are typed."""
     if not shown.views:
         return
-    titles = {view.id: f"{view.title} · {view.event}" for view in shown.views}
+    titles = _titles(shown)
     id = st.selectbox("Note on this example", list(titles), format_func=titles.__getitem__, key="noted")
     with mistakes.shown():
         notes = notes_of(workspace)
@@ -53,7 +65,7 @@ def contexts(workspace: Workspace, shown: Shown) -> None:
         return
     compared = shown.compared
     with st.expander("Its words in context: test, training, corpus", icon=":material/manage_search:"):
-        titles = {view.id: f"{view.title} · {view.event}" for view in shown.views}
+        titles = _titles(shown)
         id = st.selectbox("Example", list(titles), format_func=titles.__getitem__, key="in_context")
         entry = next(one for one in shown.entries if one.id == id)
         words = words_of(compared.split.examples[entry.place], entry, compared.words)
@@ -103,9 +115,9 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
 def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, command: str) -> Report:
     """The report of what the page shows, with the notes of the workspace."""
     compared = shown.compared
-    kept = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
+    noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
     first, second = (one.name for one in shown.picked)
-    return Report(slicing, (first, second), compared.test, compared.by_cut, kept, name, command)
+    return Report(slicing, (first, second), compared.test, compared.by_cut, noted, name, command)
 
 
 def command_of(compared: RunPair, settings: SliceSettings, name: str = ALL) -> str:
@@ -117,6 +129,17 @@ def command_of(compared: RunPair, settings: SliceSettings, name: str = ALL) -> s
     parts += [part for one, value in flags if value != getattr(default, one) for part in (f"--{one}", str(value))]
     parts += ["--slice", ALL] if name == ALL and "--suffix" in parts else []  # an ending alone chooses its slice
     return shlex.join([*parts, "--html", "errors.html"])
+
+
+def _titles(shown: Shown) -> dict[str, str]:
+    """Each card in a picker: its words first, where it stands, what happened; of two alike from which word on."""
+    texts = {
+        entry.id: visible(" · ".join(filter(None, (entry.unit.text[:WORDS], view.title, view.event))))
+        for view, entry in zip(shown.views, shown.entries, strict=True)
+    }
+    often = Counter(texts.values())
+    places = {entry.id: entry.unit.start + 1 for entry in shown.entries}
+    return {id: f"{text} · from {places[id]:,} on" if often[text] > 1 else text for id, text in texts.items()}
 
 
 def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:

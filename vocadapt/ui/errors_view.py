@@ -1,6 +1,6 @@
 """Parts of the error analysis: which two, the four counts, the cards, where the change comes from, which cut was right."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -86,8 +86,8 @@ def headline(shown: Shown, entries: Sequence[Entry]) -> None:
     markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
 
 
-def cards(shown: Shown, entries: Sequence[Entry]) -> Shown:
-    """The list of one fate, some cards at a time."""
+def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
+    """The list of one fate, some cards at a time, each with the note on it."""
     counts = counted(entries)
     names = [fate for fate in (*FATES, *ALARMS) if counts[fate] or fate in FATES]
     choose.from_address("fate", names, next((fate for fate in names if counts[fate]), FIXED))
@@ -102,17 +102,13 @@ def cards(shown: Shown, entries: Sequence[Entry]) -> Shown:
         return shown
     pages = -(-len(held) // EACH)
     place = st.container()
-    number = 1
-    if pages > 1:
-        if not 1 <= int(st.session_state.get("page", 1)) <= pages:
-            st.session_state["page"] = 1
-        number = st.pagination(pages, key="page")
+    number = _page(pages)
     part = held[(number - 1) * EACH : number * EACH]
     words = shown.compared.words
     views = tuple(view_of(shown.compared.ledger, entry, words, shown.compared.near) for entry in part)
     with place:
         for view in views:
-            markup.entry_card(view)
+            markup.entry_card(view, notes.get(view.id, ""))
         first = (number - 1) * EACH + 1
         st.markdown(f":small[:gray[{count(first)} to {count(first + len(part) - 1)} of {count(len(held))} {plain(fate)}]]")
     return Shown(shown.compared, shown.picked, views, tuple(part))
@@ -146,6 +142,18 @@ def cuts(shown: Shown) -> None:
         st.subheader("Which cut was right")
         names = {cut: cut if cut == "pooled" else f"{cut} cut" for cut in found}
         markup.plain_table(("", *names.values()), cut_rows(found))
+
+
+def _page(pages: int) -> int:
+    """Which page of the cards; it stands in the address, so that a link and a reload keep it."""
+    if pages < 2:
+        choose.to_address("page", "")
+        return 1
+    asked = str(st.session_state.get("page", st.query_params.get("page", "1")))
+    st.session_state["page"] = int(asked) if asked in map(str, range(1, pages + 1)) else 1
+    number = st.pagination(pages, key="page")
+    choose.to_address("page", str(number) if number > 1 else "")
+    return number
 
 
 def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:

@@ -73,7 +73,8 @@ def _told(job: Job, status: Status) -> None:
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:
-            st.plotly_chart(result_figures.dev_scores(scores, "score"), key=f"dev_{job.id}", config={"displayModeBar": False})
+            figure = result_figures.dev_scores(scores, "score", among=list(seeds))
+            st.plotly_chart(figure, key=f"dev_{job.id}", config={"displayModeBar": False})
 
 
 def queue_line(workspace: Workspace) -> str:

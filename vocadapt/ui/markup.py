@@ -205,9 +205,9 @@ def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None
     _write(error_html.STYLE + error_html.counts(shown, chosen))
 
 
-def entry_card(view: EntryView) -> None:
-    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows are made of."""
-    _write(error_html.STYLE + f'<div data-testid="entry">{error_html.card(view)}</div>')
+def entry_card(view: EntryView, note: str = "") -> None:
+    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows are made of, the note on it."""
+    _write(error_html.STYLE + f'<div data-testid="entry">{error_html.card(view, note)}</div>')
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:

@@ -144,10 +144,13 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
     with left:
         if losses:
-            st.plotly_chart(result_figures.losses(losses, 320), key="losses", config={"displayModeBar": False})
+            st.plotly_chart(result_figures.losses(losses, 320, chosen), key="losses", config={"displayModeBar": False})
     with right:
         if dev:
-            st.plotly_chart(result_figures.dev_scores(dev, metric, 320), key="devs", config={"displayModeBar": False})
+            figure = result_figures.dev_scores(dev, metric, 320, chosen)
+            st.plotly_chart(figure, key="devs", config={"displayModeBar": False})
+            if len(dev) < len(chosen):
+                st.markdown(f":small[:gray[{len(dev)} of {len(chosen)} chosen runs have a dev score.]]")
         else:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
 
