@@ -14,7 +14,8 @@ if not choose.runs_to_pick(workspace, cuts=True):
         "There is no run with predictions in this workspace yet.",
         "Fine-tune a model on a task with a test file; of an adapted model, one run is enough: its cuts are compared. In a "
         "terminal: `python -m vocadapt finetune --help`.",
-    )
+        "pages/train/finetune.py", "Fine-tune a model",
+    )  # fmt: skip
 else:
     with mistakes.shown():
         found = errors_view.choose_two(workspace)

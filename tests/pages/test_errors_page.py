@@ -51,6 +51,9 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     assert [heading.value for heading in app.subheader] == ["Where the change comes from", "Which cut was right"]
     body = markup(app)
     assert '<b class="ve-good">9</b><span>fixed' in body and '<b class="ve-bad">1</b><span>broken' in body
+    # baseline: 1 of 10 found, none invented, 2/11; compared: 9 of 10, and one invented
+    assert any("F1 .182 → .900" in text and "+71.8 points" in text and "95 % interval" in text for text in texts(app))
+    assert "paired test" not in body
     assert body.count('data-testid="entry"') == 5 and any("1 to 5 of 9 fixed" in text for text in texts(app))
     assert "10369876 · sentence 1" in body and "tachycardia (new token)" in body and "holds a new token" in body
     assert "fixed" in app.query_params["fate"] and "all" in app.query_params["slice"]
@@ -73,7 +76,13 @@ def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     app.text_input(key="find").set_value("TACHY").run()
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
     app.text_input(key="find").set_value("nothing like it").run()
-    assert not app.exception and any("There is nothing fixed here" in text for text in texts(app))
+    assert not app.exception and any(
+        "Nothing fixed matches the search" in text and "Nothing under the other tabs does" in text for text in texts(app)
+    )
+    app.text_input(key="find").set_value("onerror").run()  # the one sentence that is broken
+    app.segmented_control(key="fate").set_value("fixed").run()
+    assert any("Nothing fixed matches" in text and "Under the other tabs: broken 1" in text for text in texts(app))
+    assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))
 
 
 def test_the_page_of_the_list_lies_in_the_address(open_page, workspace):

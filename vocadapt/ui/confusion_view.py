@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from vocadapt.analysis.confusion import Case, Confusion, confusion
+from vocadapt.analysis.confusion import NONE, Case, Confusion, confusion
 from vocadapt.training.tasks.base import Example, Sentence, Text
 from vocadapt.ui import mistakes
 from vocadapt.ui.choose import ChosenRun, begin_with, pick_run
@@ -63,7 +63,7 @@ def _examples(found: Confusion, chosen: ChosenRun) -> None:
         st.markdown("Nothing to tell apart: neither gold nor prediction holds a label.")
         return
     if st.session_state.get(CELL, st.query_params.get(CELL)) not in cells:
-        begin_with(CELL, next(iter(cells)))
+        begin_with(CELL, next((shown for shown, (gold, said) in cells.items() if NONE != gold != said), next(iter(cells))))
     label = st.selectbox("Gold → predicted", list(cells), index=None, key=CELL, bind="query-params")
     if label not in cells:
         return
@@ -79,9 +79,9 @@ def _right(found: Confusion) -> list[tuple[str, str]]:
 
 
 def _rows(cases: Sequence[Case], examples: Sequence[Example]) -> dict[str, list[object]]:
-    """The columns of the table: an entity between the words beside it, or the text."""
+    """The columns of the table: an entity and the words before and after it, or the text."""
     shown = [_context(case, examples[case.example]) for case in cases]
-    names = ("before", "words", "after") if cases and cases[0].start is not None else ("text", "second text", "")
+    names = ("words", "before", "after") if cases and cases[0].start is not None else ("text", "second text", "")
     columns: dict[str, list[object]] = {"example": [case.example + 1 for case in cases]}
     for place, name in enumerate(names):
         if any(row[place] for row in shown):
@@ -96,5 +96,5 @@ def _context(case: Case, example: Example) -> tuple[str, str, str]:
         before, own, after = example.words[: case.start], example.words[case.start : case.end], example.words[case.end :]
         left = ("… " if len(before) > WIDTH else "") + " ".join(before[-WIDTH:])
         right = " ".join(after[:WIDTH]) + (" …" if len(after) > WIDTH else "")
-        return visible(left), visible(" ".join(own)), visible(right)
+        return visible(" ".join(own)), visible(left), visible(right)
     return (visible(example.text), visible(example.pair), "") if isinstance(example, Text) else ("", "", "")

@@ -10,6 +10,8 @@ from vocadapt.analysis.error_kinds import ERROR_KINDS
 from vocadapt.analysis.error_report import SAID, SLICE_HEADER, cut_rows, slice_rows, test_line
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
 from vocadapt.analysis.ledger import ALARMS, Entry, counted
+from vocadapt.analysis.report import fraction as score
+from vocadapt.analysis.report import points
 from vocadapt.analysis.slicing import ALL, REST, SLICES, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.ledgers import RunPair
@@ -78,12 +80,21 @@ def filtered(slicing: Slicing) -> tuple[Entry, ...]:
 
 
 def headline(shown: Shown, entries: Sequence[Entry]) -> None:
-    """The four counts; the last says whether chance alone makes as much."""
+    """The four counts; below them both scores, and whether chance alone makes their difference."""
     counts, asked = counted(entries), _fate()
-    of = "" if len(entries) == len(shown.compared.ledger.entries) else " (of all)"
-    said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, f"{RIGHT} · {test_line(shown.compared.test)}{of}"]
+    said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
     cards = [(counts[fate], about, COLOURS[fate]) for fate, about in zip(FATES, said, strict=True)]
     markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
+    of = "" if len(entries) == len(shown.compared.ledger.entries) else "Of all, not only of what is listed: "
+    st.markdown(f"{of}{_overall(shown)}")
+
+
+def _overall(shown: Shown) -> str:
+    """Both scores, their difference with its interval, the paired test."""
+    test = shown.compared.test
+    low, high = points(test.interval.low), points(test.interval.high)
+    scores = f"**{plain(_metric(shown))} {score(test.a)} → {score(test.b)}**, {points(test.difference)} points"
+    return f"{scores} (95 % interval {low} to {high}), {test_line(test).replace(', no', ': no')}."
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
@@ -98,7 +109,7 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     choose.to_address("fate", fate)
     held = _of_kind([entry for entry in entries if entry.fate == fate], shown.compared.kind)
     if not held:
-        st.markdown(f":gray[There is nothing {plain(fate)} here.]")
+        _none(fate, counts)
         return shown
     pages = -(-len(held) // EACH)
     place = st.container()
@@ -144,14 +155,24 @@ def cuts(shown: Shown) -> None:
         markup.plain_table(("", *names.values()), cut_rows(found))
 
 
+def _none(fate: str, counts: Mapping[str, int]) -> None:
+    """Nothing to list: because of what is searched for, then where else it is found, or because there is nothing."""
+    query = str(st.session_state.get("find") or "").strip()
+    if not query:
+        st.markdown(f":gray[There is nothing {plain(fate)} here.]")
+        return
+    others = [f"{SHORT.get(name, name)} {count(n)}" for name in (*FATES, *ALARMS) if (n := counts[name])]
+    found = f"Under the other tabs: {', '.join(others)}." if others else "Nothing under the other tabs does, either."
+    st.markdown(f":gray[Nothing {plain(SHORT.get(fate, fate))} matches the search “{plain(query[:60])}”. {found}]")
+
+
 def _page(pages: int) -> int:
     """Which page of the cards; it stands in the address, so that a link and a reload keep it."""
     if pages < 2:
         choose.to_address("page", "")
         return 1
-    asked = str(st.session_state.get("page", st.query_params.get("page", "1")))
-    st.session_state["page"] = int(asked) if asked in map(str, range(1, pages + 1)) else 1
-    number = st.pagination(pages, key="page")
+    asked = st.query_params.get("page", "1")
+    number = st.pagination(pages, default=int(asked) if asked in map(str, range(1, pages + 1)) else 1, key="page")
     choose.to_address("page", str(number) if number > 1 else "")
     return number
 

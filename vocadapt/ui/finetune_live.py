@@ -78,7 +78,7 @@ def _told(job: Job, status: Status) -> None:
 
 
 def queue_line(workspace: Workspace) -> str:
-    """How many fine-tunings wait or run already, for the form; "" for none."""
+    """How many jobs would run before one that is started now, for the form; "" for none."""
     alive = [job for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.status().alive]
     names = ", ".join(plain(job.target.name) for job in alive[:3])
-    return f"Queued behind {len(alive)} job{'s' * (len(alive) > 1)} ({names})." if alive else ""
+    return f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})." if alive else ""

@@ -110,8 +110,7 @@ def _table(board: Board) -> None:
     columns: dict[str, Sequence[object]] = {
         "run": [visible(one.name) for one in shown], "cut": [one.cut for one in shown],
         "seeds": [len(one.seeds) for one in shown],
-        board.metric: [one.headline.mean for one in shown],
-        "mean ± sd": [mean_and_sd(one) for one in shown],
+        f"{board.metric}, mean ± sd": [mean_and_sd(one) for one in shown],
         "95 % interval": [f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown],
         **({"Δ points": [points(one.delta) for one in shown],
             "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
@@ -124,7 +123,7 @@ def _table(board: Board) -> None:
     st.dataframe(
         columns, hide_index=True, key="board",
         column_config={
-            board.metric: st.column_config.ProgressColumn(format="%.3f", min_value=0, max_value=1, help=HELP["mean"]),
+            f"{board.metric}, mean ± sd": st.column_config.TextColumn(help=HELP["mean"]),
             "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
             **{name: st.column_config.TextColumn(help=HELP[name]) for name in ("Δ points", "p", "verdict")},
             **{name: number(format="%.3f") for name in others},
