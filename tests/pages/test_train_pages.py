@@ -154,6 +154,24 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, ta
     assert spec.inputs["task"] == (str(tasked.folder("tasks", "toy")),) and name.startswith("toy-")
 
 
+def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):
+    app = open_page(FINETUNE, tasked)
+    assert app.multiselect(key="models").value == ["demo-bert"] and not app.button(key="start_finetune").disabled
+    app.multiselect(key="models").set_value(["/no/such/model"]).run()
+    assert not app.exception and app.button(key="start_finetune").disabled
+    assert any("Not on this machine" in text and "type the folder" in text for text in texts(app))
+    app.multiselect(key="models").set_value([str(tiny_bert)]).run()
+    assert not app.exception and not app.button(key="start_finetune").disabled
+
+
+def test_confusion_begins_with_a_gold_label(open_page, tmp_path):
+    workspace = Workspace(tmp_path / "invented")
+    write_runs(workspace, "a", GOLD, {1: {"base": [("B-D", "O", "B-D")] * 7 + [("O", "B-D", "O")]}})
+    app = open_page(RESULTS, workspace)
+    assert not app.exception and app.selectbox(key="cell").value == "D → (none)"
+    assert app.selectbox(key="cell").options[0] == "(none) → D"  # the fullest
+
+
 def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked, preset="poerner")
     assert not app.exception and app.text_input(key="seeds_poerner").value == "1 2 3 4 5 6 7 8"

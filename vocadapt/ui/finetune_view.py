@@ -2,14 +2,14 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab import jobs
+from vocadapt.lab import demo, jobs
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
@@ -91,15 +91,24 @@ def form(workspace: Workspace) -> Wanted | None:
 def choose_models(workspace: Workspace) -> dict[str, str]:
     """Ask which models; those of the workspace first. Name shown → folder or hub name."""
     offered = {f"{one.name}": str(one.folder) for one in workspace.artefacts("models")}
+    if not offered and demo.shipped():
+        offered[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
     for name in (*choose.models_in_use(workspace), *choose.COMMON_MODELS):
         offered.setdefault(choose.shown_model(name), name)
     if MODELS not in st.session_state and MODELS not in st.query_params:
-        st.session_state[MODELS] = list(offered)[:1]
+        st.session_state[MODELS] = [_first_model(workspace, offered)]
     chosen = st.multiselect(
         "Models", list(offered), key=MODELS, accept_new_options=True, bind="query-params", persist_state="session",
         help=HELP["models"],
     )  # fmt: skip
     return {label: offered.get(label, label) for label in chosen}
+
+
+def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
+    """The model of the newest run where it is offered, else the first one."""
+    newest = next((one.model for one in run_cache.runs_in(workspace)), "")
+    same = (label for label, name in offered.items() if newest and newest in (label, name, Path(name).name))
+    return next(same, next(iter(offered)))
 
 
 def choose_task(workspace: Workspace) -> Path | None:
@@ -196,6 +205,17 @@ def about_task(wanted: Wanted) -> None:
         st.markdown(f":small[:gray[{plain(finding)}]]")
 
 
+def unreached(wanted: Wanted) -> dict[str, str]:
+    """The models that are not on this machine, and why."""
+    found = {}
+    for label, model in wanted.models.items():
+        try:
+            cache.model_of(model)
+        except InputError as error:
+            found[label] = error.problem
+    return found
+
+
 def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
     """About how long each model will take, and from what that is known."""
     total = 0.0
@@ -204,7 +224,7 @@ def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
         try:
             pace, source = pace_of(label, model, wanted, runs)
         except InputError as error:
-            st.markdown(f"{plain(label)}: {plain(error.problem)}")
+            st.markdown(plain(error.problem if label in error.problem else f"{label}: {error.problem}"))
             continue
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
         total += found.seconds
@@ -232,10 +252,15 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
     """The button: one job for each model, queued in their order."""
     n = len(wanted.models)
     wishes = {label: f"{wanted.task.name.rpartition('/')[2]}-{choose.shown_model(label)}" for label in wanted.models}
+    missing = unreached(wanted)
+    if missing:
+        names = ", ".join(map(plain, missing))
+        st.markdown(f"**Not on this machine: {names}.** Take it out under *Models*, or type the folder of a model there instead.")
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
-            f"Start {n} job{'s' * (n > 1)}", type="primary", icon=":material/play_arrow:", key="start_finetune"
-        )
+            f"Start {n} job{'s' * (n > 1)}", type="primary", icon=":material/play_arrow:", key="start_finetune",
+            disabled=bool(missing),
+        )  # fmt: skip
         if queued := finetune_live.queue_line(workspace):
             st.markdown(f":gray[{queued}]")
     if pressed:
