@@ -33,6 +33,7 @@ page = st.navigation(
             st.Page("pages/see/change.py", title="Neighbourhood change", icon=":material/compare_arrows:"),
         ],
         "Train": [
+            st.Page("pages/train/pretraining.py", title="Pretraining", icon=":material/menu_book:"),
             st.Page("pages/train/finetune.py", title="Fine-tune", icon=":material/play_circle:"),
             st.Page("pages/train/results.py", title="Results", icon=":material/bar_chart:"),
             st.Page("pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from vocadapt.lab import commands, jobs, steps, strict_json
 from vocadapt.lab import spec as specs
+from vocadapt.lab.step_settings import Unseeded
 
 DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
 RESULT, KEPT = "sums.txt", "kept.json"
@@ -29,7 +30,7 @@ log = logging.getLogger("vocadapt.counting")
 
 
 @dataclass(frozen=True)
-class CountStep(specs.Unseeded):
+class CountStep(Unseeded):
     """How many squares are summed, and how long each takes, in seconds."""
 
     numbers: int = 40

@@ -19,6 +19,16 @@ def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
     assert blocks.counts.tolist() == [0, 0, 2, 2, 0, 1, 2, 1, 1, 1]
 
 
+def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("vocadapt.training.blocks.STEP", 2)
+    file = tmp_path / "words.txt"
+    file.write_text("a pains heart\n" * 9, encoding="utf-8")  # 36 wordpieces: twelve blocks of three
+    blocks = pack(file, VOCABULARY, 5)
+    assert isinstance(blocks.ids, np.memmap) and len(blocks) == 12
+    assert blocks.ids[:, 1:-1].ravel().tolist() == [A, PAIN, S, HEART] * 9
+    assert blocks.counts.tolist() == [0, 0, 12, 12, 0, 9, 9, 9, 0, 9]
+
+
 def test_too_little_text_is_said(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a heart\n", encoding="utf-8")

@@ -177,17 +177,23 @@ def test_mistakes(runs, files, tmp_path, capsys, line, said):
 
 def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
     class Saved:
-        def __init__(self, collapsed):
-            self.seed, self.record = 1, {"collapsed": collapsed, "task": "t"}
+        def __init__(self, seed, collapsed=False):
+            self.seed, self.record = seed, {"collapsed": collapsed, "task": "t"}
 
     named = {"metric": "f1", "scorer": "entity-strict"}
     scores = [{"base": {"f1": f1, **named}} for f1 in (0.8, 0.0, 0.6)]
-    found = summed([Saved(False), Saved(True), Saved(False)], scores)
+    found = summed([Saved(1), Saved(2, True), Saved(3)], scores)
     assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
     assert found["mean_learned"]["f1"] == pytest.approx(0.7)
     shown = as_text(found)
     assert "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown and "collapsed" in shown.splitlines()[2]
-    assert "mean_learned" not in summed([Saved(False)] * 3, scores)
+    runs = [Saved(1), Saved(1, True), Saved(2)]  # a seed collapsed where a fold of it did
+    for fold, run in enumerate(runs, start=1):
+        run.record["fold"] = fold
+    folds = summed(runs, scores)
+    assert folds["mean"]["f1"] == pytest.approx((0.4 + 0.6) / 2) and folds["mean_learned"]["f1"] == pytest.approx(0.6)
+    assert "1 of 3 runs collapsed; mean of the seeds without one: f1 0.6" in as_text(folds)
+    assert "mean_learned" not in summed([Saved(1), Saved(2), Saved(3)], scores)
 
 
 def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):

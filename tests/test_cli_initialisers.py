@@ -7,8 +7,10 @@ import pytest
 
 from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from tests.lab_material import NEW, write_text
+from vocadapt.analysis.transfer import MaskedQuestion
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.lab import comparing
 from vocadapt.lab.comparing import load_compared
 from vocadapt.lab.workspace import open_artefact
 from vocadapt.vocabulary.initialise import INITIALISERS
@@ -36,7 +38,7 @@ def other(tmp_path_factory):
 def test_word_vectors(ask, tiny_bert, vectors):
     found = ask("--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
     judged = {row["initialiser"]: row for row in found["rows"]}
-    assert judged.keys() | found["skipped"].keys() == set(INITIALISERS)
+    assert judged.keys() | found["skipped"].keys() == set(INITIALISERS) - {"distilled"}
     assert found["skipped"].keys() == {"target"} and "none was given" in found["skipped"]["target"]
     assert (found["held_out"], found["candidates"], found["added"]) == (10, len(TINY_TOKENS), len(NEW))
     assert found["floors"].keys() == FLOORS and judged["global-mean"]["centred_cosine"] == 0
@@ -94,6 +96,27 @@ def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors
     given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--text", text]
     assert main(["initialisers", *map(str, given)]) == 2
     assert "trained on the text that the loss is asked on" in capsys.readouterr().err
+
+
+def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(capsys, tiny_bert, vectors, tmp_path):
+    unseen = write_text(tmp_path / "unseen.txt", seed=2)
+    given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "distilled"]
+    assert main(["initialisers", *map(str, given), "--corpus", str(unseen), "--text", str(unseen)]) == 2
+    assert "rows are fitted to the text that the loss is asked on" in capsys.readouterr().err
+
+
+def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(ask, tiny_bert, tmp_path, monkeypatch):
+    (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "aspirin"]) + "\n")
+    lines = [f"{line} {number}" for number, line in enumerate(write_text(tmp_path / "raw.txt").read_text().splitlines())]
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+    asked, fitted = [], []
+    kept = MaskedQuestion.of
+    monkeypatch.setattr(MaskedQuestion, "of", lambda model, plan, chosen: asked.extend(chosen) or kept(model, plan, chosen))
+    monkeypatch.setattr(comparing, "Distiller", lambda model, file, *_: fitted.extend(file.read_text().splitlines()))
+    target = ("--target", tmp_path / "vocab.txt", "--corpus", tmp_path / "text.txt")
+    ask("--model", tiny_bert, *target, "--methods", "distilled", "--held-out", 8)
+    assert asked and len(asked) + len(fitted) == len(lines)
+    assert not {line.strip() for line in asked} & set(fitted)
 
 
 def test_a_folder_without_a_leaderboard_is_refused(tmp_path):

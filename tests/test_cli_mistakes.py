@@ -43,6 +43,14 @@ pretrain --model {model} --stage whole --corpus {text} --length 128 --out out
 pretrain --model {model} --stage whole --corpus {text} --length 16 --parts 5 --out out
 pretrain --model no/pe --offline --stage whole --corpus {text} --out out
 pretrain --from-scratch --corpus {text} --out out --hidden 200
+gates --model {model} --corpus {text}
+gates --model {model}
+gates --model no/pe --offline --corpus {text}
+gates --model {model} --corpus missing.txt
+gates --model {model} --corpus {text} --lines -1
+vocabulary extension --corpus {text}
+vocabulary extension --model {model} --corpus missing.txt
+vocabulary extension --model {model} --corpus {text} --sizes 0
 vectors train {text} --model {model}
 vectors train {text} --model {model} --out out --epochs 0
 vectors train {text} --model {model} --name ../../x

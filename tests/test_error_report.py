@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from vocadapt.analysis.error_kinds import Judging
-from vocadapt.analysis.error_report import LISTED, Report
-from vocadapt.analysis.error_report import test_line as said_of_test
+from vocadapt.analysis.error_report import LISTED, Report, overall
 from vocadapt.analysis.ledger import Side, ledger
 from vocadapt.analysis.report import points
 from vocadapt.analysis.slicing import Slicing
@@ -82,7 +81,13 @@ def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_
     assert [points(value) for value in (0.024, -0.003, 0.0, None)] == ["+2.4", "−0.3", "+0.0", ""]
     scorer, gold = scorer_of("ner"), [("B-D",)] * 40
     same = compare(scorer, gold, gold, gold, draws=Draws(50))
-    assert said_of_test(same) == "paired test p = 1.000, no claim"
+    said = "+0.0 points (95 % interval +0.0 to +0.0), paired test p = 1.000: no claim"
+    assert overall(same, "F1") == ("F1 1.000 → 1.000", said)
     sure = compare(scorer, gold, [("O",)] * 40, gold, draws=Draws(1000))
-    assert said_of_test(sure) == "paired test p < .001"  # 1 of 1,001
-    assert said_of_test(replace(sure, p_randomisation=0.05)) == "paired test p = .050, no claim"
+    assert overall(sure, "F1")[1].endswith("), paired test p < .001")  # 1 of 1,001
+    assert overall(replace(sure, p_randomisation=0.05), "F1")[1].endswith("), paired test p = .050: no claim")
+
+
+def test_the_page_says_both_scores_their_difference_and_its_interval(report):
+    page = report.html()  # of 4 entities both find 2, the first says 2, the second 5: 4/6 and 4/9
+    assert "<b>F1 .667 → .444</b>, −22.2 points (95 % interval " in page and ": no claim.</p>" in page

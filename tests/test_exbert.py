@@ -86,6 +86,7 @@ def test_s3_adds_28_25_million_parameters_to_bert_base():
 def test_units_fall_to_the_heads_in_equal_numbers(width, heads, units):
     config = {"hidden_size": width, "intermediate_size": 4 * width, "num_attention_heads": heads}
     found = ModuleSize.of(S3, config)
+    assert found.intermediate % 8 == 0 and abs(found.intermediate - 4 * width / 3) <= 4
     assert found.hidden % heads == 0 and found.hidden == {384: 120, 256: 84, 16: units}[width] == units
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from tests.finetune_material import ner_task, one_thread, sentences, texts, tiny_adapted
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.training import fitting
 from vocadapt.training.finetune import finetune, freeze, prepare
@@ -176,6 +176,13 @@ def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
     assert torch.equal(first.bert.pooler.dense.weight, again.bert.pooler.dense.weight)
     assert not torch.equal(first.classifier.weight, other.classifier.weight)
     assert first.classifier.bias.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_outputs_begin_at_their_shares(tiny_bert):
+    network = with_fresh_head(open_model(tiny_bert), "sequence", ("a", "b"), 1, several=True)
+    begin_at(network, np.array([0.2, 0.5]))
+    assert network.classifier.bias.tolist() == pytest.approx([-1.3863, 0.0], abs=1e-4)  # log(.2 / .8)
+    assert not network.bert.pooler.dense.bias.any()
 
 
 def test_a_head_of_another_task_is_replaced(make_bert):

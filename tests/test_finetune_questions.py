@@ -1,6 +1,7 @@
 """Questions: windows and chunks, the highest piece of a word, answers learned, and the zero-shot path end to end."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -144,6 +145,39 @@ def squad(path, asked):
     ]  # fmt: skip
     path.write_text(json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--preset", "transfer-target"], "needs a target model"),
+        (["--preset", "green-bert"], "needs word vectors or a text"),
+        (["--vectors", "nowhere"], "nowhere"),
+        (["--corpus", "nowhere.txt"], "nowhere.txt"),
+        (["--corpus", "text.txt", "--vectors", "text.txt"], "got both"),
+        (["--corpus", "text.txt", "--test", "unanswered.json"], "holds no answers"),
+        (["--corpus", "text.txt", "--out", "taken"], "adapted already exists"),
+        (["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"], "and this is a DistilBert"),
+        (["--corpus", "text.txt", "--preset", "green-bert+mlm"], "goes on with masked-word training"),
+    ],
+)
+def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vocadapt.lab.zero_shot.run_step", lambda *_: pytest.fail("a step was run"))
+    squad(tmp_path / "general.json", questions(8))
+    own = Question("d", "which drug", "patients with placebo", (Answer("placebo", 14),))
+    answered = squad(tmp_path / "domain.json", [own]).read_text(encoding="utf-8")
+    (tmp_path / "unanswered.json").write_text(re.sub(r', "answers": \[[^]]*\]', "", answered), encoding="utf-8")
+    build_tiny_bert(tmp_path / "base")
+    config = {"model_type": "distilbert", "architectures": ["DistilBertForMaskedLM"], "vocab_size": 30}
+    build_tiny_bert(tmp_path / "distil")
+    (tmp_path / "distil" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "text.txt").write_text("tachycardia of the heart\n", encoding="utf-8")
+    (tmp_path / "taken" / "adapted").mkdir(parents=True)
+    (tmp_path / "taken" / "adapted" / "a").write_text("mine", encoding="utf-8")
+    usual = ["--model", "base", "--train", "general.json", "--test", "domain.json", "--out", "out"]
+    assert main(["zero-shot", *usual, *given]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_zero_shot_a_run_is_adapted_and_then_tested_on_what_it_never_saw(tmp_path, capsys):

@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import build_tiny_bert
 from tests.finetune_material import one_thread, texts
 from vocadapt.cli import main
+from vocadapt.cli.finetune import shown
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.results import entry_of
 from vocadapt.lab.run_sources import training_examples
@@ -65,7 +66,8 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     values = [one["scores"]["base"]["f1"] for one in answer["seeds"]]
     mean = sum(values) / 6
     assert answer["mean"]["f1"] == pytest.approx(mean) and answer["task"] == "k"
-    assert answer["sd"]["f1"] == pytest.approx((sum((value - mean) ** 2 for value in values) / 5) ** 0.5)
+    first, second = sum(values[0::2]) / 3, sum(values[1::2]) / 3  # of either seed the mean over its folds
+    assert answer["sd"]["f1"] == pytest.approx(abs(first - second) / 2**0.5)
     unseen = [any("labels that train lacks" in said for said in one["findings"]) for one in answer["seeds"]]
     assert unseen == [False, False, True, True, False, False] and not any("lacks" in said for said in answer["findings"])
     runs = runs_in(out)
@@ -76,6 +78,8 @@ def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_p
     right = sum(run.kept.said["base"][place] == gold for run in runs[:3] for place, gold in enumerate(run.kept.split.gold))
     assert sum(tally.rows[:, 0, 0].sum() for tally in own) == right
     assert [run.called for run in runs[2:4]] == ["seed 1, fold 3", "seed 2, fold 1"]
+    assert open_runs(out).summary(figure="f1").sd == pytest.approx(answer["sd"]["f1"])  # as Results tell it
+    assert "(base, 2 seeds, of each the mean over 3 folds)" in shown(answer)
     again = ask("evaluate", "--run", out)
     assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
     assert [[text.text for text in training_examples(run)] for run in runs[:3]] == [

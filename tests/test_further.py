@@ -140,9 +140,11 @@ def test_rows_apart_give_what_they_gave_and_come_back(folders):
     assert torch.equal(input_rows(network)[same], rows[same])
 
 
-def test_rows_apart_have_the_gradients_of_the_whole_matrix(folders):
-    ids, new = torch.tensor([[2, 60, 120, 121, 3]]), [60, 121]
+@pytest.mark.parametrize("behind", [False, True])  # the others, as exBERT's new tokens are, or among them
+def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     whole = open_model(folders["exbert-s3"]).network
+    size = whole.config.vocab_size
+    ids, new = torch.tensor([[2, 60, 120, size - 1, 3]]), [size - 2, size - 1] if behind else [60, size - 1]
     whole(ids, labels=ids).loss.backward()
     parts = open_model(folders["exbert-s3"]).network
     apart = begin(parts, "extension", new)

@@ -18,8 +18,9 @@ from tests import counting_step
 from tests.counting_step import CountStep
 from tests.lab_material import LONG, wait_for, write_text
 from vocadapt.errors import InputError
-from vocadapt.lab import jobs, strict_json, worker
+from vocadapt.lab import strict_json, worker
 from vocadapt.lab.corpora import counts_path, read_corpus
+from vocadapt.lab.job import born
 from vocadapt.lab.jobs import find_job, list_jobs, promised, resume, start
 from vocadapt.lab.spec import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.status import Metrics, Status, read_metrics, read_status, write_status
@@ -221,7 +222,7 @@ def test_a_reused_pid_is_never_signalled(workspace, endless, monkeypatch):
     wait_for(job, "running")
     with monkeypatch.context() as patch:
         stranger = replace(read_status(job.folder), process_started=1.0)
-        patch.setattr(jobs, "read_status", lambda folder: stranger)
+        patch.setattr("vocadapt.lab.job.read_status", lambda folder: stranger)
         job._send(signal.SIGKILL)
     time.sleep(0.3)
     assert job.status().state == "running"
@@ -384,7 +385,7 @@ def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):
         monkeypatch.setattr(psutil._pslinux, "boot_time", lambda shift=3600 * hours: boot() + shift)
         status = job.status()
         assert status.state == "running" and status.seconds >= 0 and (status.seconds_left or 0) >= 0
-        assert jobs.born(status.pid) == pytest.approx(status.process_started, abs=1)
+        assert born(status.pid) == pytest.approx(status.process_started, abs=1)
     assert job.cancel(grace=10).state == "cancelled"
 
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
-from vocadapt.models.language_model import open_model
+from vocadapt.models.language_model import name_of, open_model
 
 
 def test_the_light_parts_need_neither_torch_nor_transformers(tiny_bert: Path) -> None:
@@ -135,3 +135,11 @@ def test_models_that_do_not_exist(name: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)  # two folders up from anywhere else there may be an x
     with pytest.raises(InputError, match=r"no (such file|folder)"):
         _ = open_model(name or "/nowhere/at all", offline=True).space
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("/x/minilm/model", "minilm"), ("/w/models/final", "final"), ("/bert", "bert"), ("/final", "final")],
+)
+def test_a_folder_that_tells_nothing_is_called_as_the_one_round_it(folder: str, name: str) -> None:
+    assert name_of(Path(folder)) == name

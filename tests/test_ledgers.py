@@ -41,6 +41,7 @@ def test_two_runs(tmp_path):
     found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
     assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
     assert found.cuts == ("base", "base") and found.by_cut == {} and found.train is None and not found.words.cuts
+    assert found.ending("ia") is None
     assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
 
 
@@ -49,6 +50,10 @@ def test_the_cuts_of_one_run(trained):
     found = open_pair(PairSpec(run))
     assert found.cuts == ("base", "pooled") and list(found.by_cut) == ["base", "adapted", "pooled"]
     assert found.words.word("tachycardia").new == ("tachycardia",) and found.words.word("tachycardia").seen > 0
+    words = [(word, tag) for one in found.train for word, tag in zip(one.words, one.tags, strict=True) if word.endswith("ia")]
+    ending = found.ending("ia")
+    assert (ending.occurrences, ending.inside) == (len(words), sum(tag != "O" for _, tag in words)) and ending.inside > 0
+    assert found.ending("ia") is ending  # counted once
     assert len(found.train) == 15 and set(found.slicing().available) >= {"new-token", "unseen", "unseen-entity"}
     counts = open_pair(PairSpec(run, run, ("base", "adapted"))).ledger.counts
     gold = sum(tag != "O" for example in found.split.examples for tag in example.tags)

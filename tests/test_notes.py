@@ -33,6 +33,14 @@ def test_hostile_text_comes_back_as_it_was(workspace):
     assert notes_of(workspace)[text].text == text and tags_in(notes_of(workspace)) == ["<b>"]
 
 
+def test_each_note_is_a_line_whatever_is_in_it(workspace):
+    for id, text in (("a", "two\nlines"), ("b", "\u2028 \x85 \r")):
+        save_note(workspace, id, f"[{text}]")
+    lines = (workspace.root / FILE).read_bytes().decode("utf-8").split("\n")
+    assert [json.loads(line)["id"] for line in lines[:-1]] == ["a", "b"] and lines[-1] == ""
+    assert [note.text for note in notes_of(workspace).values()] == ["[two\nlines]", "[\u2028 \x85 \r]"]
+
+
 def test_many_writers_lose_nothing(workspace):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: save_note(workspace, str(n), f"note {n}"), range(40)))
@@ -46,7 +54,10 @@ def test_what_is_too_long_is_refused_and_nothing_is_written(workspace, text, tag
     assert not (workspace.root / FILE).exists()
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '{"a": 1}', '{"a": {"text": "x", "tags": "y"}}', '{"a": {"odd": 1}}', "\udcff"])
+@pytest.mark.parametrize("content", [
+    "x", "[1]", '{"a": 1}', '{"text": "x"}', '{"id": 1}', '{"id": "a", "tags": "y"}', '{"id": "a", "odd": 1}', "\udcff",
+    '{"id": "a"} {"id": "b"}',
+])  # fmt: skip
 def test_a_file_that_holds_something_else_is_a_message(workspace, content):
     workspace.root.mkdir(parents=True)
     (workspace.root / FILE).write_bytes(content.encode("utf-8", "surrogateescape"))
@@ -56,5 +67,5 @@ def test_a_file_that_holds_something_else_is_a_message(workspace, content):
 
 def test_a_note_of_an_older_form_lacks_nothing(workspace):
     workspace.root.mkdir(parents=True)
-    (workspace.root / FILE).write_text(json.dumps({"a": {"text": "x"}}), encoding="utf-8")
-    assert notes_of(workspace)["a"].tags == ()
+    (workspace.root / FILE).write_text('{"id": "b"}\n\n' + json.dumps({"id": "a", "text": "x"}), encoding="utf-8")
+    assert notes_of(workspace)["a"].tags == () and list(notes_of(workspace)) == ["b", "a"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ import pytest
 from tests.conftest import TINY_TOKENS, WORDS
 from vocadapt.errors import InputError
 from vocadapt.models.certificate import CHECKS, Edit
-from vocadapt.models.language_model import open_model
+from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt, departures_on
 from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import Corpus, open_corpus
 
 NEW = ("tachycardia", "euthymia", "hypertension")
+UNTRAINED = [name for name, recipe in PRESETS.items() if not recipe.further.stage]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def small(recipe: Recipe) -> Recipe:
     return replace(recipe, vectors=Word2VecSettings(epochs=2, workers=1))
 
 
-@pytest.mark.parametrize("name", [name for name, recipe in PRESETS.items() if "vectors" not in recipe.needs])
+@pytest.mark.parametrize("name", [name for name in UNTRAINED if "vectors" not in PRESETS[name].needs])
 def test_every_preset_without_word_vectors_walks(
     name: str, make_bert: Callable[..., Path], corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -50,7 +52,7 @@ def test_every_preset_without_word_vectors_walks(
     assert [check for check in CHECKS if check != "reload" and not CHECKS[check](edit)[0]] == []
 
 
-@pytest.mark.parametrize("name", [name for name, recipe in PRESETS.items() if "vectors" in recipe.needs])
+@pytest.mark.parametrize("name", [name for name in UNTRAINED if "vectors" in PRESETS[name].needs])
 def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path: Path) -> None:
     model = open_model(tiny_bert)
     adapted = adapt(small(preset(name)), model, Sources(corpus=corpus))
@@ -89,3 +91,18 @@ def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
 def test_nothing_to_learn_from(tiny_bert: Path) -> None:
     with pytest.raises(InputError, match="got neither"):
         adapt(preset("green-bert"), open_model(tiny_bert), Sources())
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name not in UNTRAINED])
+def test_a_recipe_that_trains_is_refused_and_adapts_without_its_training(name: str) -> None:
+    recipe = preset(name)
+    with pytest.raises(InputError, match="trains the adapted model further") as refused:
+        adapt(recipe, cast("LanguageModel", None), Sources())  # before anything is looked at
+    assert "recipe.untrained" in str(refused.value)
+    plain = preset(name.removesuffix("+mlm"))
+    assert replace(recipe.untrained, name=plain.name, about=plain.about) == plain
+
+
+def test_a_recipe_without_its_training_walks(tiny_bert: Path, corpus: Corpus) -> None:
+    adapted = adapt(small(preset("green-bert+mlm")).untrained, open_model(tiny_bert), Sources(corpus=corpus))
+    assert set(adapted.plan.added_tokens) == set(NEW)

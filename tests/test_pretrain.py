@@ -6,10 +6,11 @@ import pytest
 
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.models.language_model import open_model
+from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.blocks import pack
-from vocadapt.training.masked import MaskedSettings, train_masked
+from vocadapt.training.blocks import Blocks, MaskedReading, pack
+from vocadapt.training.masked import MaskedSettings, _trainer, train_masked
 from vocadapt.training.material import gather
 from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
 from vocadapt.training.watching import begun
@@ -178,3 +179,18 @@ def test_the_vocabulary_is_by_the_trainer_asked_for(text):
         for trainer in ("bpe-merges", "wordpiece-score")
     }
     assert len(set(made.values())) == 2 and all(len(tokens) <= 60 for tokens in made.values())
+
+
+def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
+    """Published exBERT's does, from its second pass on."""
+    network, settings = open_model(tiny_bert).network, MaskedSettings(length=8, batch=2, lr=1e-3)
+    blocks = Blocks(np.full((4, 8), 9, dtype=np.int32), open_model(tiny_bert).vocabulary)
+    trainer = _trainer(network, MaskedReading(blocks, 20, 0.15, 1), settings, 10, tmp_path, silent)
+    trainer.create_optimizer_and_scheduler(10)
+    assert trainer.optimizer.defaults["betas"] == (0.9, 0.999)
+    rates = []
+    for _ in range(30):
+        trainer.optimizer.step()
+        trainer.lr_scheduler.step()
+        rates.append(trainer.lr_scheduler.get_last_lr()[0])
+    assert min(rates) == 0.0 == rates[9] == rates[29] and max(rates) <= 1e-3

@@ -61,6 +61,13 @@ def test_cost_weighs_what_the_loss_of_a_token_does() -> None:
     assert "heart" not in left("cost", 6)
 
 
+def test_cost_trusts_many_words_more_than_one_common_one() -> None:
+    """##tard saves 3 in one word of 50, ##shed in five words of 9 (45 in all); to the power of 3/4: 18.8 against 5 · 5.2 = 26."""
+    counts = {"atard": 50} | {f"{letter}shed": 9 for letter in "abcde"}
+    gone = dropped(OWN, ReductionSettings("cost", keep=(SIZE - 6) / SIZE), counts)
+    assert set(gone) == {"[unused0]", "heart", "hearts", "trait", "traits", "##tard"}
+
+
 @pytest.mark.parametrize("heuristic", REDUCTIONS)
 @pytest.mark.parametrize("keep", [0.8, 0.9, 0.99, 1.0])
 def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(heuristic: str, keep: float) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.run_material import write_run, write_runs
 from vocadapt.__main__ import main
 from vocadapt.analysis.confusion import NONE, Case, confusion
-from vocadapt.analysis.report import as_csv, as_latex, as_markdown, latex_text, markdown_text
+from vocadapt.analysis.report import as_csv, as_latex, as_markdown, group_cell, latex_text, markdown_text
 from vocadapt.analysis.results import BETTER, NOISE, WORSE, benchmark, means_of_groups, verdict
 from vocadapt.errors import InputError
 from vocadapt.lab.results import results_of
@@ -134,10 +134,14 @@ def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace,
 
 def test_group_means_count_what_they_lack():
     groups = {"PubMed": ("bio-lm/NCBI-disease", "bio-lm/GAD"), "clinical": ("bio-lm/MedNLI",)}
-    found = means_of_groups({"m": {"mtl/NCBI-disease": 0.8, "bio-lm/GAD": 0.6, "mine": 0.1}}, groups)["m"]
-    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2}
-    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1}
-    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4}
+    scores, fallen = {"mtl/NCBI-disease": 0.8, "bio-lm/GAD": 0.6, "mine": 0.1}, {"mtl/NCBI-disease": 1, "mine": 2}
+    found = means_of_groups({"m": scores}, groups, {"m": fallen})["m"]
+    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
+    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
+    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}
+    cells = [group_cell(found[name]) for name in ("PubMed", "clinical")]
+    assert cells == [".700 (2 of 2, 1 collapsed)", "– (0 of 1)"]
+    assert means_of_groups({"m": scores}, groups)["m"]["all"]["collapsed"] == 0
     assert benchmark("bio-lm/GAD, fold 3") == "gad"
 
 
@@ -191,9 +195,23 @@ def test_hostile_names_stay_names_in_every_export(tmp_path):
 def test_exports_name_score_metric_seeds_and_test(workspace):
     boards = results_of(runs_of(workspace), ("base", "")).boards
     for text in (as_markdown(boards).replace("\\", ""), as_latex(boards)):
-        assert "f1 of entity-strict" in text and "10 test units" in text and "approximate randomisation" in text
+        assert "F1 of entity-strict" in text and "10 test units" in text and "approximate randomisation" in text
         assert "Δ is to base (base)" in text
     assert "**" in as_markdown(boards) and as_latex(boards).count(r"\textbf{") == 1
+
+
+def test_runs_that_cannot_be_read_are_named(workspace, capsys):
+    broken = write_runs(workspace, "broken", GOLD, {1: {"base": said(5)}}) / "run.json"
+    broken.write_text("{", encoding="utf-8")
+    root = ["--workspace", str(workspace.root)]
+    assert main(["results", *root, "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["unreadable"]) == ["broken"]
+    assert main(["results", *root]) == 0
+    assert "1 run cannot be read and is passed over: broken (" in capsys.readouterr().out.splitlines()[-1]
+    for name in ("base", "green"):
+        for record in (workspace.root / "runs" / name).rglob("run.json"):
+            record.write_text("{", encoding="utf-8")
+    assert main(["results", *root]) == 2 and "3 runs cannot be read" in capsys.readouterr().err
 
 
 def test_confusion_of_entities_by_hand():

@@ -6,7 +6,7 @@ import pytest
 
 from tests.run_material import write_run, write_runs
 from vocadapt.errors import InputError
-from vocadapt.lab.runs import open_runs, runs_of, tasks_of
+from vocadapt.lab.runs import open_runs, opened, passed_over, runs_and_unreadable, runs_of, tasks_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence
 
@@ -48,12 +48,19 @@ def test_the_runs_of_a_workspace_newest_first_and_of_a_task(workspace):
     assert tasks_of(found) == ["another", "toy"]
 
 
-def test_what_cannot_be_read_is_passed_over(workspace):
+def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     (workspace.root / "runs" / "base" / "run.json").write_text("{", encoding="utf-8")
     record = workspace.root / "runs" / "green" / "seed-2" / "run.json"
     assert [one.name for one in runs_of(workspace)] == ["green"]
     record.write_text(json.dumps({"seed": 2}), encoding="utf-8")
     assert runs_of(workspace) == []
+    asked = []
+    runs, found = runs_and_unreadable(workspace, lambda artefact: asked.append(artefact.name) or opened(artefact))
+    assert runs == [] and asked == ["green", "base"]  # each once
+    assert list(found) == ["green", "base"] and "not valid JSON" in found["base"] and "not one of a run" in found["green"]
+    told = passed_over(found)
+    assert told.startswith("2 runs cannot be read and are passed over: green (") and "; base (" in told
+    assert passed_over({}) == "" and passed_over({"a": "why."}) == "1 run cannot be read and is passed over: a (why)."
     with pytest.raises(InputError, match="not one of a run"):
         open_runs(workspace.root / "runs" / "green")
 

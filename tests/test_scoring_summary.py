@@ -59,7 +59,7 @@ def test_baselines_of_the_other_kinds():
 
 def test_means_of_groups_say_how_many_tasks_they_hold():
     groups = {"PubMed": ("a", "b"), "clinical": ("c",)}
-    found = group_means({"a": 0.8, "b": 0.6, "other": 0.1}, groups)
-    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2}
-    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1}
-    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4}
+    found = group_means({"a": 0.8, "b": 0.6, "other": 0.1}, groups, {"a": 1, "other": 2, "absent": 4})
+    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
+    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
+    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}

@@ -305,7 +305,10 @@ SPECS = [
     Spec("model", ModelStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
     Spec(
         "further",
-        FurtherStep(CorpusSettings(sample=0.05), FurtherSettings("extension", True, 5.0, pretraining_preset("exbert", lr=2e-4))),
+        FurtherStep(
+            CorpusSettings(sample=0.05),
+            FurtherSettings("extension", True, keep_minutes=5.0, training=pretraining_preset("exbert", lr=2e-4)),
+        ),
         {"model": "m", "text": ["a", "b"]},
     ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),

@@ -1,10 +1,14 @@
 """A task in a TOML file, its findings, and the protocol of every kind."""
 
+from pathlib import Path
+
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.training.run_files import called_after, folder_name
 from vocadapt.training.scoring.tally import Rules
 from vocadapt.training.tasks.base import Sentence, Split, Task, labels_of
+from vocadapt.training.tasks.folds import of_fold, without_fold
 from vocadapt.training.tasks.own import read_task, read_task_file, task_of_files
 
 
@@ -49,6 +53,12 @@ def test_folds(tmp_path):
     for fold in (0, 3, -1):
         with pytest.raises(InputError, match="k has folds 1 to 2"):
             read_task(tmp_path, fold)
+
+
+def test_a_fold_and_the_task_without_it():
+    assert of_fold("a, fold 2", 3) == "a, fold 2, fold 3" and without_fold("a, fold 2, fold 13") == "a, fold 2"
+    assert of_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
+    assert [called_after(Path(folder_name(12, fold))) for fold in (0, 3)] == ["seed 12", "seed 12, fold 3"]
 
 
 def test_ner_and_unlabelled_tests(tmp_path):

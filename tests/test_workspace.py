@@ -13,7 +13,7 @@ from vocadapt.lab import strict_json
 from vocadapt.lab.locks import held, hold, take
 from vocadapt.lab.manifest import Manifest, content_stamp, seen_stamp, take_input
 from vocadapt.lab.workspace import KINDS, Workspace, adapted_models, check_name, open_artefact, writing
-from vocadapt.lab.writing import sweep
+from vocadapt.lab.writing import check_free_file, sweep, writing_file
 
 ROOT = Path(__file__).parents[1]
 BAD_NAMES = [
@@ -219,6 +219,33 @@ def test_a_full_disk_under_safetensors_is_said_too(tmp_path):
     with pytest.raises(InputError, match="disk is full"), writing(tmp_path / "x"):
         raise RuntimeError("I/O error: No space left on device (os error 28)")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), PermissionError(13, "no"), ValueError("x")])
+def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, error):
+    (tmp_path / "a.csv").write_text("old")
+    said = "disk is full" if error.args[0] == 28 else "cannot be written: no"
+    with (
+        pytest.raises(ValueError) if isinstance(error, ValueError) else pytest.raises(InputError, match=said),
+        writing_file(tmp_path / "a.csv") as draft,
+    ):
+        draft.write_text("half")
+        raise error
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.csv", "old")]
+
+
+def test_a_file_is_written_where_its_link_leads_and_checked_beforehand(tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "far.csv")
+    check_free_file(tmp_path / "link.csv")
+    with writing_file(tmp_path / "link.csv") as draft:
+        draft.write_text("new")
+        assert draft.suffix == ".csv" and not (tmp_path / "far.csv").exists()
+    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "far.csv").read_text() == "new"
+    check_free_file(tmp_path / "far.csv", overwrite=True)
+    for path, said in ((tmp_path / "far.csv", "already exists"), (tmp_path / "none" / "a", "there is no folder"),
+                       (tmp_path, "is not a file"), (Path(os.devnull), "is not a file")):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            check_free_file(path, overwrite=path.name != "far.csv")
 
 
 def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):

@@ -8,7 +8,8 @@ The same walk gives it the vocabulary of another model: adapt(preset("transfer-s
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +30,7 @@ from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import count_words, write_sentences
 from vocadapt.training.token_space import token_space
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, initialise
+from vocadapt.vocabulary.materials import Distil
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.tokenizer import Departures, departures
@@ -57,8 +59,14 @@ def adapt(
     """Teach `model` the words of a domain, or give it another vocabulary; `model` itself is not changed.
 
     `scratch` is a folder for what is needed meanwhile; without it the system's, often in memory.
-    Raises InputError when the sources do not hold what the recipe needs.
+    Raises InputError when the sources do not hold what the recipe needs, and for one that trains the model afterwards: the step
+    of the lab does both, here `training.further.pretrain_further` follows.
     """
+    if recipe.further.stage:
+        raise InputError(
+            f"The recipe {recipe.name} trains the adapted model further, which this call does not.",
+            "Adapt by recipe.untrained, save, open, and give that to pretrain_further; `vocadapt adapt` does both.",
+        )
     domain = None
     if "vectors" in recipe.needs:
         domain = domain_space(sources, model, recipe.vectors, part(progress, 0.0, 0.7), scratch)
@@ -66,7 +74,8 @@ def adapt(
     plan = plan_for(recipe, model, sources, domain, part(progress, 0.7, 0.8))
     alike = target_space(recipe, sources, model.dim, part(progress, 0.8, 0.85), scratch)
     progress(0.85, "making the rows")
-    rows = make_rows(recipe, model, plan, domain, alike)
+    with distilling(recipe, model, sources, part(progress, 0.85, 0.9), scratch) as distiller:
+        rows = make_rows(recipe, model, plan, domain, alike, distiller)
     progress(0.9, f"giving the model {len(plan.added):,} tokens")
     return apply_plan(model, plan, rows, recipe.tokenizer, recipe.module)
 
@@ -91,8 +100,9 @@ def plan_for(
 
 
 def make_rows(
-    recipe: Recipe, model: LanguageModel, plan: VocabularyPlan, domain: EmbeddingSpace | None, alike: EmbeddingSpace | None
-) -> Rows:
+    recipe: Recipe, model: LanguageModel, plan: VocabularyPlan, domain: EmbeddingSpace | None, alike: EmbeddingSpace | None,
+    distiller: Distil | None = None,
+) -> Rows:  # fmt: skip
     """A row for each token that needs one; the map is fitted where they are made through one."""
     if not plan.new_rows:
         return Rows((), np.empty((0, model.dim), dtype=np.float32), ())
@@ -100,7 +110,25 @@ def make_rows(
     alignment = None
     if recipe.needs_alignment and source is not None:
         alignment = fit_alignment(source, model.space, recipe.alignment, model.vocabulary.special)
-    return initialise(Materials(plan, model.space, domain, alignment, alike), recipe.rows)
+    return initialise(Materials(plan, model.space, domain, alignment, alike, distiller), recipe.rows)
+
+
+@contextmanager
+def distilling(
+    recipe: Recipe, model: LanguageModel, sources: Sources, progress: Progress = silent, scratch: Path | None = None
+) -> Iterator[Distil | None]:
+    """What fits rows to the text through the network, as long as it is needed; None where the recipe's rows are made without."""
+    if not recipe.makes_rows or INITIALISERS[recipe.rows.method].needs != "text":
+        yield None
+        return
+    if sources.corpus is None:
+        raise InputError(f"The recipe {recipe.name} needs a text to fit its rows to, and got none.", "Give --corpus.")
+    from vocadapt.training.distil import Distiller
+
+    with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
+        sentences = Path(folder) / "sentences.txt"
+        write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, 0.05))
+        yield Distiller(model, sentences, recipe.tokenizer == "exact-word", part(progress, 0.05, 1.0))
 
 
 def target_space(

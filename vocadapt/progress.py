@@ -1,9 +1,11 @@
-"""How long work reports itself: a callable that is given a fraction and a message, silent by default.
+"""How work reports itself: a callable that is given a fraction and a message, silent by default; times and counts in words.
 
 A caller that wants the work to stop raises `Cancelled` from its Progress.
 """
 
 from typing import Protocol
+
+NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 class Progress(Protocol):
@@ -24,6 +26,11 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
         progress(None if fraction is None else start + (end - start) * fraction, told)
 
     return report
+
+
+def count(value: int) -> str:
+    """A whole number, in groups of three: 9 881."""
+    return f"{value:,}".replace(",", NARROW)
 
 
 def duration(seconds: float) -> str:

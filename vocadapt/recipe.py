@@ -11,6 +11,8 @@ from vocadapt.errors import InputError
 from vocadapt.models.extension import SIZES, ModuleSettings
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.training.further import FurtherSettings
+from vocadapt.training.stages import STAGES
 from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
 from vocadapt.vocabulary.plan import KINDS, PlanKind, PlanSettings
 from vocadapt.vocabulary.planning import plan_needs
@@ -22,7 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What makes an adapted model out of a model and a domain text: one group of settings for each step."""
+    """What makes an adapted model out of a model and a domain text: one group of settings for each step.
+
+    `further`: the masked-word training that follows on the text; none where its stage is "".
+    """
 
     name: str = "green-bert"
     about: str = ""
@@ -32,8 +37,11 @@ class Recipe:
     rows: RowSettings = field(default_factory=RowSettings)
     tokenizer: str = "exact-word"
     module: ModuleSettings = field(default_factory=ModuleSettings)
+    further: FurtherSettings = field(default_factory=lambda: FurtherSettings(stage=""))
 
     def __post_init__(self) -> None:
+        if self.further.stage and self.further.stage not in STAGES:
+            raise InputError(f"Unknown stage {self.further.stage!r}.", f"Choose one of: {', '.join(STAGES)}.")
         if self.tokenizer not in TOKENIZER_MODES:
             raise InputError(f"Unknown tokenizer mode {self.tokenizer!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}.")
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
@@ -59,15 +67,21 @@ class Recipe:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The sources it draws on: "vectors", "target", "counts"."""
+        """The sources it draws on: "vectors", "target", "counts", "text"."""
         plan = {*self.kind.needs, *plan_needs(self.vocabulary)}
-        return frozenset(plan | self._rows_need(plan)) if self.makes_rows else frozenset(plan)
+        rows = self._rows_need(plan) if self.makes_rows else set[str]()
+        return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
 
     def _rows_need(self, plan: set[str]) -> set[str]:
         """What the rows are made of; what is alike is read in the target where there is one, else among the word vectors."""
         need = INITIALISERS[self.rows.method].needs
         alike = "target" if "target" in plan else "vectors"
-        return {"": set[str](), "words": {"vectors"}, "target": {"target"}, "similar": {alike}}[need]
+        return {"": set[str](), "words": {"vectors"}, "target": {"target"}, "similar": {alike}, "text": {"text"}}[need]
+
+    @property
+    def untrained(self) -> "Recipe":
+        """The same recipe, but no masked-word training follows."""
+        return replace(self, further=FurtherSettings(stage=""))
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain values."""
@@ -103,6 +117,12 @@ def combined(heuristic: str, percent: int) -> Recipe:
     return Recipe(f"combined-{heuristic}-{percent}", about, vocabulary=plan, rows=rows, tokenizer="replacement")
 
 
+def with_mlm(recipe: Recipe, stage: str = "embeddings") -> Recipe:
+    """`green-bert+mlm`: the recipe, and then masked-word training of what the stage trains: the thesis' missing step."""
+    about = f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything (--stage continued)"
+    return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=FurtherSettings(stage))
+
+
 def _exbert(name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3") -> Recipe:
     """`exbert-s3`: wordpieces trained on the text behind the old ones, random rows, a module beside every layer."""
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
@@ -113,6 +133,7 @@ def _exbert(name: str, about: str, vocabulary: PlanSettings | None = None, size:
 
 EXTENSION = 17_748  # tokens that exBERT added as published
 PUBLISHED_CUTS = ("last", "longest", "freq", "random")
+FOLLOWED = ("green-bert", "transfer-syntactic", "transfer-semantic")  # by masked-word training, in a preset of its own
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -146,6 +167,7 @@ PRESETS: dict[str, Recipe] = {
         _exbert("no-module", "the new tokens, and no module: as published all is trained then", size=""),
     )
 }  # fmt: skip
+PRESETS |= {recipe.name: recipe for recipe in (with_mlm(PRESETS[name]) for name in FOLLOWED)}
 FAMILIES = {"reduced": reduced, "combined": combined}  # <family>-<cut heuristic>-<percent removed>
 FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
 

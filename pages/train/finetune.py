@@ -28,7 +28,7 @@ with mistakes.shown():
     wanted = finetune_view.form(workspace)
     if wanted:
         finetune_view.about_task(wanted)
-        finetune_view.cost(wanted, runs)
+        finetune_view.cost(workspace, wanted, runs)
         finetune_view.start(workspace, wanted)
 with st.expander("Get a task", icon=":material/add:", expanded=not workspace.artefacts("tasks")):
     task_intake.bring(workspace)

@@ -30,5 +30,5 @@ with mistakes.shown():
     else:
         st.markdown("Type something above, or click an example.")
     st.divider()
-    try_file.on_a_file(workspace, folder, run)
+    try_file.on_a_file(folder, run)
     try_file.details(folder, run, example)

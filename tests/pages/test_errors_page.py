@@ -1,15 +1,21 @@
 """Error analysis in the app: the counts, the cards, slices, the note, hostile words, and what cannot be compared."""
 
 import shutil
+from functools import partial
 
 import pytest
 
 from tests.finetune_material import tiny_adapted
 from tests.pages.test_pages import markup, texts
 from tests.run_material import write_runs
+from vocadapt.lab.ledgers import PairSpec, open_pair
 from vocadapt.lab.notes import notes_of
 from vocadapt.lab.workspace import Workspace
+from vocadapt.text.corpus import open_corpus
 from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.ui import comparable, error_notes, run_cache
+from vocadapt.ui.comparable import Comparable
+from vocadapt.ui.errors_view import Shown
 
 PAGE = "pages/train/errors.py"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
@@ -57,6 +63,12 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     assert body.count('data-testid="entry"') == 5 and any("1 to 5 of 9 fixed" in text for text in texts(app))
     assert "10369876 · sentence 1" in body and "tachycardia (new token)" in body and "holds a new token" in body
     assert "fixed" in app.query_params["fate"] and "all" in app.query_params["slice"]
+
+
+def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypatch):
+    listed = []
+    monkeypatch.setattr(comparable, "predictions_of", lambda workspace: listed.append(1) or [])
+    assert not open_page(PAGE, workspace).exception and listed == [1]
 
 
 def test_what_is_looked_at_lies_in_the_address(open_page, workspace):
@@ -107,7 +119,7 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     again = open_page(PAGE, workspace)
     assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1 and "<b>gold" not in markup(again)
     assert again.text_area[0].value == "<b>gold is odd</b>"
-    (workspace.root / "notes.json").unlink()
+    (workspace.root / "notes.jsonl").unlink()
 
 
 def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
@@ -144,3 +156,126 @@ def test_texts_with_labels_have_a_page_too(open_page, tmp_path):
     app = open_page(PAGE, root)
     assert not app.exception and not app.error
     assert markup(app).count('data-testid="entry"') == 2 and "<img" not in markup(app)
+
+
+def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_through(open_page, workspace, tmp_path, monkeypatch):
+    (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
+    monkeypatch.setattr(run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
+    app = open_page(PAGE, workspace)
+    asked = next(code.value for code in app.code if " compare " in code.value)
+    assert asked.endswith(f"--corpus {tmp_path / 'text.txt'} --html errors.html")
+    monkeypatch.setattr(error_notes, "AT_MOST", -1.0)  # every text takes longer
+    app = open_page(PAGE, workspace)
+    assert not app.exception and not any("--corpus" in code.value for code in app.code)
+
+
+def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, monkeypatch):
+    (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
+    pair = open_pair(PairSpec(*(str(workspace.root / "runs" / name) for name in ("plain", "green"))))
+    monkeypatch.setattr(run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
+    one, other = (Comparable(name, name, "ner", "toy", workspace.root, "") for name in "ab")
+    made = partial(error_notes.report_of, workspace, Shown(pair, (one, other)), pair.slicing(), "all", "")
+    assert made().corpus is not None and made().why_no_corpus == ""
+    monkeypatch.setattr(error_notes, "AT_MOST", -1.0)
+    assert made().corpus is None and "corpus, which takes about" in made().html()
+
+
+def conll(path, tags):
+    sentences = ("".join(f"{word}\t{tag}\n" for word, tag in zip(one.words, own, strict=True))
+                 for one, own in zip(PLAIN, tags, strict=True))  # fmt: skip
+    path.write_text("\n".join(sentences), encoding="utf-8")
+    return str(path)
+
+
+PLAIN = (Sentence(("no", "fever", "today"), ("O", "B-D", "O")), Sentence(("a", "cough"), ("O", "B-D")))
+
+
+def bring(app, **files):
+    for role, path in files.items():
+        app.text_input(key=f"brought_{role.replace('_', ' ')}_path").set_value(path)
+    app.run()
+    return app.button(key="take_predictions").click().run()
+
+
+def test_predictions_of_other_programs_come_in_and_stay(open_page, tmp_path):
+    gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
+    bad = conll(tmp_path / "bad.conll", [("O",) * len(one.words) for one in PLAIN])
+    half = conll(tmp_path / "half.conll", [("O", "B-D", "O"), ("O", "O")])
+    root = Workspace(tmp_path / "w")
+    app = bring(open_page(PAGE, root), gold_file=gold, predictions=bad, other_predictions=half)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="baseline").value == "predictions · bad"
+    assert app.selectbox(key="compared").value == "predictions · half"
+    assert any("F1 .000 → .667" in text for text in texts(app))
+    kept = root.root / "predictions"
+    asked = f"compare {kept}/bad/predicted.conll {kept}/half/predicted.conll --gold {kept}/bad/gold.conll --kind ner --html"
+    assert any(asked in code.value for code in app.code)
+    again = open_page(PAGE, root, baseline="predictions · bad", compared="predictions · half")
+    assert not again.exception and any("F1 .000 → .667" in text for text in texts(again))
+    write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
+    beside = open_page(PAGE, root, baseline="predictions · half", compared="own · seed 1 · base")
+    assert not beside.exception and not beside.error and any("F1 .667 → 1.000" in text for text in texts(beside))
+    assert "--tokenization base" in beside.code[0].value and "--kind" not in beside.code[0].value
+
+
+def test_predictions_for_other_examples_are_refused_by_name(open_page, tmp_path):
+    gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
+    (tmp_path / "said.conll").write_text("no\tO\n", encoding="utf-8")
+    app = bring(open_page(PAGE, tmp_path / "w"), gold_file=gold, predictions=str(tmp_path / "said.conll"))
+    assert not app.exception and any("said.conll: holds 1 sentences, the gold file 2" in text for text in texts(app))
+    assert not (tmp_path / "w" / "predictions").exists()
+
+
+def test_two_files_called_alike_come_in_under_two_names(open_page, tmp_path):
+    gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
+    first = conll(tmp_path / "model.v1.tsv", [("O",) * len(one.words) for one in PLAIN])
+    second = conll(tmp_path / "model.v2.tsv", [one.tags for one in PLAIN])
+    root = Workspace(tmp_path / "w")
+    app = bring(open_page(PAGE, root), gold_file=gold, predictions=first, other_predictions=second)
+    assert not app.exception and not app.error
+    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["predictions · model", "predictions · model-2"]
+    assert any("F1 .000 → 1.000" in text for text in texts(app))
+
+
+def test_predictions_stand_only_beside_those_for_the_same_gold(open_page, tmp_path):
+    root = Workspace(tmp_path / "w")
+    for name, tag in (("a", "B-D"), ("b", "B-E")):
+        gold = conll(tmp_path / f"{name}.conll", [("O", tag, "O"), ("O", "O")])
+        bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
+    app = open_page(PAGE, root, baseline="predictions · a")
+    assert not app.exception and app.selectbox(key="compared").options == ["predictions · a"]
+    write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
+    app = open_page(PAGE, root, baseline="predictions · b", compared="own · seed 1 · base")
+    assert not app.exception and any("were not tested on the same examples: example 1" in text for text in texts(app))
+
+
+def test_predictions_open_beside_the_newest_run_on_as_many_examples(open_page, tmp_path):
+    root = Workspace(tmp_path / "w")
+    for name, sentences in (("same", PLAIN), ("other", GOLD[:3])):
+        write_runs(root, name, sentences, {1: {"base": [one.tags for one in sentences]}}, task=name)
+    gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
+    app = bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
+    assert not app.exception and not app.error
+    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["same · seed 1 · base", "predictions · gold"]
+    app = open_page(PAGE, root)  # by itself the page begins with a pair that can be compared, too
+    assert not app.exception and not app.error
+    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["predictions · gold", "same · seed 1 · base"]
+
+
+def test_predictions_that_no_run_can_stand_beside_are_shown_alone(open_page, tmp_path):
+    root = Workspace(tmp_path / "w")
+    write_runs(root, "other", GOLD[:3], {1: {"base": RIGHT[:3]}})
+    gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
+    app = bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
+    assert not app.exception and not app.error and app.selectbox(key="baseline").value == "predictions · gold"
+    assert any("Choose two runs" in info.value for info in app.info)
+
+
+def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):
+    root = Workspace(tmp_path / "w")
+    right = [one.tags for one in PLAIN]
+    for name, task in (("a", "old"), ("b", "old"), ("alone", "new")):
+        write_runs(root, name, PLAIN, {1: {"base": right}}, task=task)
+    app = open_page(PAGE, root)
+    assert not app.exception and not app.error
+    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["a · seed 1 · base", "b · seed 1 · base"]

@@ -62,7 +62,7 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
 def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace, hidden="8")
-    assert any("initialisers take about" in text for text in texts(app))
+    assert any(f"{len(LeaderboardSettings().named)} initialisers take about" in text for text in texts(app))
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
     asked = job.spec.settings.leaderboard

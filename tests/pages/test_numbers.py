@@ -1,6 +1,6 @@
 import pytest
 
-from vocadapt.ui.numbers import count, duration, fraction, megabytes, points
+from vocadapt.ui.numbers import count, duration, fraction, megabytes, signed
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ def test_fractions_lose_their_leading_zero_and_nothing_else(value, text):
 
 
 def test_differences_carry_their_sign():
-    assert (points(0.047), points(-0.02), points(0.0)) == ("+.047", "-.020", "+.000")
+    assert (signed(0.047), signed(-0.02), signed(0.0)) == ("+.047", "-.020", "+.000")
 
 
 def test_counts_are_grouped_by_a_space_that_does_not_break():

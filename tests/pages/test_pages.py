@@ -31,7 +31,10 @@ ERRORS = "pages/train/errors.py"
 TITLES[ERRORS] = "Error analysis"
 TRY = "pages/train/try_it.py"
 TITLES[TRY] = "Try it"
+PRETRAINING = "pages/train/pretraining.py"
+TITLES[PRETRAINING] = "Pretraining"
 EMPTY = {
+    PRETRAINING: "There is no text to pretrain on yet.",
     FINETUNE: "There is no task in this workspace yet.",
     RESULTS: "There is no scored run in this workspace yet.",
     ERRORS: "There is no run with predictions in this workspace yet.",
@@ -49,6 +52,7 @@ EMPTY = {
     CHANGE: "There are no two spaces to compare yet.",
 }
 FULL = {
+    PRETRAINING: ["Pretrain a model"],
     FINETUNE: ["Which models, on what"],
     RESULTS: [],  # nothing was fine-tuned in it
     ERRORS: [],  # nothing was fine-tuned in it

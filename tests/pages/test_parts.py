@@ -73,10 +73,11 @@ def test_the_newest_table_names_the_best():
     assert maps.best(rows) == "b" and maps.best({}) is None
 
 
-def test_what_a_training_costs_is_counted_from_the_words():
+def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
-    said = making.cost(counts, Word2VecSettings(dim=100, min_count=5))
+    said = making.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
     assert said.startswith("**2** of 3 different words occur 5 times or more · 19 running words · width 100 ·")
+    assert "about **3 s**" in said  # of which learning 19 words takes nothing
     assert said.endswith("0.8 kB") or said.endswith("1 kB")
 
 
@@ -136,8 +137,9 @@ def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
     [
         ("bert-base-uncased", "bert-base-uncased"),
         ("org/model", "org/model"),
-        ("/home/me/bert/model", "bert/model"),
-        ("/cache/models--org--name/snapshots/0123abc", "org/name"),
+        ("/home/me/bert/model", "bert"),
+        ("/home/me/models/bert", "models/bert"),
+                ("/cache/models--org--name/snapshots/0123abc", "org/name"),
     ],
 )
 def test_models_are_shown_without_the_folders_round_them(name, shown):

@@ -63,7 +63,7 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
     metrics = {metric.label: metric.value for metric in app.metric}
     # green pooled finds 6, 7, 8 of 8: F1 12/14, 14/15, 1; base finds 3, 4, 5
     best, base = (12 / 14 + 14 / 15 + 1) / 3, (6 / 11 + 8 / 12 + 10 / 13) / 3
-    assert metrics["Best f1"] == f"{best:.3f}"[1:] and metrics["Difference"] == f"{100 * (best - base):+.1f}"
+    assert metrics["Best F1"] == f"{best:.3f}"[1:] and metrics["Difference"] == f"{100 * (best - base):+.1f}"
     board = table(app, "95 % interval")
     assert len(board) == 4 and board["run"].iloc[0] == "green" and board["cut"].iloc[0] == "pooled"
     assert list(board["verdict"]).count("baseline") == 1
@@ -123,6 +123,13 @@ def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
     assert not app.exception and any("no classes" in text for text in texts(app))
 
 
+def test_runs_that_cannot_be_read_are_named(open_page, runs):
+    (runs.root / "runs" / "base" / "seed-2" / "run.json").write_text("{", encoding="utf-8")
+    app = open_page(RESULTS, runs)
+    told = [warning.value.replace("\\", "") for warning in app.warning]
+    assert not app.exception and any(text.startswith("1 run cannot be read and is passed over: base (") for text in told)
+
+
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
     app = open_page(RESULTS, runs)
@@ -134,8 +141,8 @@ def test_the_last_run_stands_on_fine_tune_at_once(open_page, runs):
     app = open_page(FINETUNE, runs)
     assert not app.exception
     labels = {metric.label: metric.value for metric in app.metric}
-    assert labels["f1 · pooled"] == f"{(12 / 14 + 14 / 15 + 1) / 3:.3f}"[1:]
-    assert set(labels) == {"f1 · base", "f1 · adapted", "f1 · pooled"}
+    assert labels["F1 · pooled"] == f"{(12 / 14 + 14 / 15 + 1) / 3:.3f}"[1:]
+    assert set(labels) == {"F1 · base", "F1 · adapted", "F1 · pooled"}
 
 
 def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, tasked, tiny_bert, monkeypatch):
@@ -247,7 +254,7 @@ def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(open
         time.sleep(1.0)
     assert job.status().state == "done", job.log()
     app = open_page(FINETUNE, tasked)
-    assert not app.exception and any(metric.label == "f1 · base" for metric in app.metric)
+    assert not app.exception and any(metric.label == "F1 · base" for metric in app.metric)
 
 
 def test_a_run_keeps_its_colour_in_both_charts_of_learning_curves():

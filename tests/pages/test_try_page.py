@@ -17,6 +17,7 @@ from vocadapt.training.outputs import Outputs
 from vocadapt.training.plain import plain_examples
 from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.ui.numbers import fraction
 
 PAGE = "pages/train/try_it.py"
 HOSTILE = ["<img src=x onerror=alert(1)>", "$x$ :red[x] **b** `c`", "\u202eab\u200b ضغط الدم 高血", "[UNK] \x00 x", "w" * 300]
@@ -80,9 +81,11 @@ def test_labels_under_each_cut(kind, open_page, tried):
     app = opened(open_page, tried, kind)
     assert all(f"{cut} says" in markup(app) for cut in ("base", "adapted", "pooled"))
     table = app.dataframe[0].value
-    assert list(table.columns) == ["label", "base", "adapted", "pooled"] and list(table["label"]) == ["ill", "well"]
+    assert list(table.columns) == ["label", "base", "adapted", "pooled", "probability"]
+    assert list(table["label"]) == ["ill", "well"]
+    assert list(table["pooled"]) == [fraction(share) for share in table["probability"]]
     if kind != "multilabel":
-        assert table["pooled"].sum() == pytest.approx(1)
+        assert table["probability"].sum() == pytest.approx(1)
 
 
 def test_a_question_is_answered_under_each_cut(open_page, tried):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from vocadapt.analysis.error_kinds import Claim, Unit
 from vocadapt.analysis.ledger import Entry, Ledger, text_of
 from vocadapt.analysis.word_cuts import WordBook, WordCut
+from vocadapt.training.mixture import POOLED
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 GOLD, OTHER, RIGHT, WRONG = "gold", "other", "right", "wrong"  # styles of marks
@@ -51,15 +52,15 @@ NAMES = ("baseline", "compared")
 Near = Callable[[str], str]
 
 
-def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = None, names: tuple[str, str] = NAMES) -> EntryView:
-    """The card of an entry; `names` are the sides' on its lines, `near` tells what lies near a new token's row."""
+def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = None) -> EntryView:
+    """The card of an entry; `near` tells what lies near a new token's row."""
     example = book.split.examples[entry.place]
     held = words_of(example, entry, words)
     shown = _telling(held)
     vote = book.vote(entry)
     return EntryView(
         entry.id, book.titled(entry), f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
-        tuple(_lines(book, example, entry, names)), shown, len(held), made_of(shown, words, near),
+        tuple(_lines(book, example, entry)), shown, len(held), made_of(shown, words, near),
         _vote_line(entry, vote.line, vote.at) if vote else "",
     )  # fmt: skip
 
@@ -105,13 +106,13 @@ def _telling(words: Sequence[WordCut]) -> tuple[WordCut, ...]:
 def _vote_line(entry: Entry, line: str, at: str) -> str:
     """Who was outvoted, where, and whether that was well."""
     where = f"at {at!r}: " if at else ""
-    pooled = entry.cuts.get("pooled")
+    pooled = entry.cuts.get(POOLED)
     verdict = "" if pooled is None else ", rightly" if not pooled.error else ", wrongly"
     return f"{where}{line}{verdict if 'outvoted' in line else ''}"
 
 
-def _lines(book: Ledger, example: Example, entry: Entry, names: tuple[str, str]) -> Iterable[Line]:
-    sides = tuple(zip(names, (entry.first, entry.second), strict=True))
+def _lines(book: Ledger, example: Example, entry: Entry) -> Iterable[Line]:
+    sides = tuple(zip(NAMES, (entry.first, entry.second), strict=True))
     if isinstance(example, Sentence):
         yield from _sentence_lines(book, example, entry, sides)
     elif isinstance(example, Question):

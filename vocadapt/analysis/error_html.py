@@ -5,12 +5,16 @@ Colours come as light-dark() pairs; a word goes with every colour.
 
 import html
 from collections.abc import Sequence
+from itertools import repeat
 
 from vocadapt.analysis.entry_view import EntryView, Line, Mark
+from vocadapt.analysis.keywords import CORPUS, TEST, TRAINING, Keyword, Keywords
 from vocadapt.analysis.word_cuts import WordCut
+from vocadapt.progress import count
+from vocadapt.text.context import ContextSettings, Hit
 from vocadapt.text.visible import visible
 
-NARROW = "\N{NARROW NO-BREAK SPACE}"
+IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
 STYLE = """<style>
 .ve-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.6rem 1rem .7rem;min-width:0}
 .ve-card+.ve-card{margin-top:1rem}
@@ -47,6 +51,13 @@ STYLE = """<style>
 .ve-table td{padding:.32rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:anywhere}
 .ve-table td:not(:first-child),.ve-table th:not(:first-child){text-align:right;white-space:nowrap}
 .ve-table tr.ve-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
+.ve-word{margin:.2rem 0}
+.ve-word>summary{font-size:.92rem;font-weight:400;margin:0}
+.ve-word>summary>bdi{font-weight:600}
+.ve-kwic{display:grid;grid-template-columns:minmax(0,1fr) auto minmax(0,1fr) 11rem;gap:.1rem .5rem;font-size:.88rem}
+.ve-kwic>span{white-space:nowrap;overflow:hidden;text-overflow:ellipsis;unicode-bidi:isolate}
+.ve-kwic>.ve-left{text-align:right;direction:rtl}
+.ve-kwic>.ve-left bdi{direction:ltr}
 @media(max-width:700px){.ve-counts{grid-template-columns:repeat(2,minmax(0,1fr))}}
 </style>"""
 
@@ -72,7 +83,7 @@ def counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
     """The four counts as cards: number, what it counts, its colour ("good", "bad" or ""); one of them is the chosen one."""
     body = "".join(
         f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
-        f'<b class="{f"ve-{kind}" if kind else ""}">{grouped(number)}</b>'
+        f'<b class="{f"ve-{kind}" if kind else ""}">{count(number)}</b>'
         f"<span>{safe(about)}</span></div>"
         for place, (number, about, kind) in enumerate(shown)
     )
@@ -89,9 +100,29 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1
     return f'<table class="ve-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def grouped(number: int) -> str:
-    """A whole number, in groups of three."""
-    return f"{number:,}".replace(",", NARROW)
+def in_context(found: Keywords) -> str:
+    """Each word with its places in the test, in training and in the corpus, folded up; how many of how many each time."""
+    return "".join(map(_keyword, found.words, repeat(found.settings.lines)))
+
+
+def _keyword(one: Keyword, lines: ContextSettings) -> str:
+    often = " · ".join(f"{count(context.of)} in {IN[where]}" for where, context in one.found.items())
+    entries = f"{count(one.entries)} {'entry' if one.entries == 1 else 'entries'}"
+    parts = [f'<details class="ve-word"><summary><bdi>{safe(one.word)}</bdi> · {entries} · {often}</summary>']
+    for where, context in one.found.items():
+        told = safe(context.describe(lines)) if context.of else "none"
+        hits = "".join(map(_hit, context.hits))
+        parts.append(f'<p class="ve-note">In {IN[where]}: {told}.</p><div class="ve-kwic">{hits}</div>')
+    return "".join([*parts, "</details>"])
+
+
+def _hit(hit: Hit) -> str:
+    left, match, right = (safe(text) for text in (hit.left, hit.match, hit.right))
+    place = f"{safe(hit.file.name)} {count(hit.line)}"
+    return (
+        f'<span class="ve-left"><bdi>{left}</bdi></span><b><bdi>{match}</bdi></b><span><bdi>{right}</bdi></span>'
+        f'<span class="ve-name">{place}</span>'
+    )
 
 
 def safe(text: str) -> str:
@@ -124,7 +155,7 @@ def _cut(view: EntryView) -> str:
     before = _chips(view.words, [word.before for word in view.words])
     after = _chips(view.words, [word.after for word in view.words])
     arrow = f"<span>→</span>{after}" if any(word.changed for word in view.words) else '<span class="ve-note">same cut</span>'
-    some = f'<span class="ve-note">{len(view.words)} of {grouped(view.of)} words</span>' if len(view.words) < view.of else ""
+    some = f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>' if len(view.words) < view.of else ""
     return f'<div class="ve-chips">{before}{arrow}{some}</div>'
 
 

@@ -8,14 +8,19 @@ from typing import Any
 
 from vocadapt.analysis import error_html
 from vocadapt.analysis.entry_view import made_of, said_of, view_of, words_of
-from vocadapt.analysis.error_html import grouped, safe
+from vocadapt.analysis.error_html import safe
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
+from vocadapt.analysis.keywords import keywords
 from vocadapt.analysis.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
-from vocadapt.analysis.report import LEAST, fraction, p_value, points, safe_cell
+from vocadapt.analysis.report import LEAST, figure_name, fraction, p_value, points, safe_cell
 from vocadapt.analysis.results import SURE
 from vocadapt.analysis.slicing import ALL, SliceScore, Slicing
+from vocadapt.progress import Progress, count, silent
+from vocadapt.text.corpus import Corpus
+from vocadapt.training.mixture import CUTS, named_cut
 from vocadapt.training.scoring.certainty import Comparison
 from vocadapt.training.scoring.tally import Score
+from vocadapt.training.tasks.base import Example
 
 LISTED = (FIXED, BROKEN, WRONG, REMOVED, ADDED, KEPT)  # fates whose entries a report lists; both right are counted only
 SAID = {
@@ -28,7 +33,11 @@ SAID = {
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A sliced ledger with all that is told of it: the sides' names, the test, slices, scores by cut, notes, the command."""
+    """A sliced ledger with all that is told of it: the sides' names, the test, slices, scores by cut, notes, the command.
+
+    `train` and `corpus`: where the HTML page looks its words up, beside the test examples; `why_no_corpus` where one is known
+    and was left out.
+    """
 
     slicing: Slicing
     names: tuple[str, str]
@@ -37,6 +46,9 @@ class Report:
     notes: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     slice: str = ALL
     command: str = ""
+    train: Sequence[Example] | None = None
+    corpus: Corpus | None = None
+    why_no_corpus: str = ""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -71,8 +83,8 @@ class Report:
         writer.writerows([safe_cell(row.get(name, "")) for name in COLUMNS] for row in rows)
         return file.getvalue()
 
-    def html(self) -> str:
-        """A page of its own that needs nothing else."""
+    def html(self, progress: Progress = silent) -> str:
+        """A page of its own that needs nothing else; a corpus is read for it."""
         book, words = self.slicing.ledger, self.slicing.words
         parts = [f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>", self._counts(), self._tables()]
         if self.slice != ALL:
@@ -85,6 +97,7 @@ class Report:
             parts.append(f"<details{opened}><summary>{safe(fate)} {len(held):,}</summary>{body}</details>")
         left = sum(entry.fate == RIGHT for entry in self.slicing.entries(self.slice))
         parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
+        parts.append(self._words(progress))
         if self.command:
             parts.append(f"<h2>The same in a terminal</h2><pre>{safe(self.command)}</pre>")
         return PAGE.format(style=error_html.STYLE, body="\n".join(parts))
@@ -93,7 +106,9 @@ class Report:
         counts = self.slicing.ledger.counts
         shown = [(counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, "")) for fate in FATES]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
-        return f"{error_html.counts(shown)}<p>{safe(alarms)} · {safe(test_line(self.test))}</p>"
+        scores, difference = overall(self.test, self.slicing.metric)
+        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p>"
+        return f"{error_html.counts(shown)}{told}<p>{safe(alarms)}</p>"
 
     def _tables(self) -> str:
         parts = ["<h2>Where the change comes from</h2>", error_html.table(SLICE_HEADER, slice_rows(self.slices))]
@@ -102,6 +117,23 @@ class Report:
         kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in self.slicing.ledger.kinds.items()]
         parts += ["<h2>Kinds of errors</h2>", error_html.table(("kind", "baseline", "compared"), kinds)]
         return "".join(parts)
+
+    def _words(self, progress: Progress) -> str:
+        """The words of the entries in context, so many of so many."""
+        found = keywords(self.slicing.ledger, self.entries, self.slicing.words, self.train, self.corpus, progress=progress)
+        if not found.words:
+            return ""
+        which = "" if len(found.words) == found.of else ", those that stand in most entries"
+        told = f"{count(len(found.words))} of the {count(found.of)} words on the cards{which}.{self._not_looked_up()}"
+        return f"<h2>Words in context</h2><p>{safe(told)}</p>{error_html.in_context(found)}"
+
+    def _not_looked_up(self) -> str:
+        """Where the words were not looked up, and why."""
+        left_out = self.corpus is None and self.why_no_corpus
+        places = (("training", self.train), ("corpus", True if left_out else self.corpus))
+        where = [name for name, there in places if there is None]
+        without = f" Not looked up: {' and '.join(where)}, which {'is' if len(where) == 1 else 'are'} not given." if where else ""
+        return without + (f" Not looked up: corpus, {self.why_no_corpus}." if left_out else "")
 
     def _note(self, entry: Entry) -> str:
         text, tags = self.notes.get(entry.id, ("", ()))
@@ -128,8 +160,8 @@ class Report:
 
 SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")
 COLUMNS = (
-    "id", "where", "example", "fate", "event", "label", "gold", "first", "first error", "second", "second error", "base cut",
-    "adapted cut", "pooled", "outvoted", "words", "made of", "note", "tags",
+    "id", "where", "example", "fate", "event", "label", "gold", "first", "first error", "second", "second error",
+    *map(named_cut, CUTS), "outvoted", "words", "made of", "note", "tags",
 )  # fmt: skip
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -147,16 +179,21 @@ h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-
 """
 
 
-def test_line(test: Comparison) -> str:
-    """The paired test in a few words: "paired test p = .090, no claim"."""
-    p = test.p_randomisation
-    return f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ', no claim'}"
+def overall(test: Comparison, metric: str) -> tuple[str, str]:
+    """Both scores, and what is said of their difference.
+
+    "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
+    """
+    p, interval = test.p_randomisation, test.interval
+    drawn = f"{100 * interval.level:.0f} % interval {points(interval.low)} to {points(interval.high)}"
+    tested = f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ': no claim'}"
+    return f"{metric} {fraction(test.a)} → {fraction(test.b)}", f"{points(test.difference)} points ({drawn}), {tested}"
 
 
 def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
     """Slices as cells of a table."""
     return [
-        (one.title, grouped(one.n), points(one.difference) or "–", f"{grouped(one.fixed)} : {grouped(one.broken)}")
+        (one.title, count(one.n), points(one.difference) or "–", f"{count(one.fixed)} : {count(one.broken)}")
         for one in slices
     ]
 
@@ -164,7 +201,7 @@ def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
 def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
     """Every figure under each cut."""
     names = list(next(iter(by_cut.values())).values) if by_cut else []
-    return [(name, *(fraction(score.values[name]) for score in by_cut.values())) for name in names]
+    return [(figure_name(name), *(fraction(score.values[name]) for score in by_cut.values())) for name in names]
 
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,8 +211,7 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
         **entry,
         **{side: entry[side]["said"] for side in ("first", "second")},
         **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
-        **{column: cuts[cut]["said"] for cut, column in (("base", "base cut"), ("adapted", "adapted cut"), ("pooled", "pooled"))
-           if cut in cuts},
+        **{named_cut(cut): cuts[cut]["said"] for cut in cuts},
         "outvoted": vote["line"] if vote else "",
         "words": " | ".join(f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]),
         "made of": " | ".join(entry["made_of"]), "tags": ", ".join(entry["tags"]),

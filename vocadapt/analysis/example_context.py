@@ -19,15 +19,25 @@ def in_examples(
     A place's file is `name`, its line the number of the example, from 1. Raises InputError for several words.
     """
     wanted = one_word(word, splitter)
-    core, hits = wanted.lower(), list[Hit]()
+    return each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
+
+
+def each_in_examples(
+    examples: Sequence[Example], words: Sequence[str], splitter: Splitter, name: str, settings: ContextSettings = DRAWN
+) -> dict[str, Context]:
+    """The same for several words at once, as the splitter gives them: word → its places. Each text is split once at most."""
+    hits: dict[str, list[Hit]] = {word: [] for word in words}
+    cores = [word.lower() for word in words]
+    quick = splitter.lowercase and all(map(str.isascii, cores))
     for number, example in enumerate(examples, start=1):
         text = text_of(example)
-        if splitter.lowercase and text.isascii() and core.isascii() and core not in text.lower():
+        if quick and text.isascii() and not any(map(text.lower().__contains__, cores)):
             continue  # most examples need not be split
-        for start, end in ((start, end) for own, start, end in splitter.spans(text) if own == wanted):
-            left, right = text[max(0, start - settings.width) : start], text[end : end + settings.width]
-            hits.append(Hit(left, text[start:end], right, Path(name), number))
-    return Context(wanted, len(hits), tuple(_drawn(hits, settings)))
+        for own, start, end in splitter.spans(text):
+            if own in hits:
+                left, right = text[max(0, start - settings.width) : start], text[end : end + settings.width]
+                hits[own].append(Hit(left, text[start:end], right, Path(name), number))
+    return {word: Context(word, len(found), tuple(_drawn(found, settings))) for word, found in hits.items()}
 
 
 def _drawn(hits: list[Hit], settings: ContextSettings) -> list[Hit]:

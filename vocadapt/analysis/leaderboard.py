@@ -10,21 +10,19 @@ the model too; and, where the model has a masked-word head and there is text, th
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vocadapt.analysis.row_judges import HELD_OUT, Around, Truth, hide, materials_of_some, materials_without
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
-from vocadapt.spaces.nearest import blocks, nearest
-from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise, match_norms, mean_row
-from vocadapt.vocabulary.materials import has_vector, ordinary
-from vocadapt.vocabulary.overlap import length_of
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.materials import ordinary
+from vocadapt.vocabulary.plan import AddedWord
 
 FLOORS = {  # what knows nothing of a token
     "global-mean": "the global mean",
@@ -33,18 +31,16 @@ FLOORS = {  # what knows nothing of a token
     "random-uniform": "random rows",
 }
 MATCHED = ", norm-matched"
-HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
-MOST_HELD_OUT = 0.25  # … this share of the common tokens
 FLOPS, PURSUIT = 4e10, 0.006  # a second of two cores; seconds of a token in orthogonal matching pursuit
-NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
 
 Loss = Callable[[Rows], float]
 
 
 @dataclass(frozen=True)
 class LeaderboardSettings:
-    """Which initialisers (none named: all), how many tokens are hidden (0: 500, or a quarter of the common ones), for how many
-    new tokens how many neighbours are compared, the seed of these draws, and what steers the initialisers.
+    """Which initialisers (none named: all but those fitted to a text, which take long), how many tokens are hidden (0: 500, or a
+    quarter of the common ones), for how many new tokens how many neighbours are compared, the seed of these draws, and what
+    steers the initialisers.
 
     `norm_matched` judges each initialiser a second time with its rows brought to the old rows' length.
     """
@@ -57,6 +53,11 @@ class LeaderboardSettings:
     norm_matched: bool = False
     rows: RowSettings = field(default_factory=RowSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The initialisers that are asked for; without a name all but those that are fitted to a text."""
+        return self.methods or tuple(name for name, known in INITIALISERS.items() if known.needs != "text")
 
     def __post_init__(self) -> None:
         for name in self.methods:
@@ -165,70 +166,25 @@ def compare_initialisers(
     settings = settings or LeaderboardSettings()
     if not materials.plan.new_rows:
         raise InputError("There is nothing to initialise: the model lacks no token of the target.", "Give another target.")
-    hidden, of = hide(materials, settings)
-    without = materials_without(materials, hidden)
-    truth = Truth(materials.model, mean_row(without.model), hidden)
-    few = materials_of_some(materials, settings)
-    around = _Around(few, settings)
+    judges = _Judges(materials, settings, loss)
     standings: dict[str, Standing] = {}
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
     chosen = _chosen(settings)
     for i, rows in enumerate(chosen):
-        share = part(progress, i / len(chosen), (i + 1) / len(chosen), rows.method)
         try:
-            share(0.0, "giving the hidden tokens back")
-            given_back = _made(without, rows, settings)
-            start = time.perf_counter()
-            made = _made(few if loss is None else materials, rows, settings)
-            seconds = time.perf_counter() - start
-            share(0.5, "judging")
-            for name, back, new in _variants(rows.method, (without, given_back), (materials, made), settings):
-                cosines[name], ranks = truth.judge(back.matrix)
-                standings[name] = Standing(
-                    name, float(cosines[name].mean()), float(cosines[name].std() / len(hidden) ** 0.5),
-                    float((ranks == 0).mean()), float((1 / (1 + ranks)).mean()), float(np.median(ranks)),
-                    around.norm_ratio(new), around.overlap(new), None if loss is None else loss(new), new.fallbacks, seconds,
-                )  # fmt: skip
+            share = part(progress, i / len(chosen), (i + 1) / len(chosen), rows.method)
+            for standing, own in judges.judged(rows, share):
+                standings[standing.initialiser], cosines[standing.initialiser] = standing, own
         except InputError as error:
             skipped[rows.method] = str(error)
     order = sorted(standings, key=lambda name: -standings[name].centred_cosine)
     progress(1.0, "judged")
     return Leaderboard(
-        tuple(standings[name] for name in order), skipped, hidden, of, len(materials.model), len(materials.plan.new_rows),
-        len(few.plan.new_rows), around.k, len(around.names), _paired(order, cosines),
+        tuple(standings[name] for name in order), skipped, judges.hidden, judges.of, len(materials.model),
+        len(materials.plan.new_rows), len(judges.few.plan.new_rows), judges.around.k, len(judges.around.names),
+        _paired(order, cosines),
     )  # fmt: skip
-
-
-def hide(materials: Materials, settings: LeaderboardSettings) -> tuple[tuple[str, ...], int]:
-    """The common tokens to be hidden, and of how many: those of two characters or more, without which others can be spelled."""
-    pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
-    n = settings.held_out or min(HELD_OUT, int(MOST_HELD_OUT * len(pool)))
-    if not 0 < n <= len(pool) // 2:
-        problem = f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of them must stay."
-        raise InputError(problem, "Hide fewer, or give a target that has more tokens in common with the model.")
-    drawn = np.random.default_rng(settings.seed).choice(len(pool), n, replace=False)
-    return tuple(pool[i] for i in sorted(drawn)), len(pool)
-
-
-def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Materials:
-    """The materials of a model that never had these tokens, under the plan that brings them back."""
-    gone = frozenset(hidden)
-    visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
-    plan = VocabularyPlan(materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden))
-    return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
-
-
-def materials_of_some(materials: Materials, settings: LeaderboardSettings) -> Materials:
-    """The materials of a plan that needs no more rows than are judged, drawn by the seed; what stays is the same."""
-    plan = materials.plan
-    drawn = np.random.default_rng(settings.seed).permutation(len(plan.new_rows))[: settings.judged]
-    some = frozenset(plan.new_rows[i] for i in drawn)
-    stays = some.union(plan.kept)
-    added = tuple(word for word in plan.added if word.token in some)
-    replaced = tuple(token for token in plan.replaced if token in some)
-    order = tuple(token for token in plan.tokens if token in stays)
-    return replace(materials, plan=replace(plan, added=added, replaced=replaced, order=order))
 
 
 def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
@@ -243,82 +199,43 @@ def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> flo
     rows = min(settings.judged, len(materials.plan.new_rows)) + (settings.held_out or HELD_OUT)
     width = materials.model.dim + materials.similar.dim
     product = 2.0 * rows * len(materials.model) * width / FLOPS
-    chosen = settings.methods or tuple(INITIALISERS)
+    chosen = settings.named
     pursuit = 2.0 * len(materials.donors) * materials.similar.dim * len(materials.donors) / FLOPS + rows * PURSUIT
     return len(chosen) * product * (1 + settings.norm_matched) + pursuit * ("omp" in chosen)
 
 
-class Truth:
-    """The true rows of hidden tokens among all old rows, everything minus the mean of the visible ones."""
+class _Judges:
+    """What every initialiser is held against: the true rows of hidden tokens, the neighbours of new ones, a loss where asked."""
 
-    def __init__(self, model: EmbeddingSpace, mean: Matrix, hidden: tuple[str, ...]) -> None:
-        self.mean = mean
-        self.least = NO_LENGTH * float(np.linalg.norm(model.matrix, axis=1).mean())
-        self.candidates = self._centred(model.matrix)
-        self.own = model.rows(hidden)
+    def __init__(self, materials: Materials, settings: LeaderboardSettings, loss: Loss | None) -> None:
+        self.materials, self.settings, self.loss = materials, settings, loss
+        self.hidden, self.of = hide(materials, settings.held_out, settings.seed)
+        self.without = materials_without(materials, self.hidden)
+        self.truth = Truth(materials.model, mean_row(self.without.model), self.hidden)
+        self.few = materials_of_some(materials, settings.judged, settings.seed)
+        self.around = Around(self.few, settings.neighbours)
 
-    def judge(self, rows: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
-        """Centred cosine (n,) of each row to the true one, and how many old rows are nearer (n,), equal ones counting half."""
-        queries = self._centred(rows)
-        cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
-        ranks = np.empty(len(rows))
-        for span in blocks(len(rows), len(self.candidates)):
-            similar = queries[span] @ self.candidates.T
-            own = similar[np.arange(len(similar)), self.own[span]][:, None]
-            ranks[span] = (similar > own).sum(axis=1) + ((similar == own).sum(axis=1) - 1) / 2
-        return cosines, ranks
-
-    def _centred(self, rows: Matrix) -> Matrix:
-        """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to everything."""
-        centred: Matrix = rows - self.mean
-        centred[np.linalg.norm(centred, axis=1) <= self.least] = 0
-        return unit_rows(centred)
-
-
-class _Around:
-    """What new rows are compared with: the lengths of the old ones, and the neighbours of the new tokens in the target space."""
-
-    def __init__(self, materials: Materials, settings: LeaderboardSettings) -> None:
-        space, self.model = materials.similar, materials.model
-        old = ordinary(materials.plan, self.model)
-        self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
-        self.new = tuple(token for token in materials.plan.new_rows if has_vector(space, token))
-        self.donors = materials.donors
-        self.judged = materials.plan.new_rows
-        self.names = self.donors + self.new
-        self.places = np.arange(len(self.donors), len(self.names))
-        self.k = min(settings.neighbours, len(self.names) - 1)
-        self.wanted = self._nearest(space.matrix[space.rows(self.names)]) if self.new else np.empty((0, self.k), np.int64)
-
-    def norm_ratio(self, made: Rows) -> float:
-        """Mean length of the new rows to that of the old ones."""
-        return float(np.linalg.norm(_rows_of(made, self.judged), axis=1).mean()) / self.length
-
-    def overlap(self, made: Rows) -> float | None:
-        """Share of a new token's k nearest tokens in the target space that are among its k nearest in the model.
-
-        None where no new token has a vector in the target space.
-        """
-        if not self.new:
-            return None
-        old = self.model.matrix[self.model.rows(self.donors)]
-        found = self._nearest(np.vstack([old, _rows_of(made, self.new)]))
-        shared = [len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)]
-        return float(np.mean(shared)) / self.k
-
-    def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
-        return nearest(matrix[self.places], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.places).rows
-
-
-def _rows_of(made: Rows, tokens: tuple[str, ...]) -> Matrix:
-    place = {token: row for row, token in enumerate(made.tokens)}
-    rows: Matrix = made.matrix[[place[token] for token in tokens]]
-    return rows
+    def judged(self, rows: RowSettings, progress: Progress) -> Iterator[tuple[Standing, Matrix]]:
+        """How an initialiser does and its centred cosines, a second time at the old rows' length where that is asked for."""
+        progress(0.0, "giving the hidden tokens back")
+        given_back = _made(self.without, rows, self.settings)
+        start = time.perf_counter()
+        made = _made(self.few if self.loss is None else self.materials, rows, self.settings)
+        seconds = time.perf_counter() - start
+        progress(0.5, "judging")
+        for name, back, new in _variants(rows.method, (self.without, given_back), (self.materials, made), self.settings):
+            cosines, ranks = self.truth.judge(back.matrix)
+            yield Standing(
+                name, float(cosines.mean()), float(cosines.std() / len(self.hidden) ** 0.5),
+                float((ranks == 0).mean()), float((1 / (1 + ranks)).mean()), float(np.median(ranks)),
+                self.around.norm_ratio(new), self.around.overlap(new), None if self.loss is None else self.loss(new),
+                new.fallbacks, seconds,
+            ), cosines  # fmt: skip
 
 
 def _chosen(settings: LeaderboardSettings) -> list[RowSettings]:
     """The initialisers to be judged, the floors among them."""
-    names = dict.fromkeys([*(settings.methods or INITIALISERS), *FLOORS])
+    names = dict.fromkeys([*settings.named, *FLOORS])
     return [replace(settings.rows, method=name, norm_matched=False) for name in names]
 
 

@@ -13,9 +13,10 @@ from hashlib import blake2b
 
 from vocadapt.analysis.error_kinds import RIGHT, SPURIOUS, Claim, Judged, Judging, Unit
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, fate_of
-from vocadapt.analysis.votes import CUTS, Vote, vote_on
+from vocadapt.analysis.votes import Vote, vote_on
 from vocadapt.errors import InputError
 from vocadapt.training.encoding import ADAPTED, BASE
+from vocadapt.training.mixture import CUTS
 from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.scoring.tally import Rules, Scorer
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from vocadapt.analysis.columns import Column
 from vocadapt.analysis.figures import CHANGED, DOMAIN, GOOD, NULL, SOURCE, TARGET
+from vocadapt.progress import count
 
 Matrix = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -194,7 +195,7 @@ def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask,
         mask = column.codes == code
         name = column.categories[code] if code >= 0 else "no value"
         colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "star-diamond")
-        shown = f"{name_of(name)} · {mask.sum():,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        shown = f"{name_of(name)} · {count(mask.sum())}"
         groups.append((mask, {"marker": marker | {"color": colour, "symbol": symbol}, "name": shown}))
     return [group for group in groups if group[0].any()]
 

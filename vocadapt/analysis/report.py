@@ -5,7 +5,7 @@ Names are hostile text: each form escapes what it would read as markup, and a CS
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from vocadapt.analysis.results import Board, Standing
 
@@ -77,6 +77,11 @@ def fraction(value: float | None) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
+def figure_name(name: str) -> str:
+    """A figure as people write it: F1, mean F1; any other as it is called."""
+    return name.replace("f1", "F1").replace("_", " ")
+
+
 def points(delta: float | None) -> str:
     """A difference of scores in points, with its sign: +1.2; "" for none."""
     return "" if delta is None else f"{100 * delta:+.1f}".replace("-", "−")
@@ -101,7 +106,8 @@ def about(board: Board) -> str:
     if tests:
         drawn = f"two-sided, {tests[0].rounds:,} draws, not corrected for the number of comparisons ({len(tests)})"
         paired = f", p of approximate randomisation over test units, {drawn}."
-    said = f"{board.metric} of {board.scorer} ({board.definition}), {board.units:,} test units; mean ± sd (n − 1) over seeds."
+    score = f"{figure_name(board.metric)} of {board.scorer} ({board.definition})"
+    said = f"{score}, {board.units:,} test units; mean ± sd (n − 1) over seeds."
     return said + (against + paired if against else "")
 
 
@@ -111,6 +117,12 @@ def collapsed_note(one: Standing) -> str:
         return ""
     rest = f", {fraction(one.headline.mean_learned)} without" if one.headline.mean_learned is not None else ""
     return f"{one.collapsed} of {len(one.seeds)} collapsed{rest}"
+
+
+def group_cell(held: Mapping[str, float | int | None]) -> str:
+    """The mean over a group of tasks, over how many of how many, and how many of the runs in it collapsed."""
+    collapsed = f", {held['collapsed']} collapsed" if held["collapsed"] else ""
+    return f"{fraction(held['mean'])} ({held['scored']} of {held['of']}{collapsed})"
 
 
 def _line(board: Board, one: Standing, names: Sequence[str]) -> list[object]:

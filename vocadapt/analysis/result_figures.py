@@ -9,8 +9,10 @@ from typing import Any
 import plotly.graph_objects as go
 
 from vocadapt.analysis.figures import GOOD, NULL, SERIES, SOURCE, SYMBOLS, TARGET
+from vocadapt.analysis.report import fraction
+from vocadapt.training.mixture import CUTS, named_cut
 
-CUTS = {"base": (SOURCE, "circle"), "adapted": (GOOD, "square"), "pooled": (TARGET, "diamond")}
+STYLES = dict(zip(CUTS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True))
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
@@ -35,7 +37,8 @@ def losses(
     for name, curve in curves.items():
         figure.add_scatter(
             x=[step for step, _ in curve], y=[loss for _, loss in curve], mode="lines", name=html.escape(name), line=styles[name],
-            hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+            customdata=[fraction(loss) for _, loss in curve],
+            hovertemplate=f"step %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
     return figure
@@ -51,7 +54,8 @@ def dev_scores(
         figure.add_scatter(
             x=list(range(1, len(values) + 1)), y=list(values), mode="lines+markers", name=html.escape(name), line=styles[name],
             marker={"symbol": symbols[name], "size": 7},
-            hovertemplate=f"epoch %{{x}}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+            customdata=[fraction(value) for value in values],
+            hovertemplate=f"epoch %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
     figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
     figure.update_yaxes(rangemode="nonnegative")
@@ -62,21 +66,22 @@ def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
     """A line for each run and cut, best on top: each seed a small mark, the mean a large one ± sd; baseline dotted."""
     figure = _figure(metric, "", 76 + 27 * len(marks))
     places = {id(mark): place for place, mark in enumerate(marks)}
-    for cut, (colour, symbol) in CUTS.items():
+    for cut, (colour, symbol) in STYLES.items():
         own = [mark for mark in marks if mark.cut == cut]
         if not own:
             continue
         figure.add_scatter(
             x=[value for mark in own for value in mark.values], y=[places[id(mark)] for mark in own for _ in mark.values],
-            mode="markers", showlegend=False, hovertemplate="one seed: %{x:.3f}<extra></extra>",
+            mode="markers", showlegend=False, hovertemplate="one seed: %{customdata}<extra></extra>",
+            customdata=[fraction(value) for mark in own for value in mark.values],
             marker={"color": colour, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
         )  # fmt: skip
         figure.add_scatter(
-            x=[mark.mean for mark in own], y=[places[id(mark)] for mark in own], mode="markers", name=f"{cut} cut".replace(
-                "pooled cut", "pooled"), text=[html.escape(mark.name) for mark in own],
+            x=[mark.mean for mark in own], y=[places[id(mark)] for mark in own], mode="markers", name=named_cut(cut),
+            text=[html.escape(mark.name) for mark in own],
             error_x={"array": [mark.sd or 0.0 for mark in own], "thickness": 1.6, "width": 5, "color": colour},
             marker={"color": colour, "symbol": symbol, "size": 12},
-            hovertemplate="%{text}: mean %{x:.3f}<extra></extra>",
+            customdata=[fraction(mark.mean) for mark in own], hovertemplate="%{text}: mean %{customdata}<extra></extra>",
         )  # fmt: skip
     for mark in marks:
         if mark.baseline:

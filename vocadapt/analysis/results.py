@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.training.mixture import POOLED
+from vocadapt.training.mixture import cut_that_counts
 from vocadapt.training.scoring.certainty import (
     Comparison,
     Draws,
@@ -26,6 +26,7 @@ from vocadapt.training.scoring.certainty import (
 from vocadapt.training.scoring.summary import SeedSummary, group_means, over_seeds
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.folds import without_fold
 
 FEW = 3  # seeds: with fewer no difference is claimed
 SURE = 0.05
@@ -51,8 +52,8 @@ class Entry:
 
     @property
     def cut(self) -> str:
-        """The cut that counts: pooled, or the only one."""
-        return POOLED if POOLED in self.tallies else next(iter(self.tallies))
+        """The cut that counts."""
+        return cut_that_counts(self.tallies)
 
 
 @dataclass(frozen=True)
@@ -166,22 +167,27 @@ def verdict(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
 
 
 def means_of_groups(
-    scores: Mapping[str, Mapping[str, float]], groups: Mapping[str, Sequence[str]]
-) -> dict[str, dict[str, dict[str, float | int | None]]]:
-    """Model → group → mean, tasks scored, of how many. `scores` is model → task → score; `groups` is group → benchmarks.
+    scores: Mapping[str, Mapping[str, float]], groups: Mapping[str, Sequence[str]],
+    collapsed: Mapping[str, Mapping[str, int]] | None = None,
+) -> dict[str, dict[str, dict[str, float | int | None]]]:  # fmt: skip
+    """Model → group → mean, tasks scored, of how many, collapsed runs in it.
+
+    `scores` is model → task → score, `collapsed` model → task → runs; `groups` is group → benchmarks.
 
     A task is the benchmark that is called as its last part: mtl/NCBI-disease, NCBI-disease and bio-lm/NCBI-disease are one here.
     """
     called = {benchmark(name): name for names in groups.values() for name in names}
-    renamed = {
-        model: {called.get(benchmark(task), task): score for task, score in own.items()} for model, own in scores.items()
-    }
-    return {model: group_means(own, groups) for model, own in renamed.items()}
+
+    def renamed(own: Mapping[str, Any]) -> dict[str, Any]:
+        return {called.get(benchmark(task), task): value for task, value in own.items()}
+
+    counts = collapsed or {}
+    return {model: group_means(renamed(own), groups, renamed(counts.get(model, {}))) for model, own in scores.items()}
 
 
 def benchmark(task: str) -> str:
     """What a task is called without its collection and fold: bio-lm/GAD, fold 3 → gad."""
-    return task.partition(", fold ")[0].rpartition("/")[2].lower()
+    return without_fold(task).rpartition("/")[2].lower()
 
 
 def _standing(

@@ -12,6 +12,7 @@ from typing import Any
 from vocadapt.analysis.error_kinds import Unit
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED
 from vocadapt.analysis.ledger import Entry, Ledger, text_of
+from vocadapt.analysis.report import figure_name
 from vocadapt.analysis.word_cuts import WordBook, WordCut
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.tally import Rules, Scorer, Tally
@@ -127,6 +128,11 @@ class Slicing:
     scorer: Scorer
     rules: Rules
     settings: SliceSettings = field(default_factory=SliceSettings)
+
+    @property
+    def metric(self) -> str:
+        """What the figure is called by which the sides and the slices are judged."""
+        return figure_name(self.scorer.headline)
 
     @cached_property
     def available(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.analysis.votes import Vote, vote_on
-from vocadapt.training.mixture import POOLED
+from vocadapt.training.mixture import POOLED, cut_that_counts
 from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Example, Sentence
@@ -24,8 +24,8 @@ class Tried:
 
     @property
     def cut(self) -> str:
-        """The cut that counts: pooled where there are two, else the only one."""
-        return POOLED if POOLED in self.logits else next(iter(self.logits))
+        """The cut that counts."""
+        return cut_that_counts(self.logits)
 
     @cached_property
     def said(self) -> dict[str, Said]:

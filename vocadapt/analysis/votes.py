@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from vocadapt.training.encoding import ADAPTED, BASE
-from vocadapt.training.mixture import POOLED
+from vocadapt.training.mixture import CUTS, POOLED
 from vocadapt.training.outputs import Logits, Outputs
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import AnswerSettings, best_spans, word_bounds
 
-CUTS = (BASE, ADAPTED, POOLED)
 SHOWN = 60  # characters of an answer in a line
 Option = Any  # the place of an output; a pair of words
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from vocadapt.catalogue import catalogue
 from vocadapt.cli.options import add_casing, add_model, add_offline, add_out, add_text, corpus_settings, write, written
 from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.pretrain import BUDGET, TRAINING
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
@@ -19,11 +20,13 @@ from vocadapt.recipe import PRESETS as RECIPES
 from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
 from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
+from vocadapt.training.stages import STAGES
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
 from vocadapt.vocabulary.plan import KINDS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 
+FURTHER = ("length", "batch", "lr")  # of the training that follows, what can be said on the command line beside its budget
 CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
 OF_TRAINING = ("task", "training", "stage", "pretraining", "tokenization", "scorer")  # what no recipe chooses
 
@@ -47,10 +50,22 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
     parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="of that map: take the mean of each side away")
+    _further_options(parser)
     parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
     add_casing(parser)
     add_text(parser)
     add_out(parser)
+
+
+def _further_options(parser: Parser) -> None:
+    about = "then train it further on --corpus, as a preset …+mlm does; what is trained, as of the command pretrain"
+    parser.add_argument("--stage", choices=STAGES, metavar="STAGE", help=f"{about}: {', '.join(STAGES)}")
+    budget = parser.add_mutually_exclusive_group()
+    for name, (kind, meaning) in BUDGET.items():
+        budget.add_argument(f"--{name}", type=kind, metavar="X", help=f"of that training: {meaning}")
+    for name in FURTHER:
+        kind, meaning = TRAINING[name]
+        parser.add_argument(f"--{name}", type=kind, metavar="X", help=f"of that training: {meaning}")
 
 
 def _adapt(options: Namespace, progress: Progress) -> Answer:
@@ -59,6 +74,7 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     recipe = read_recipe(Path(options.recipe)) if options.recipe else preset(options.preset or _default_preset(options))
     recipe = _varied(_recut(recipe, options), options)
     recipe = recipe if options.gate is None else _gated(recipe, options.gate)
+    recipe = _followed(recipe, options)
     given = {"model": options.model, "vectors": options.vectors, "text": options.corpus, "target": options.target}
     settings = ModelStep(recipe, corpus_settings(options), options.certify)
     inputs = {role: value for role, value in given.items() if value}
@@ -129,6 +145,17 @@ def _gated(recipe: Recipe, gate: float) -> Recipe:
     if not recipe.module.size:
         raise InputError(f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out.")
     return replace(recipe, module=replace(recipe.module, gate=gate))
+
+
+def _followed(recipe: Recipe, options: Namespace) -> Recipe:
+    """The recipe with the masked-word training that the options ask for."""
+    given = {name: value for name in (*BUDGET, *FURTHER) if (value := getattr(options, name)) is not None}
+    stage = options.stage or recipe.further.stage
+    if given and not stage:
+        raise InputError(f"--{next(iter(given))} belongs to the training that follows, and none was asked for.", "Give --stage.")
+    if not given and stage == recipe.further.stage:
+        return recipe
+    return replace(recipe, further=replace(recipe.further, stage=stage, training=replace(recipe.further.training, **given)))
 
 
 def _certify_options(parser: Parser) -> None:

@@ -10,8 +10,8 @@ from vocadapt.cli.tables import number, table
 from vocadapt.progress import Progress
 from vocadapt.text.source import opened
 from vocadapt.training.answering import Answered, answer
-from vocadapt.training.mixture import POOLED, TOKENIZATIONS
-from vocadapt.training.run_files import chosen_cut, load_run
+from vocadapt.training.mixture import CHOICES, POOLED, chosen_cut, cut_that_counts
+from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.windows import AnswerSettings
 
 NONE = f"(no answer: no word of the context that the model reads fits into {AnswerSettings().characters} characters)"
@@ -22,8 +22,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--model", metavar="DIR", required=True, help=model)
     parser.add_argument("--context", metavar="FILE", required=True, help="the text in which the answers stand, of any length")
     parser.add_argument("--question", metavar="Q", nargs="+", required=True, help="one or several")
-    cuts = (*TOKENIZATIONS, POOLED)
-    parser.add_argument("--tokenization", choices=cuts, default="", help="this cut only; mixed and both mean pooled (all)")
+    parser.add_argument("--tokenization", choices=CHOICES, default="", help="this cut only; mixed and both mean pooled (all)")
     parser.add_argument("-n", type=whole, default=1, metavar="N", dest="most", help="answers to each question and cut (1)")
 
 
@@ -34,7 +33,7 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
     found = answer(run, options.question, context, options.most, progress)
     cuts = list(found[0].best)
     shown = [chosen_cut(cuts, options.tokenization)] if options.tokenization else cuts
-    judged = shown[0] if options.tokenization else chosen_cut(cuts, "")
+    judged = shown[0] if options.tokenization else cut_that_counts(cuts)
     return Answer(
         {"model": options.model, "cut": judged, "answers": [_as_json(one, judged, shown) for one in found]},
         "\n\n".join(_text(one, shown) for one in found),

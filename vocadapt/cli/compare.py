@@ -5,6 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,22 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.errors import InputError
 from vocadapt.lab.commands import PROGRAM
+from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.notes import notes_of
 from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
-from vocadapt.training.mixture import POOLED, TOKENIZATIONS
+from vocadapt.training.mixture import CHOICES
 from vocadapt.training.scoring.certainty import Comparison, Draws
 from vocadapt.training.tasks.base import KINDS
-
-CUTS = (*TOKENIZATIONS, POOLED)
 
 
 def _options(parser: Parser) -> None:
     runs = "one or two: folders that finetune wrote, of one seed each, or files of predictions as score reads them"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
     cut = "of both runs, or of A and of B (pooled); of one run alone base and pooled"
-    parser.add_argument("--tokenization", "--cuts", nargs="+", choices=CUTS, default=[""], metavar="CUT", help=cut)
+    parser.add_argument("--tokenization", "--cuts", nargs="+", choices=CHOICES, default=[""], metavar="CUT", help=cut)
     parser.add_argument("--gold", metavar="F", default="", help="what is right, where no run says it")
     parser.add_argument("--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
@@ -44,6 +45,8 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--pieces", type=whole, default=asked.pieces, help=f"of the slice by pieces before ({asked.pieces})")
     parser.add_argument("--seldom", type=whole, default=asked.seldom, help=f"of the slice by times in training ({asked.seldom})")
     parser.add_argument("--html", metavar="FILE", help="write a report that can be read anywhere")
+    corpus = "texts to look its words up in, beside the test and training examples"
+    parser.add_argument("--corpus", nargs="+", metavar="TEXT", default=[], help=corpus)
     parser.add_argument("--csv", metavar="FILE", help="write the entries, one a line")
     parser.add_argument("--overwrite", action="store_true", help="replace these files where they are there")
     parser.add_argument("--workspace", metavar="W", help="put the notes of this workspace into the report")
@@ -63,10 +66,13 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
-    report = Report(slicing, (first.name, second.name), found.test, found.by_cut, kept, chosen, command)
-    for file, make in ((files.get("html"), report.html), (files.get("csv"), report.csv)):
+    corpus = read_corpus(options.corpus) if options.corpus else None
+    names = (first.name, second.name)
+    report = Report(slicing, names, found.test, found.by_cut, kept, chosen, command, found.train, corpus)
+    for file, make in ((files.get("html"), partial(report.html, progress)), (files.get("csv"), report.csv)):
         if file:
-            _write(file, make())
+            with writing_file(file) as draft:
+                draft.write_text(make(), encoding="utf-8", errors="replace")
     answer = {
         "a": found.asked.first, "b": found.asked.second, "cuts": list(found.cuts), "test": asdict(found.test),
         "fates": [each.to_dict() for each in counted], "ledger": report.to_dict(),
@@ -89,21 +95,13 @@ def _asked(options: Namespace) -> PairSpec:
 
 
 def _files(options: Namespace) -> dict[str, Path]:
-    """The files to write, by their form; raises InputError for one that is there."""
+    """The files to write, by their form; raises InputError for one that cannot be written."""
+    if options.corpus and not options.html:
+        raise InputError("Only the HTML report shows the lines of a corpus.", "Add --html FILE, or leave --corpus out.")
     files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
     for file in files.values():
-        if file.exists() and not options.overwrite:
-            raise InputError(f"{file} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
-        if not file.parent.is_dir():
-            raise InputError(f"{file}: there is no folder {file.parent}.", "Make it, or choose another place.")
+        check_free_file(file, options.overwrite)
     return files
-
-
-def _write(file: Path, content: str) -> None:
-    try:
-        file.write_text(content, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}.", "Choose another place.") from error
 
 
 def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:

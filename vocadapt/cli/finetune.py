@@ -16,8 +16,9 @@ from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
 from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, training_preset
-from vocadapt.training.mixture import POOLED, TOKENIZATIONS
+from vocadapt.training.mixture import CHOICES, TOKENIZATIONS
 from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
+from vocadapt.training.tasks.folds import of_fold
 
 CHANGES = {
     "epochs": (whole, "passes over the training examples"),
@@ -109,8 +110,7 @@ def _spec(options: Namespace) -> Spec:
 def _evaluate_options(parser: Parser) -> None:
     parser.add_argument("--run", metavar="DIR", required=True, help="a folder that finetune wrote, of one seed or several")
     parser.add_argument("--test", metavar="F", help="other examples (default: the run's own test split, as it was predicted)")
-    cuts = (*TOKENIZATIONS, POOLED)
-    parser.add_argument("--tokenization", choices=cuts, default="", help="this cut only; mixed and both mean pooled (all)")
+    parser.add_argument("--tokenization", choices=CHOICES, default="", help="this cut only; mixed and both mean pooled (all)")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     parser.add_argument("--limit", type=whole, default=0, metavar="N", help="of the --test examples at most, drawn at random")
     unseen = "zero-shot: refuse examples of which the run was trained on any (of questions: on their context, or the question)"
@@ -135,10 +135,11 @@ def shown(numbers: Mapping[str, Any]) -> str:
     lines = [table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
     if len(numbers["seeds"]) > 1 and names:
         means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
-        lines += ["", f"{means} ({numbers['cut']}, {len(numbers['seeds'])} {_runs(numbers)})"]
+        lines += ["", f"{means} ({numbers['cut']}, {_over(numbers)})"]
     if learned := numbers.get("mean_learned"):
         held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
-        lines += [f"{held}; mean of the others: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
+        others = "the seeds without one" if _folds(numbers) > 1 else "the others"
+        lines += [f"{held}; mean of {others}: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
     if "examples_per_second" in numbers:
         counts = f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights trained"
         pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
@@ -150,14 +151,21 @@ def shown(numbers: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *numbers.get("findings", []), *own])
 
 
-def _runs(numbers: Mapping[str, Any]) -> str:
-    """What the several runs are."""
-    return "runs, one for each seed and fold" if any("fold" in seed for seed in numbers["seeds"]) else "seeds"
+def _over(numbers: Mapping[str, Any]) -> str:
+    """What mean and deviation are over."""
+    seeds = len({seed["seed"] for seed in numbers["seeds"]})
+    counted = f"{seeds} seed{'s' * (seeds > 1)}"
+    return f"{counted}, of each the mean over {_folds(numbers)} folds" if _folds(numbers) > 1 else counted
+
+
+def _folds(numbers: Mapping[str, Any]) -> int:
+    """How many folds each seed was run on."""
+    return len({seed.get("fold") for seed in numbers["seeds"]})
 
 
 def _named(seed: Mapping[str, Any]) -> str | int:
     """The seed of a run, and its fold where it is one of several."""
-    return f"{seed['seed']}, fold {seed['fold']}" if "fold" in seed else int(seed["seed"])
+    return of_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
 
 
 def _mean(numbers: Mapping[str, Any], name: str) -> str:

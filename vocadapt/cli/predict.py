@@ -6,15 +6,13 @@ from pathlib import Path
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
-from vocadapt.errors import InputError
+from vocadapt.lab.writing import check_free_file, writing_file
 from vocadapt.progress import Progress
-from vocadapt.training.mixture import POOLED, TOKENIZATIONS
+from vocadapt.training.mixture import CHOICES, chosen_cut
 from vocadapt.training.plain import plain_examples, prediction_lines, read_lines
-from vocadapt.training.run_files import chosen_cut, load_run
+from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Split
 from vocadapt.training.tasks.own import read_split
-
-CUTS = (*TOKENIZATIONS, POOLED)
 
 
 def _predict_options(parser: Parser) -> None:
@@ -22,25 +20,21 @@ def _predict_options(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="examples of the run's kind of task, with or without labels")
     parser.add_argument("--plain", action="store_true", help="FILE is text, a sentence or example on each line")
     parser.add_argument("--out", metavar="FILE", required=True, help="write here: a word and its tag a line, else JSON lines")
-    parser.add_argument("--tokenization", choices=CUTS, default="", help="under this cut; mixed and both mean pooled (pooled)")
+    parser.add_argument("--tokenization", choices=CHOICES, default="", help="under this cut; mixed and both mean pooled (pooled)")
     parser.add_argument("--overwrite", action="store_true", help="replace the file where it is there")
 
 
 def _predict(options: Namespace, progress: Progress) -> Answer:
     run, out = load_run(Path(options.model)), Path(options.out)
-    if out.exists() and not options.overwrite:
-        raise InputError(f"{out} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+    check_free_file(out, options.overwrite)
     path = Path(options.file)
     text = read_lines(path) if options.plain else []
     split = Split(plain_examples(run, text), path=path) if text else read_split(run.kind, path, unit=run.unit)
     logits = run.logits(split.examples, progress)
-    cut = chosen_cut(list(logits), options.tokenization)
+    cut = chosen_cut(logits, options.tokenization)
     said = list(map(run.outputs.said, logits[cut], split.examples))
-    try:
-        lines = prediction_lines(run.kind, split.examples, said, out.suffix == ".jsonl")
-        out.write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}.", "Choose another place.") from error
+    with writing_file(out) as draft:
+        draft.write_text("".join(prediction_lines(run.kind, split.examples, said, out.suffix == ".jsonl")), encoding="utf-8")
     answer = {"out": str(out), "examples": len(split), "of": len(text) or len(split), "cut": cut, "kind": run.kind}
     return Answer(answer, facts(answer))
 

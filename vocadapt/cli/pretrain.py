@@ -35,6 +35,7 @@ BUDGET = {
     "hours": (real, "time, turned into steps by the pace of the first ones"),
 }
 REPORTED = ("tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "held_out_words")
+PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has to be told
 
 
@@ -47,6 +48,8 @@ def _options(parser: Parser) -> None:
     _training_options(parser)
     heads, kept = "of the stage extension: the heads are trained too", "save a model on the way every so many minutes"
     parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
+    pairs = "of --model: pairs of sentences: does the second follow the first? (documents: empty lines, else each line)"
+    parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
     parser.add_argument("--keep-minutes", type=real, metavar="X", help=f"of --model: {kept} (default none)")
     _scratch_options(parser)
     add_offline(parser)
@@ -89,7 +92,7 @@ def _pretrain(options: Namespace, progress: Progress) -> Answer:
 
 def _new(options: Namespace) -> Spec:
     """A model from scratch."""
-    _refuse(options, "It belongs to --model.", "stage", "train_heads", "keep_minutes", "settings")
+    _refuse(options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings")
     scratch = ScratchSettings(**_given(options, *NEW), training=MaskedSettings(**_given(options, *TRAINING, *BUDGET)))
     settings = PretrainStep(corpus_settings(options), scratch, options.half)
     return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
@@ -101,7 +104,7 @@ def _further(options: Namespace) -> Spec:
     if options.stage is None:
         raise InputError("Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}.")
     training = pretraining_preset(options.settings or "quick", **_given(options, *TRAINING, *BUDGET))
-    further = FurtherSettings(options.stage, **_given(options, "train_heads", "keep_minutes"), training=training)
+    further = FurtherSettings(options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training)
     inputs = {"model": options.model, "text": options.corpus}
     return Spec("further", FurtherStep(corpus_settings(options), further), inputs, options.offline)
 
@@ -122,7 +125,9 @@ def _answer(made: Artefact) -> Answer:
     loss = numbers["loss_per_character"]
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
     shown = {f"loss a character, {name}": loss[name] for name in ("unigram", "before", "after")}
-    reported = {name: numbers[name] for name in REPORTED}
+    reported = {name: numbers[name] for name in REPORTED} | {name: numbers[name] for name in PAIRS if name in numbers}
+    if curve := numbers.get("next_curve"):
+        reported["next_sentence_loss"] = curve[-1][1]
     plain = {name: value for name, value in reported.items() if value is not loss}
     kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
     listed = {"checkpoints": "; ".join(kept)} if kept else {}

@@ -4,21 +4,31 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from vocadapt.analysis.report import about, as_csv, as_latex, as_markdown, collapsed_note, mean_and_sd, one_line, p_value, points
+from vocadapt.analysis.report import (
+    about,
+    as_csv,
+    as_latex,
+    as_markdown,
+    collapsed_note,
+    group_cell,
+    mean_and_sd,
+    one_line,
+    p_value,
+    points,
+)
 from vocadapt.analysis.results import Board
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
 from vocadapt.lab.results import GroupMeans, results_of
-from vocadapt.lab.runs import RunSet, open_runs, runs_of
+from vocadapt.lab.runs import RunSet, open_runs, passed_over, runs_and_unreadable
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.training.mixture import POOLED
+from vocadapt.training.mixture import CUTS
 from vocadapt.training.scoring.certainty import Draws
 
 EXPORTS: Mapping[str, Callable[[Sequence[Board]], str]] = {"csv": as_csv, "markdown": as_markdown, "latex": as_latex}
-CUTS = ("base", "adapted", POOLED)
 
 
 def _options(parser: Parser) -> None:
@@ -40,18 +50,20 @@ def _results(options: Namespace, progress: Progress) -> Answer:
     if options.baseline_cut and not options.baseline:
         raise InputError("A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too.")
     workspace = Workspace(Path(options.workspace))
-    runs = [_opened(given, workspace) for given in options.runs] or runs_of(workspace)
+    named = [_opened(given, workspace) for given in options.runs]
+    runs, broken = (named, {}) if named else runs_and_unreadable(workspace)
     found = [one for one in runs if options.task in ("", one.task)]
     if not found:
         which = f" on {options.task!r:.60}" if options.task and runs else ""
         there = ", ".join(dict.fromkeys(one.task for one in runs))
-        raise InputError(f"There is no run{which}.", f"There: {there}." if there else "finetune makes one.")
+        remedy = f"There: {there}." if there else "finetune makes one."
+        raise InputError(" ".join(filter(None, (f"There is no run{which}.", one_line(passed_over(broken))))), remedy)
     baseline = (options.baseline, options.baseline_cut) if options.baseline else None
     draws = Draws(options.rounds, seed=options.seed)
     results = results_of(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)
-    text = export(results.boards).rstrip("\n") if export else _shown(results.boards, results.groups)
-    return Answer(results.to_dict(), text)
+    text = export(results.boards).rstrip("\n") if export else _shown(results.boards, results.groups, broken)
+    return Answer({**results.to_dict(), "unreadable": broken}, text)
 
 
 def _opened(given: str, workspace: Workspace) -> RunSet:
@@ -62,13 +74,13 @@ def _opened(given: str, workspace: Workspace) -> RunSet:
     return open_runs(path)
 
 
-def _shown(boards: Sequence[Board], groups: GroupMeans) -> str:
+def _shown(boards: Sequence[Board], groups: GroupMeans, broken: Mapping[str, str]) -> str:
     parts = [_board(board) for board in boards]
     if groups:
         names = list(dict.fromkeys(name for own in groups.values() for name in own))
-        rows = [(model, *(_group(own[name]) for name in names)) for model, own in groups.items()]
+        rows = [(model, *(group_cell(own[name]) for name in names)) for model, own in groups.items()]
         parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *([one_line(passed_over(broken))] if broken else [])])
 
 
 def _board(board: Board) -> str:
@@ -80,11 +92,6 @@ def _board(board: Board) -> str:
     ]  # fmt: skip
     header = ("run", "cut", "seeds", f"{board.metric}, mean ± sd", "95 % interval", "Δ points", "p", "")
     return "\n".join([one_line(board.task), table(header, rows), "", *map(one_line, (about(board), *board.findings))])
-
-
-def _group(held: Mapping[str, float | int | None]) -> str:
-    mean = "–" if held["mean"] is None else f"{held['mean']:.3f}"
-    return f"{mean} ({held['scored']} of {held['of']})"
 
 
 RESULTS = Command(_options, _results)

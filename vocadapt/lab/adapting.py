@@ -1,5 +1,7 @@
 """The step that makes an adapted model: which sources its recipe draws on, what is reported of it, its certificate."""
 
+import json
+import shutil
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -7,38 +9,48 @@ from vocadapt.lab.corpora import kept_counts, read_corpus, text_behind
 from vocadapt.lab.manifest import Input
 from vocadapt.lab.spec import ModelStep
 from vocadapt.lab.task import Numbers, Task, size_of
-from vocadapt.models.adapt import AdaptedModel, add_to_record
+from vocadapt.models.adapt import RECORD, AdaptedModel, add_to_record
+from vocadapt.models.contextual import head_on
 from vocadapt.models.extending import check_extendable
+from vocadapt.models.extension import is_extended
 from vocadapt.models.in_context import layers_of
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
 from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
-from vocadapt.progress import part
+from vocadapt.progress import Progress, part
 from vocadapt.recipe import Recipe, called, write_recipe
 from vocadapt.spaces.heldout import held_out
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
+from vocadapt.training.further import check_further, further_in
+from vocadapt.training.masked import next_head
+from vocadapt.training.stages import new_ids
 
 FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more
+ADAPTED = ".adapted"  # in the draft, where training follows: the model before it
+LOSSES = ("curve", "next_curve")  # of the training, step by step: in no manifest of an adapted model
 OPTIONS = {"vectors": "--vectors DIR", "text": "--corpus TEXT", "target": "--target B"}
 NAMES = {"vectors": "word vectors", "text": "text of the domain", "target": "target model"}
 
 
 def model(task: Task, settings: ModelStep) -> Numbers:
-    """A model + what its recipe draws on → the model with its new vocabulary, its recipe and certificate."""
+    """A model + what its recipe draws on → the model with its new vocabulary, its recipe and certificate.
+
+    Where the recipe goes on with masked-word training, it is the trained model that is left.
+    """
     recipe = settings.recipe
-    _check_sources(task, recipe)
-    kind = network_class(task.model)  # known to be loadable before anything long begins
-    if recipe.module.size:
-        check_extendable(kind.__name__)
+    check_model_step(task, settings)
+    trains = bool(recipe.further.stage)
+    draft, progress = task.draft / ADAPTED if trains else task.draft, part(task.progress, 0.0, 0.2 if trains else 1.0)
     text = _text_of(task, settings)
     domain = None
     if "vectors" in recipe.needs:
         given = Sources(vectors=task.space) if "vectors" in task.spec.inputs else Sources(corpus=text)
-        domain = domain_space(given, task.model, recipe.vectors, part(task.progress, 0.0, 0.7), task.draft)
-    adapted = adapt(recipe, task.model, _sources(task, recipe, text, domain), part(task.progress, 0.7, 0.85), task.draft)
-    adapted.save(task.draft, recipe.to_dict())
+        domain = domain_space(given, task.model, recipe.vectors, part(progress, 0.0, 0.7), task.draft)
+    sources = _sources(task, recipe, text, domain)
+    adapted = adapt(recipe.untrained, task.model, sources, part(progress, 0.7, 0.85), task.draft)
+    adapted.save(draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
     numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
     if adapted.module is not None:
@@ -48,11 +60,43 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     if domain is not None and "vectors" not in task.spec.inputs:
         numbers["workers"] = recipe.vectors.threads
     if text is not None and adapted.mode == "exact-word":
-        numbers |= _departures(task, text, adapted)
+        numbers |= _departures(task, text, adapted, part(progress, 0.85, 0.9))
     if recipe.needs_alignment and domain is not None:
-        numbers |= _quality(task, domain, recipe.alignment)
-    add_to_record(task.draft, data=_data(task), **_facts(numbers))
-    return numbers | (_certified(task) if settings.certify else {})
+        numbers |= _quality(task, domain, recipe.alignment, part(progress, 0.9, 0.92))
+    add_to_record(draft, data=_data(task), **_facts(numbers))
+    if trains and text is not None:
+        return numbers | _trained(task, settings, draft, text)
+    return numbers | (_certified(task, draft, progress) if settings.certify else {})
+
+
+def _trained(task: Task, settings: ModelStep, adapted: Path, text: Corpus) -> Numbers:
+    """Train the adapted model further, into the draft; certified is what was kept: all but new rows, or all until then."""
+    further, before = settings.recipe.further, open_model(adapted)
+    rows_alone = further.stage == "embeddings" and bool(new_ids(before))
+    kept = rows_alone or (further.stage == "extension" and not further.train_heads)
+    certified = _certified(task, adapted, part(task.progress, 0.0, 0.2)) if settings.certify and not kept else {}
+    made = json.loads((adapted / RECORD).read_text(encoding="utf-8")).get("certificate")
+    done = further_in(before, text, further, task.draft, task.checkpoint, part(task.progress, 0.2, 0.92)).to_dict()
+    shutil.rmtree(adapted)
+    if certified:
+        add_to_record(task.draft, certificate=made, certified="before the training")
+    elif settings.certify:
+        certified = _certified(task, task.draft, task.progress)
+    return {"further": {name: value for name, value in done.items() if name not in LOSSES}} | certified
+
+
+def check_model_step(task: Task, settings: ModelStep) -> None:
+    """Raises InputError, before anything long begins, for sources that lack or have no use, and for a model that cannot be it."""
+    recipe = settings.recipe
+    _check_sources(task, recipe)
+    kind = network_class(task.model)  # known to be loadable before anything long begins
+    if recipe.module.size:
+        check_extendable(kind.__name__)
+    if recipe.further.stage:
+        check_further(task.model, recipe.further, is_extended(task.model.config) or bool(recipe.module.size))
+        head_on(task.model.network)
+        if recipe.further.nsp:
+            next_head(task.model.network)
 
 
 def _check_sources(task: Task, recipe: Recipe) -> None:
@@ -60,9 +104,9 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
     given, needs = {role for role in OPTIONS if role in task.spec.inputs}, recipe.needs
     if "vectors" in needs and not given & {"vectors", "text"}:
         raise InputError(f"Recipe {recipe.name} needs word vectors or a text, and got neither.", "Give --vectors or --corpus.")
-    if "vectors" in needs and {"vectors", "text"} <= given and "counts" not in needs:
+    if "vectors" in needs and {"vectors", "text"} <= given and not needs & {"counts", "text"}:
         raise InputError("Adapting needs word vectors or a text of the domain, and got both.", "Give --vectors or --corpus.")
-    for need, role in (("target", "target"), ("counts", "text")):
+    for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
         if need in needs and role not in given:
             raise InputError(f"The recipe {recipe.name} needs a {NAMES[role]}.", f"Give it: {OPTIONS[role]}.")
     unused = given - _usable(task, needs)
@@ -73,7 +117,7 @@ def _check_sources(task: Task, recipe: Recipe) -> None:
 
 def _usable(task: Task, needs: frozenset[str]) -> set[str]:
     """The roles that a recipe with these needs may be given."""
-    roles = {"vectors": {"vectors", "text"}, "counts": {"text"}, "target": {"target"}}
+    roles = {"vectors": {"vectors", "text"}, "counts": {"text"}, "text": {"text"}, "target": {"target"}}
     usable = set[str]().union(*(roles[need] for need in needs))
     bare = "target" in needs and Path(task.spec.inputs["target"][0]).is_file()
     return usable | {"text"} if bare else usable  # vectors of a bare vocabulary's tokens are trained on a text
@@ -102,12 +146,10 @@ def _facts(numbers: Numbers) -> dict[str, Numbers]:
     return {name: facts for name, facts in found.items() if facts}
 
 
-def _quality(task: Task, domain: EmbeddingSpace, settings: AlignmentSettings) -> Numbers:
+def _quality(task: Task, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress) -> Numbers:
     """Whether the map behind the rows does better than chance, by FOLDS folds; nothing where they are too small for it."""
     try:
-        judged = held_out(
-            domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, part(task.progress, 0.9, 0.92)
-        )
+        judged = held_out(domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, progress)
     except InputError:
         return {"verdict": "not judged: too few anchors"}
     return {"verdict": judged.verdict, "p@5": judged.precision(5), "chance@5": judged.chance(5), "folds": FOLDS}
@@ -120,20 +162,20 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
     return text_behind(Path(task.spec.inputs["vectors"][0])) if "vectors" in task.spec.inputs else None
 
 
-def _departures(task: Task, text: Corpus, adapted: AdaptedModel) -> Numbers:
+def _departures(task: Task, text: Corpus, adapted: AdaptedModel, progress: Progress) -> Numbers:
     """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
     try:
-        found = departures_on(text, task.model, adapted.tokenizer, part(task.progress, 0.85, 0.9))
+        found = departures_on(text, task.model, adapted.tokenizer, progress)
     except (InputError, OSError):
         return {}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
 
 
-def _certified(task: Task) -> Numbers:
-    """Certify the draft and add the certificate to its record."""
+def _certified(task: Task, draft: Path, progress: Progress) -> Numbers:
+    """Certify a draft and add the certificate to its record."""
     from vocadapt.models.certificate import certify
 
-    task.progress(0.92, "checking that everything else was kept")
-    certificate = certify(task.model, open_model(task.draft))
-    add_to_record(task.draft, certificate=certificate.to_dict())
+    progress(0.92, "checking that everything else was kept")
+    certificate = certify(task.model, open_model(draft))
+    add_to_record(draft, certificate=certificate.to_dict())
     return {"certificate": certificate.passed}

@@ -15,7 +15,7 @@ from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.card import card_of
 from vocadapt.training.tasks.download import as_toml, download
-from vocadapt.training.tasks.own import TASK, TaskFile, read_task, read_task_file
+from vocadapt.training.tasks.own import TASK, TaskFile, read_task, read_task_file, task_of_files
 
 
 def fetch_benchmark(
@@ -48,15 +48,13 @@ def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str
     Raises InputError for what is no such task; then nothing stays.
     """
     start = time.perf_counter()
+    task = task_of_files(kind, files, scorer)  # read where they lie: a mistake names the file that was given
     with writing(folder) as draft:
-        splits = {split: f"{split}{_ending(path)}" for split, path in files.items()}
+        splits = {split: f"{split}{ending_of(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind, splits, scorer)
-        if not splits:
-            raise InputError("There is no file for the task.", "Give a train file at least.")
         for split, name in splits.items():
             _copy(files[split], draft / name)
         (draft / TASK).write_text(as_toml(made), encoding="utf-8")
-        task = read_task(draft)
         numbers = {**_sizes([task]), "findings": _findings([task])}
         seconds = time.perf_counter() - start
         Manifest("tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds).save(draft)
@@ -71,7 +69,7 @@ def _copy(source: Path, target: Path) -> None:
         raise InputError(f"{source}: cannot be read: {error.strerror}.", "Check the spelling.") from error
 
 
-def _ending(path: Path) -> str:
+def ending_of(path: Path) -> str:
     """The ending that says how a file is read, with .gz where it is packed."""
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 

@@ -84,7 +84,7 @@ FLAGS: dict[str, dict[str, str]] = {
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
     "further": CORPUS_FLAGS
     | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
-    | {"further.train_heads": "--train-heads", "further.keep_minutes": "--keep-minutes"},
+    | {"further.train_heads": "--train-heads", "further.nsp": "--nsp", "further.keep_minutes": "--keep-minutes"},
     "finetune": {
         "kind": "--task",
         **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},

@@ -1,9 +1,11 @@
 """The step that compares initialisers before any training: what they draw on, the table that is kept, reading it again."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from vocadapt.analysis.leaderboard import Leaderboard, Standing, compare_initialisers
@@ -15,8 +17,11 @@ from vocadapt.lab.spec import LeaderboardStep
 from vocadapt.lab.task import Numbers, Task
 from vocadapt.progress import Progress, part
 from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.text.words import write_sentences
+from vocadapt.training.distil import Distiller
+from vocadapt.training.material import gather
 from vocadapt.training.token_space import token_space
-from vocadapt.vocabulary.initialise import Materials
+from vocadapt.vocabulary.initialise import INITIALISERS, Materials
 
 BOARD = "leaderboard.json"
 ASKED = 200  # held-out lines that are asked, at most
@@ -55,6 +60,35 @@ def compare(task: Task, settings: LeaderboardStep) -> Compared:
     """Compare the initialisers; raises InputError unless there is one target, or for a text that nothing asks for."""
     _check_held_out(task, settings)
     materials, lines = materials_of(task, settings, part(task.progress, 0.0, 0.4))
+    with _distilling(task, settings, materials, bool(lines)) as ready:
+        return _compared(task, settings, ready, lines)
+
+
+@contextmanager
+def _distilling(task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool) -> Iterator[Materials]:
+    """The materials with what distils rows, where that is asked for by name: it takes long.
+
+    `held_out`: rows are not fitted to the lines that were held out of the text; the same seed draws the same ones again.
+    """
+    if not _distils(settings) or "text" not in task.spec.inputs:
+        yield materials
+        return
+    with TemporaryDirectory(prefix="vocadapt-", dir=task.draft if task.root else None) as folder:
+        sentences = Path(folder) / "sentences.txt"
+        corpus = read_corpus(task.spec.inputs["text"], settings.corpus)
+        if held_out:
+            sentences = gather(corpus, task.model.splitter, Path(folder), settings.leaderboard.seed).sentences
+        else:
+            write_sentences(corpus, task.model.splitter, sentences)
+        whole, said = materials.plan.order is None, part(task.progress, 0.4, 1.0)
+        yield replace(materials, distiller=Distiller(task.model, sentences, whole, said))
+
+
+def _distils(settings: LeaderboardStep) -> bool:
+    return any(INITIALISERS[name].needs == "text" for name in settings.leaderboard.methods)
+
+
+def _compared(task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]) -> Compared:
     lines = _held_out(task, settings) if "held_out" in task.spec.inputs else lines
     question, why = _question(task, settings, materials, lines)
     loss = question.loss if question else None
@@ -72,10 +106,10 @@ def materials_of(task: Task, settings: LeaderboardStep, progress: Progress) -> t
         got = "both" if "target" in given else "neither"
         raise InputError(f"Initialisers need a target model or word vectors, and got {got}.", "Give --target B or --vectors DIR.")
     if task.target is None:
-        _no_corpus(task, "word vectors are there")
+        _no_corpus(task, settings, "word vectors are there")
         return materials_from_vectors(task.model, task.space), ()
     if task.target.path.is_dir():
-        _no_corpus(task, "the target has rows of its own")
+        _no_corpus(task, settings, "the target has rows of its own")
         return materials_from_target(task.model, task.target.vocabulary, task.target.space), ()
     if "text" not in given:
         problem = "it has no rows, and no text is there to train vectors of its tokens on."
@@ -97,22 +131,23 @@ def load_compared(folder: Path) -> Compared:
         raise InputError(f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again.") from error
 
 
-def _no_corpus(task: Task, why: str) -> None:
-    if "text" in task.spec.inputs:
+def _no_corpus(task: Task, settings: LeaderboardStep, why: str) -> None:
+    if "text" in task.spec.inputs and not _distils(settings):
         raise InputError(f"--corpus trains vectors of a bare vocabulary's tokens, and {why}.", "For the loss give --text TEXT.")
 
 
 def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
-    """Raises InputError where the loss would be asked on the text that the vectors were trained on."""
+    """Raises InputError where the loss would be asked on a text that the vectors were trained on or rows are fitted to."""
     given = task.spec.inputs
     if "held_out" not in given:
         return
-    behind = read_corpus(given["text"], settings.corpus) if "text" in given else None
-    if "vectors" in given:
-        behind = text_behind(Path(given["vectors"][0]))
     held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
-    if behind is not None and held_out & {path.resolve() for path in behind.files}:
-        raise InputError("The vectors were trained on the text that the loss is asked on: that flatters them.", "Give another.")
+    behind = text_behind(Path(given["vectors"][0])) if "vectors" in given else None
+    fitted = read_corpus(given["text"], settings.corpus) if "text" in given else None
+    fit = "rows are fitted to" if _distils(settings) else "vectors were trained on"
+    for text, what in ((behind, "vectors were trained on"), (fitted, fit)):
+        if text is not None and held_out & {path.resolve() for path in text.files}:
+            raise InputError(f"The {what} the text that the loss is asked on: that flatters them.", "Give another.")
 
 
 def _held_out(task: Task, settings: LeaderboardStep) -> list[str]:

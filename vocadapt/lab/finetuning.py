@@ -14,11 +14,13 @@ from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.task import Numbers, Task
 from vocadapt.progress import Progress, part, silent
 from vocadapt.training.finetune import Prepared, finetune, prepare
+from vocadapt.training.mixture import chosen_cut, cut_that_counts
 from vocadapt.training.outputs import Said
-from vocadapt.training.run_files import SavedRun, chosen_cut, load_run, runs_in, save_run
-from vocadapt.training.scoring.summary import over_seeds
+from vocadapt.training.run_files import SavedRun, called_after, folder_name, load_run, runs_in, save_run
+from vocadapt.training.scoring.summary import SeedSummary, over_seeds
 from vocadapt.training.tasks import base as tasks
 from vocadapt.training.tasks.base import UNITS
+from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.own import TASK, read_split, read_task, read_task_file, task_of_files
 from vocadapt.training.tasks.predictions import tally_of
 from vocadapt.training.tasks.seen import count_seen, read_seen, seen_line
@@ -39,7 +41,7 @@ def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
         prepared = _prepared(task, settings, fold, len(folds) > 1)
         known.append(prepared.findings)
         for seed in seeds:
-            name = f"seed-{seed}-fold-{fold}" if len(folds) > 1 else f"seed-{seed}"
+            name = folder_name(seed, fold if len(folds) > 1 else 0)
             said = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}" if count > 1 else ""
             progress = part(task.progress, len(runs) / count, (len(runs) + 1) / count, said)
             target = task.draft / name if count > 1 else task.draft
@@ -65,7 +67,7 @@ def folds_of(task: Task, settings: FinetuneStep) -> list[int]:
 def _prepared(task: Task, settings: FinetuneStep, fold: int, one_of_several: bool) -> Prepared:
     given, findings = limited(task_given(task, replace(settings, fold=fold)), settings.limit)
     if one_of_several:
-        given = replace(given, name=given.name.removesuffix(f", fold {fold}"))
+        given = replace(given, name=without_fold(given.name))
     prepared = prepare(task.model, given, settings.finetune, settings.tokenization)
     return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
 
@@ -120,14 +122,17 @@ def _drawn_of(name: str, few: tasks.Split, all: tasks.Split) -> str:
 
 
 def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Scores of each run by cut, their mean and standard deviation under the cut that counts, which runs collapsed."""
+    """Scores of each run by cut, their mean and deviation over seeds under the cut that counts, which runs collapsed.
+
+    The figure of a seed with several folds is the mean over them, as it is on a leaderboard.
+    """
     first = next(iter(scores), {})
     numbers: Numbers = {"task": "", "metric": "", "scorer": "", "cut": "", "seeds": [], "mean": {}, "sd": {}}
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
     if first:
-        cut = chosen_cut(list(first), "")
+        cut = cut_that_counts(first)
         named, values = first[cut], _values(first[cut])
-        summaries = {name: over_seeds([own[cut][name] for own in scores], collapsed) for name in values}
+        summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
         numbers |= {
             "metric": named["metric"], "scorer": named["scorer"], "cut": cut,
             "mean": {name: summary.mean for name, summary in summaries.items()},
@@ -140,6 +145,15 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
         said = {cut: _values(one) for cut, one in own.items()}
         numbers["seeds"].append({"seed": run.seed, "scores": said, "collapsed": flag, **fold})
     return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
+
+
+def _over_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
+    """One figure of runs over their seeds; a seed collapsed where the run of any of its folds did."""
+    seeds: dict[int, list[float]] = {}
+    for run, value in zip(runs, values, strict=True):
+        seeds.setdefault(run.seed, []).append(value)
+    collapsed = {run.seed for run in runs if run.record.get("collapsed")}
+    return over_seeds([sum(own) / len(own) for own in seeds.values()], [seed in collapsed for seed in seeds])
 
 
 def _trained(runs: Sequence[SavedRun]) -> Numbers:
@@ -178,7 +192,7 @@ def watched(checkpoint: Path) -> dict[str, Live]:
     That is not the order of the seeds: they are trained as they were given, and of folds all seeds of one before the next.
     """
     folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
-    return {folder.name.replace("-fold-", ", fold ").replace("seed-", "seed "): read_live(folder) for folder in folders}
+    return {called_after(folder): read_live(folder) for folder in folders}
 
 
 @dataclass(frozen=True)
@@ -214,7 +228,7 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
         seen.append(_seen(run, whole, how.unseen))
         findings += [said for said in _found(run, whole, split) if said not in findings]
         said = _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs))) if read else run.kept.said
-        kept = [chosen_cut(list(said), how.tokenization)] if how.tokenization else list(said)
+        kept = [chosen_cut(said, how.tokenization)] if how.tokenization else list(said)
         chosen = run.scorer(how.scorer)
         scores.append({cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict() for cut in kept})
     known = [count for count in seen if count is not None]

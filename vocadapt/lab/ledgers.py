@@ -15,13 +15,15 @@ from vocadapt.analysis.word_cuts import WordBook, near, word_book
 from vocadapt.errors import InputError
 from vocadapt.lab.run_sources import training_examples
 from vocadapt.training.encoding import BASE
-from vocadapt.training.run_files import LOGITS, SavedRun, chosen_cut, load_logits, load_run
+from vocadapt.training.mixture import chosen_cut
+from vocadapt.training.run_files import LOGITS, SavedRun, load_logits, load_run
 from vocadapt.training.scoring.certainty import USUAL_DRAWS, Comparison, Draws, aligned, compare_tallies
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Score, Scorer
-from vocadapt.training.tasks.base import UNITS, Example, Split
+from vocadapt.training.tasks.base import UNITS, Example, Sentence, Split
 from vocadapt.training.tasks.own import read_split
 from vocadapt.training.tasks.predictions import read_predictions, tally_of
+from vocadapt.training.tasks.slices import SuffixSlice, suffix_slice
 
 WEIGHTS = "model.safetensors"
 
@@ -87,6 +89,17 @@ class RunPair:
 
     @cached_property
     def _sliced(self) -> dict[SliceSettings, Slicing]:
+        return {}
+
+    def ending(self, suffix: str) -> SuffixSlice | None:
+        """How the words of the training sentences that end so stand to entities; None where no tagged sentences are known."""
+        if suffix not in self._endings:
+            tagged = self.train is not None and all(isinstance(one, Sentence) and one.tags is not None for one in self.train)
+            self._endings[suffix] = suffix_slice(self.train or (), suffix) if tagged else None
+        return self._endings[suffix]
+
+    @cached_property
+    def _endings(self) -> dict[str, SuffixSlice | None]:
         return {}
 
     def near(self, token: str) -> str:
@@ -190,7 +203,7 @@ def _shown(example: Example) -> str:
 def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     """What a run says under a cut, with all that it kept."""
     said = run.kept.said
-    chosen = chosen_cut(list(said), cut)
+    chosen = chosen_cut(said, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
     return Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs), chosen
 

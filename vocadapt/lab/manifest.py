@@ -24,6 +24,7 @@ ARTEFACTS = {  # kind: one of them
     "maps": "map",
     "tasks": "task",
     "runs": "run",
+    "predictions": "predictions",
 }
 
 

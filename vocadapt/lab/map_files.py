@@ -1,11 +1,9 @@
 """A map as one file: a page that needs no network, a table, a picture. The ending says which."""
 
 import html
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from vocadapt.analysis.figures import SOURCE, TARGET
 from vocadapt.analysis.map_figure import Drawing, Points, literal_names, map_figure, side_by_side
 from vocadapt.errors import InputError
 from vocadapt.lab.mapping import DrawnMap
+from vocadapt.lab.writing import check_free_file, writing_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,24 +85,15 @@ def write_map(drawn: DrawnMap, path: Path, overwrite: bool = False) -> None:
     picture where no browser is found to draw it.
     """
     check_file(path, overwrite)
-    draft = path.parent / f".{uuid4().hex[:12]}{path.suffix.lower()}"
-    try:
+    with writing_file(path) as draft:
         FORMATS[path.suffix.lower()](drawn, draft)
-        os.replace(draft, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}.", "Choose another place.") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def check_file(path: Path, overwrite: bool = False) -> None:
     """Raise InputError where `write_map` could not write, before anything long begins."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such folder.", "Make it, or choose another place.")
-    if path.is_dir() or (path.exists() and not overwrite):
-        raise InputError(f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+    check_free_file(path, overwrite)
 
 
 def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":

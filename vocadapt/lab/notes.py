@@ -1,4 +1,4 @@
-"""Notes: what people wrote and tagged on single things of a workspace, in `<workspace>/notes.json`, by the thing's id.
+"""Notes: what people wrote and tagged on single things of a workspace, in `<workspace>/notes.jsonl`, one a line.
 
 An entry of an error ledger has an id made of its example and its unit, so a note on it is there in every comparison.
 """
@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import alone
 from vocadapt.lab.workspace import Workspace
 
-FILE = "notes.json"
+FILE = "notes.jsonl"
 LONGEST, MOST_TAGS, LONGEST_TAG = 10_000, 20, 60  # characters of a note, tags, characters of a tag
 
 
@@ -38,12 +37,12 @@ def notes_of(workspace: Workspace) -> dict[str, Note]:
     """Every note of a workspace by the id of its thing; raises InputError where the file holds anything else."""
     path = workspace.root / FILE
     try:
-        values = strict_json.loads(path.read_text(encoding="utf-8"), str(path))
+        lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}).", "Remove the file.") from error
-    return {key: _checked(value, path) for key, value in values.items()}
+    return dict(_read(line, f"{path}, line {number:,}") for number, line in enumerate(lines, start=1) if line.strip())
 
 
 def save_note(workspace: Workspace, id: str, text: str, tags: Iterable[str] = (), about: str = "") -> Note | None:
@@ -61,7 +60,7 @@ def save_note(workspace: Workspace, id: str, text: str, tags: Iterable[str] = ()
             del notes[id]
         if note.text or note.tags:
             notes[id] = note
-        strict_json.write(workspace.root / FILE, {key: asdict(value) for key, value in notes.items()})
+        strict_json.write_lines(workspace.root / FILE, ({"id": key, **asdict(value)} for key, value in notes.items()))
     return notes.get(id)
 
 
@@ -70,9 +69,11 @@ def tags_in(notes: Mapping[str, Note]) -> list[str]:
     return sorted({tag for note in notes.values() for tag in note.tags})
 
 
-def _checked(value: object, path: Path) -> Note:
-    names = {one.name for one in fields(Note)}
-    if not isinstance(value, dict) or not set(value) <= names or not isinstance(value.get("tags", []), list):
-        raise InputError(f"{path}: expected notes with text and tags.", "Remove the file.")
+def _read(line: str, where: str) -> tuple[str, Note]:
+    """The id of a thing and the note on it."""
+    value = strict_json.loads(line, where)
+    names = {"id", *(one.name for one in fields(Note))}
+    if not isinstance(value.get("id"), str) or not set(value) <= names or not isinstance(value.get("tags", []), list):
+        raise InputError(f"{where}: expected a note with id, text and tags.", "Mend or remove the line.")
     texts = {name: str(value.get(name, "")) for name in ("text", "about", "changed")}
-    return Note(tags=tuple(map(str, value.get("tags", []))), **texts)
+    return value["id"], Note(tags=tuple(map(str, value.get("tags", []))), **texts)

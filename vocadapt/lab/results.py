@@ -1,20 +1,22 @@
 """Results: the leaderboards of runs, one for each task, and means over groups of tasks. Page and command line call the same."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from vocadapt.analysis.results import Board, Entry, leaderboard, means_of_groups
+from vocadapt.analysis.results import Board, Entry, Standing, leaderboard, means_of_groups
 from vocadapt.errors import InputError
 from vocadapt.lab.runs import RunSet, tasks_of
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.scoring.certainty import Draws
 from vocadapt.training.scoring.tally import Scorer, Tally
 from vocadapt.training.tasks.card import groups
+from vocadapt.training.tasks.folds import without_fold
 from vocadapt.training.tasks.predictions import tally_of
 
+N = TypeVar("N", int, float)
 GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
 
 
@@ -102,11 +104,15 @@ def _tally(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
 
 def _group_means(boards: Sequence[Board]) -> GroupMeans:
     """Of every model and tokenization; of several runs on one task their mean, as of several folds."""
-    found: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, dict[str, list[Standing]]] = {}
     for board in boards:
         for one in board.standings:
             if one.counts:
                 own = found.setdefault(f"{one.model} · {one.tokenization}", {})
-                own.setdefault(board.task.partition(", fold ")[0], []).append(one.headline.mean)
-    scores = {model: {task: sum(each) / len(each) for task, each in own.items()} for model, own in found.items()}
-    return means_of_groups(scores, groups())
+                own.setdefault(without_fold(board.task), []).append(one)
+
+    def of_tasks(figure: Callable[[Sequence[Standing]], N]) -> dict[str, dict[str, N]]:
+        return {model: {task: figure(each) for task, each in own.items()} for model, own in found.items()}
+
+    scores = of_tasks(lambda each: sum(one.headline.mean for one in each) / len(each))
+    return means_of_groups(scores, groups(), of_tasks(lambda each: sum(one.collapsed for one in each)))

@@ -1,6 +1,6 @@
 """The runs of a workspace as values: what finetune wrote, each artefact with the run of every seed in it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,9 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.lab.manifest import MANIFEST
 from vocadapt.lab.workspace import Artefact, Workspace, open_artefact
-from vocadapt.training.run_files import SavedRun, chosen_cut, runs_in
+from vocadapt.models.language_model import UNTELLING, name_of
+from vocadapt.training.mixture import cut_that_counts
+from vocadapt.training.run_files import SavedRun, runs_in
 from vocadapt.training.scoring.summary import SeedSummary, over_seeds
 from vocadapt.training.scoring.tally import Scorer
 
@@ -50,8 +52,10 @@ class RunSet:
 
     @property
     def model(self) -> str:
-        """The name of the model that was fine-tuned."""
-        return str(self.record.get("model", self.name))
+        """The name of the model that was fine-tuned; of an older record that holds a name that tells nothing, by its folder."""
+        name = str(self.record.get("model", self.name))
+        given = self.artefact.manifest.inputs.get("model") if self.artefact else None
+        return name_of(Path(given.paths[0])) if name in UNTELLING and given else name
 
     @property
     def tokenization(self) -> str:
@@ -101,8 +105,8 @@ class RunSet:
 
     @property
     def cut(self) -> str:
-        """The cut that counts: pooled, or the only one; "" without scores."""
-        return chosen_cut(self.cuts, "") if self.cuts else ""
+        """The cut that counts; "" without scores."""
+        return cut_that_counts(self.cuts)
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
@@ -140,20 +144,46 @@ def open_runs(folder: Path) -> RunSet:
     return RunSet(folder, runs, made)
 
 
-def runs_of(
-    workspace: Workspace, task: str = "", opening: Callable[[Artefact], RunSet] = lambda artefact: open_runs(artefact.folder)
-) -> list[RunSet]:
+Opening = Callable[[Artefact], RunSet]
+
+
+def opened(artefact: Artefact) -> RunSet:
+    """The runs of an artefact."""
+    return open_runs(artefact.folder)
+
+
+def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> list[RunSet]:
     """All runs of a workspace, of one task or of all, newest first; what cannot be read is passed over.
 
     `opening` opens one: a page keeps what was opened before.
     """
-    found = []
+    found, _ = runs_and_unreadable(workspace, opening)
+    return [one for one in found if not task or one.task == task]
+
+
+def runs_and_unreadable(workspace: Workspace, opening: Opening = opened) -> tuple[list[RunSet], dict[str, str]]:
+    """All runs of a workspace, newest first, and the name of each that cannot be read, with why; each is opened once."""
+    found = list(_opened(workspace, opening))
+    broken = {artefact.name: one for artefact, one in found if isinstance(one, str)}
+    return [one for _, one in found if isinstance(one, RunSet)], broken
+
+
+def passed_over(runs: Mapping[str, str]) -> str:
+    """What to say of unreadable runs, each named with why; "" of none."""
+    count = "1 run cannot be read and is" if len(runs) == 1 else f"{len(runs)} runs cannot be read and are"
+    told = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
+    return f"{count} passed over: {told}." if runs else ""
+
+
+def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artefact, RunSet | str]]:
+    """Every artefact of runs, newest first, with its runs, or with why they cannot be read."""
     for artefact in workspace.artefacts("runs"):
         try:
-            found.append(opening(artefact))
-        except (InputError, OSError):
-            continue
-    return [one for one in found if not task or one.task == task]
+            yield artefact, opening(artefact)
+        except InputError as error:
+            yield artefact, error.problem
+        except OSError as error:
+            yield artefact, str(error)
 
 
 def tasks_of(runs: Sequence[RunSet]) -> list[str]:

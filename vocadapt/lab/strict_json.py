@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,9 +43,18 @@ def loads(text: str, what: str) -> dict[str, Any]:
 
 def write(path: Path, value: object) -> None:
     """Replace a file's content in one step: a reader sees the old or the new, never a part."""
+    _replace(path, dumps(value, indent=1) + "\n")
+
+
+def write_lines(path: Path, values: Iterable[object]) -> None:
+    """The same with a value on each line."""
+    _replace(path, "".join(dumps(value) + "\n" for value in values))
+
+
+def _replace(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(dumps(value, indent=1) + "\n", encoding="utf-8")
+        draft.write_text(text, encoding="utf-8", newline="\n")
         os.replace(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)

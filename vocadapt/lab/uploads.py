@@ -4,6 +4,7 @@ A corpus keeps copies of its uploads, an import keeps the vectors: when their jo
 there twice. What was never taken in is removed after a day.
 """
 
+import re
 import time
 from pathlib import Path
 
@@ -17,6 +18,11 @@ FORGOTTEN = 24 * 3600.0  # seconds
 def is_upload(path: str | Path, workspace: Workspace) -> bool:
     """Whether a file lies among the uploads of a workspace."""
     return Path(path).absolute().parent == workspace.root / UPLOADS
+
+
+def as_uploaded(message: str, workspace: Workspace) -> str:
+    """A message with uploads called by their names alone: who brought one never saw its place in the workspace."""
+    return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 
 def takes_in(spec: Spec) -> bool:

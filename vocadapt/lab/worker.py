@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab.jobs import LOG, Job, born
+from vocadapt.lab.job import LOG, Job, born
 from vocadapt.lab.locks import take
 from vocadapt.lab.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.steps import CHECKPOINT, run_step

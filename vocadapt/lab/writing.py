@@ -1,4 +1,4 @@
-"""Whole or not at all: a folder is filled under a temporary name beside its place and renamed when it is complete."""
+"""Whole or not at all: folders and files are filled under a temporary name beside their place and renamed when complete."""
 
 import errno
 import os
@@ -65,6 +65,35 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
             f"{folder} also holds {foreign[0]}, which vocadapt did not write there, so it is not overwritten.",
             "Move it away, or choose another place.",
         )
+
+
+@contextmanager
+def writing_file(path: Path) -> Iterator[Path]:
+    """Give a file to fill; it becomes `path` when the block ends, in place of what stood there, and vanishes when it raises.
+
+    Raises InputError where it cannot be written, or the disk is full. `check_free_file` says beforehand whether it may be.
+    """
+    place = Path(os.path.realpath(path))  # a link stays one
+    draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
+    try:
+        yield draft
+        os.replace(draft, place)
+    except OSError as error:
+        problem = "the disk is full" if is_disk_full(error) else f"cannot be written: {error.strerror}"
+        raise InputError(f"{path}: {problem}.", "Choose another place.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def check_free_file(path: Path, overwrite: bool = False) -> None:
+    """Raise InputError where a file cannot be written, before anything long begins; a file that is there may be overwritten."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}.", "Make it, or choose another place.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file.", "Choose another place.")
+    if path.exists() and not overwrite:
+        raise InputError(f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
 
 
 def sweep(parent: Path) -> None:

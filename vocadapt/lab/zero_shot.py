@@ -7,10 +7,13 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.lab.adapting import check_model_step
+from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.finetuning import EvaluateSettings, evaluated
 from vocadapt.lab.spec import FinetuneStep, ModelStep, Spec
 from vocadapt.lab.steps import run_step
-from vocadapt.lab.task import Numbers
+from vocadapt.lab.task import Numbers, Task
+from vocadapt.lab.writing import check_free
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
 from vocadapt.training.finetune_settings import FinetuneSettings
@@ -42,22 +45,55 @@ class ZeroShot:
 def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Numbers:
     """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives the scores.
 
-    Raises InputError, before anything is trained, where a question or a context of the test is among those to train on; and what
-    the steps refuse.
+    Raises InputError, before anything is trained, where a question or a context of the test is among those to train on, the
+    recipe lacks a source, or a place is taken; and what the steps refuse.
     """
-    train, test = read_questions(asked.train), read_questions(asked.test)
-    if shared := count_seen(test.examples, seen_in(train.examples)):
-        problem = f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in {asked.train}, too."
-        raise InputError(problem, "Zero-shot means that none of the test is trained on: take them out.")
+    _check_questions(asked)
+    _check_teaching(asked)
+    for place in (GENERAL, ADAPTED):
+        check_free(folder / place)
     learn = Spec(
         "finetune", FinetuneStep(asked.finetune, seeds=(asked.seed,), kind="qa"),
         {"model": (asked.model,), "train": (str(asked.train),)}, asked.offline,
     )  # fmt: skip
     run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
-    given = {"model": (str(folder / GENERAL),), "text": asked.text, **({"vectors": (asked.vectors,)} if asked.vectors else {})}
-    teach = Spec("model", ModelStep(asked.recipe), given, asked.offline)
+    teach = _teaching(asked, str(folder / GENERAL))
     run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
     how = EvaluateSettings(asked.test, asked.limit, unseen=True)
     numbers = evaluated(folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain"))
+    numbers["seeds"] = [{**one, "seed": asked.seed} for one in numbers["seeds"]]  # an adapted folder itself knows of none
     strict_json.write(folder / SCORES, numbers)
     return numbers
+
+
+def _teaching(asked: ZeroShot, model: str) -> Spec:
+    """The step that teaches a model the words of the domain."""
+    sources = {"text": asked.text, "vectors": (asked.vectors,) if asked.vectors else ()}
+    given = {"model": (model,), **{role: paths for role, paths in sources.items() if paths}}
+    return Spec("model", ModelStep(asked.recipe), given, asked.offline)
+
+
+def _check_questions(asked: ZeroShot) -> None:
+    train, test = read_questions(asked.train), read_questions(asked.test)
+    if shared := count_seen(test.examples, seen_in(train.examples)):
+        problem = f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in {asked.train}, too."
+        raise InputError(problem, "Zero-shot means that none of the test is trained on: take them out.")
+    if not test.labelled:
+        raise InputError(f"{asked.test}: holds no answers, so nothing can be scored.", "Give questions with their answers.")
+
+
+def _check_teaching(asked: ZeroShot) -> None:
+    """What the second step would refuse of the model as it is, and of the domain's vectors or text.
+
+    A recipe that trains hidden words afterwards is refused, too: what the first step leaves has no head for them.
+    """
+    if asked.recipe.further.stage:
+        problem = f"The recipe {asked.recipe.name} goes on with masked-word training: answering models have no head for it."
+        raise InputError(problem, "Choose one without it: --preset green-bert, for example.")
+    spec = _teaching(asked, asked.model).absolute()
+    task = Task(spec, Path(), None, silent)
+    check_model_step(task, ModelStep(asked.recipe))
+    if asked.vectors:
+        _ = task.space  # read, so that it is known to be there
+    if asked.text:
+        read_corpus(spec.inputs["text"])

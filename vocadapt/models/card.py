@@ -90,7 +90,7 @@ def model_card(record: Mapping[str, Any]) -> str:
         "model": code(name),
         "title": _title(plan),
         "what": _what(plan, name, record["vocadapt"]),
-        "certificate": _certificate(record.get("certificate")),
+        "certificate": _certificate(record.get("certificate"), str(record.get("certified", ""))),
         "snippet": snippet(record),
         "needed": KNOWN if record.get("module") else ALONE,
         "changed": _changed(record),
@@ -184,14 +184,16 @@ def _backticks(text: str) -> list[str]:
     return [run for run in "".join(c if c == "`" else " " for c in text).split() if run]
 
 
-def _certificate(found: Mapping[str, Any] | None) -> str:
-    """The verdict in a sentence."""
+def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
+    """The verdict in a sentence; `when` it was found, where the model was trained since."""
     if found is None:
         return "\nNo certificate was made: `python -m vocadapt certify` checks that everything else was kept."
     checks = found["checks"]
     failed = [str(check["name"]) for check in checks if not check["passed"]]
     if failed:
         return f"\n**The certificate FAILED** in {len(failed)} of {len(checks)} checks: {', '.join(failed)}."
+    if when:
+        return f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the new tokens changed nothing else."
     return f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that everything else is as it was."
 
 

@@ -12,6 +12,7 @@ from vocadapt.errors import InputError
 
 MODEL_TYPE = "vocadapt-exbert"  # transformers repeats it where it does not know it: the name says whom to ask
 MODULE = "vocadapt.models.exbert"  # importing it is what makes transformers know it
+EIGHT = 8
 PARTS = (".extension.", ".gate.")  # what an extension module's tensors are called by, and nothing else is
 
 
@@ -65,13 +66,17 @@ class ModuleSize:
 
     @classmethod
     def of(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
-        """The module of the settings beside a layer of the model with this config.json; rounded so that heads are alike."""
+        """The module of the settings beside a layer of the model with this config.json.
+
+        Rounded so that heads are alike, and the feed-forward part to eights: a product of 341 units takes longer than of 344.
+        """
         hidden, inner, heads = (int(config[key]) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
         if not settings.size:
             return cls(0, 0, hidden, inner)
         size = SIZES[settings.size]
         units = max(1, round(size.hidden * hidden / heads)) * heads
-        return cls(units, max(1, round(size.intermediate * inner)), hidden, inner)
+        inside = inner if size.intermediate == 1 else max(1, round(size.intermediate * inner / EIGHT)) * EIGHT
+        return cls(units, inside, hidden, inner)
 
     @classmethod
     def beside(cls, config: Mapping[str, Any]) -> "ModuleSize":

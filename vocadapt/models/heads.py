@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.loading import align_memory, auto, quietly
@@ -48,6 +51,24 @@ def with_fresh_head(
         _renew(network, seed, {*report["missing_keys"]}, keep=head == "question")
     align_memory(network)
     return network  # type: ignore[no-any-return]
+
+
+def begin_at(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
+    """Let each output of a fresh head begin at its share (outputs,) of the examples, in place of one half.
+
+    Where labels are rare, some hundred steps would else go into nothing but making them rare (Lin et al. 2017, Focal loss for
+    dense object detection, section 4.1).
+    """
+    import torch
+
+    prefix = f"{network.base_model_prefix}."
+    biases = [
+        value for name, value in network.named_parameters()
+        if name.endswith("bias") and value.shape == shares.shape and not name.startswith(prefix)
+    ]  # fmt: skip
+    with torch.no_grad():
+        for bias in biases[-1:]:
+            bias.copy_(torch.logit(torch.from_numpy(shares)))
 
 
 def _check_body(model: LanguageModel, network: Any, report: Any) -> None:

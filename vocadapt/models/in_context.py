@@ -53,7 +53,7 @@ def vectors_in_context(
     import torch
 
     layer = check_layer(model, settings)
-    network, start = _network(model, layer), time.perf_counter()
+    network, start = network_until(model, layer), time.perf_counter()
     sums = torch.zeros(len(targets.names), model.dim)
     size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
     source = windows(sentences, model.vocabulary, targets, settings)
@@ -111,7 +111,7 @@ def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSett
     return 2.0 * tokens * each * beside * max(check_layer(model, settings), 1) / SPEED
 
 
-def _network(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
+def network_until(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
     """A float32 copy of the model without its head, cut off above `layer` (and the first) where its layers are a plain list."""
     from vocadapt.models.loading import load_network
 

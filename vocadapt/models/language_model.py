@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ROWS = "word_embeddings.weight"  # how the wordpiece rows of every BERT-type architecture are named
 FILES = ("*.json", "*.txt", "*.safetensors")
+UNTELLING = ("model", "checkpoint", "final", "output")  # names of folders that every model could have
 SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # how the hub's cache names a model's folder
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -111,6 +112,15 @@ class LanguageModel:
         return load_network(self).network
 
 
+def name_of(path: Path) -> str:
+    """How a model in a folder is called: as the folder, or as the one round it where its own name tells nothing ("model").
+
+    The folder of all models tells no more than such a name.
+    """
+    told = path.name in UNTELLING and path.parent.name not in ("", "models")
+    return path.parent.name if told else path.name
+
+
 def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercase: bool | None = None) -> LanguageModel:
     """Find a model: a folder, a vocab.txt, or a hub name (downloaded once, then read from the local cache).
 
@@ -119,7 +129,7 @@ def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercas
     """
     path = Path(name_or_folder).expanduser()
     if _exists(path):
-        return LanguageModel(path.resolve(), path.resolve().name, lowercase)
+        return LanguageModel(path.resolve(), name_of(path.resolve()), lowercase)
     name = str(name_or_folder)
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{name[:200]}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")

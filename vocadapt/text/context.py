@@ -122,6 +122,25 @@ def any_in_context(
     return Context(name, chosen.of, chosen.hits())
 
 
+def each_in_context(
+    corpus: Corpus, words: Collection[str], splitter: Splitter, settings: ContextSettings = DRAWN, progress: Progress = silent
+) -> dict[str, Context]:
+    """Every place of each of some words, as the splitter gives them, in one reading of the corpus: word → its places."""
+    find, known = _finder(splitter, frozenset(words), ""), dict[bytes, str]()
+    chosen = {word: _Chosen(settings) for word in words}
+    for part in corpus.parts():
+        raw, spans = part.text.encode(), dict[str, list[Span]]()
+        for start, end in find(raw):
+            written = raw[start:end]
+            if written not in known:
+                known[written] = next(word for word in splitter.words(written.decode()) if word in chosen)
+            spans.setdefault(known[written], []).append((start, end))
+        for word, places in spans.items():
+            chosen[word].add(places, raw, part)
+        progress(part.fraction, f"{sum(one.of for one in chosen.values()):,} found")
+    return {word: Context(word, one.of, one.hits()) for word, one in chosen.items()}
+
+
 class _Chosen:
     """Counts all places and keeps some: each draws one number, and those with the smallest stay; block borders do not matter."""
 
@@ -210,6 +229,8 @@ class _RunFinder:
 
     def _plain(self, low: bytes) -> list[Span]:
         """Places in runs of ASCII letters and digits only, and of ASCII punctuation."""
+        if not self.core:  # the words share no letters to look for
+            return [match.span() for match in RUNS.finditer(low) if match[0] in self.plain]
         if self.plain == {self.core}:
             return [match.span() for match in self.alone.finditer(low)]
         spans: list[Span] = []

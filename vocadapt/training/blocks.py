@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int32]
 NOT_ASKED = -100  # the label that torch's cross-entropy leaves out
+STEP = 4096  # blocks that are packed, or counted, at a time
 MASKED, SHUFFLED = 0.8, 0.1  # shares of the asked wordpieces that are hidden, and replaced by another; the rest stays (BERT)
 
 
@@ -38,7 +40,10 @@ class Blocks:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How often each id occurs."""
-        return np.bincount(self.ids.ravel(), minlength=len(self.vocabulary))
+        counts = np.zeros(len(self.vocabulary), dtype=np.int64)
+        for first in range(0, len(self), STEP):  # a little at a time: the ids may lie on disk
+            counts += np.bincount(self.ids[first : first + STEP].ravel(), minlength=len(self.vocabulary))
+        return counts
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
@@ -50,6 +55,10 @@ class Blocks:
     def ordinary(self) -> NDArray[np.bool_]:
         """For each id, whether it may be asked, and put in the place of another: all but the special tokens."""
         return np.array([token not in self.vocabulary.special for token in self.vocabulary.tokens])
+
+    def beside(self, row: int) -> "dict[str, torch.Tensor]":
+        """What else the network has to know of a block: nothing."""
+        return {}
 
     def masked(self, row: int, rng: np.random.Generator, share: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """One block as the network sees it, and the labels: whole words are asked, each with probability `share`.
@@ -88,25 +97,31 @@ class MaskedReading:
         if self._order[0] != around:
             self._order = (around, np.random.default_rng([self.seed, around]).permutation(len(self.blocks)))
         rng = np.random.default_rng([self.seed, around, at])
-        ids, labels = self.blocks.masked(int(self._order[1][at]), rng, self.share)
-        return {"input_ids": torch.from_numpy(ids), "labels": torch.from_numpy(labels)}
+        row = int(self._order[1][at])
+        ids, labels = self.blocks.masked(row, rng, self.share)
+        return {"input_ids": torch.from_numpy(ids), "labels": torch.from_numpy(labels), **self.blocks.beside(row)}
 
 
 def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
-    """A file of words between blanks → blocks of `length` wordpieces.
+    """A file of words between blanks → blocks of `length` wordpieces, in a file beside it: however long a text, memory is not.
 
     Raises InputError where the text does not fill one block.
     """
-    body = length - 2
+    body, rows = length - 2, 0
     ids_of = vocabulary.ids.__getitem__
-    stream = np.fromiter((i for pieces in cut_lines(sentences, vocabulary) for i in map(ids_of, pieces)), dtype=np.int32)
-    rows = len(stream) // body
+    stream = (i for pieces in cut_lines(sentences, vocabulary) for i in map(ids_of, pieces))
+    file = sentences.with_suffix(".ids")
+    file.unlink(missing_ok=True)  # whoever still reads an older one keeps it
+    with file.open("wb") as out:
+        while len(read := np.fromiter(islice(stream, STEP * body), dtype=np.int32)) >= body:
+            ids = np.empty((len(read) // body, length), dtype=np.int32)
+            ids[:, 0], ids[:, -1] = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
+            ids[:, 1:-1] = read[: len(ids) * body].reshape(-1, body)
+            ids.tofile(out)
+            rows += len(ids)
     if not rows:
-        raise InputError(f"Too little text: {len(stream):,} wordpieces do not fill one block of {length}.", "Give more text.")
-    ids = np.empty((rows, length), dtype=np.int32)
-    ids[:, 0], ids[:, -1] = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
-    ids[:, 1:-1] = stream[: rows * body].reshape(rows, body)
-    return Blocks(ids, vocabulary)
+        raise InputError(f"Too little text: {len(read):,} wordpieces do not fill one block of {length}.", "Give more text.")
+    return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(rows, length)), vocabulary)
 
 
 def cut_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:

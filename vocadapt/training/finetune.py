@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
@@ -19,7 +19,7 @@ from vocadapt.training.encoding_questions import answer_words, encode_for_traini
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.fitting import Fitted, fit
-from vocadapt.training.mixture import POOLED, Reading, check_tokenization, pooled
+from vocadapt.training.mixture import Reading, check_tokenization, cut_that_counts, pooled
 from vocadapt.training.outputs import Logits, Outputs, Said, Targets
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.rows_in_use import rows_in_use
@@ -87,8 +87,8 @@ class Run:
 
     @property
     def cut(self) -> str:
-        """The cut that the run is judged by: pooled where there are two, else the only one."""
-        return POOLED if POOLED in self.logits else next(iter(self.logits), "")
+        """The cut that the run is judged by."""
+        return cut_that_counts(self.logits)
 
     def said(self, examples: Sequence[Example], cut: str = "") -> tuple[Said, ...]:
         """What is predicted for the test split, whose examples these are, under a cut."""
@@ -133,6 +133,9 @@ def finetune(prepared: Prepared, seed: int = 1, folder: Path | None = None, prog
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
     network = with_fresh_head(prepared.model, outputs.head, outputs.names, seed, task.kind == "multilabel")
+    if task.kind == "multilabel":
+        held = np.concatenate(prepared.targets)
+        begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
     _check_rows(network, prepared)
     frozen = freeze(network, prepared.settings)
     with TemporaryDirectory(prefix="vocadapt-") as temporary, own_randomness():
@@ -188,7 +191,7 @@ def _fit(network: "transformers.PreTrainedModel", prepared: Prepared, seed: int,
             assert dev is not None
             found = pooled(logits_of(network, dev, pad))
             scores = scores_of(prepared.task, prepared.task.split("dev"), prepared.outputs, found)
-            return scores[POOLED if POOLED in scores else next(iter(scores))].value
+            return scores[cut_that_counts(scores)].value
 
         train = _renamed(prepared.train, renamed)
         reading = Reading(

@@ -158,8 +158,35 @@ def _trainer(
     network: "transformers.PreTrainedModel", reading: Reading, settings: FinetuneSettings, folder: Path, progress: Progress
 ) -> "transformers.Trainer":
     """Transformers' Trainer, told to take whole batches in the order given, to halve them where memory is short."""
+    watching = watch(len(reading), settings.batch, "examples", settings.save_minutes, progress)
+    trainer = _batch_trainer(network, len(reading), settings.lr)(
+        model=network, args=_arguments(reading, settings, folder), train_dataset=reading,
+        data_collator=lambda steps: steps[0], callbacks=[watching],
+    )  # fmt: skip
+    without_printers(trainer)
+    return trainer
+
+
+def _arguments(reading: Reading, settings: FinetuneSettings, folder: Path) -> "transformers.TrainingArguments":
+    """The settings as the Trainer takes them; its own batch is one, an item of the reading being a whole step."""
     import torch
-    from transformers import Trainer, TrainingArguments
+    from transformers import TrainingArguments
+
+    half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return TrainingArguments(
+        output_dir=str(folder), max_steps=len(reading), per_device_train_batch_size=1, learning_rate=settings.lr,
+        warmup_steps=round(settings.warm_up * len(reading)), weight_decay=settings.weight_decay, max_grad_norm=settings.clip,
+        lr_scheduler_type="linear" if settings.schedule == "linear" else "constant_with_warmup", optim="adamw_torch_fused",
+        train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1, logging_steps=max(1, len(reading) // CURVE),
+        logging_nan_inf_filter=False, report_to="none", disable_tqdm=True, seed=reading.seed, dataloader_pin_memory=False,
+        remove_unused_columns=False, bf16=half,
+    )  # fmt: skip
+
+
+def _batch_trainer(network: "transformers.PreTrainedModel", steps: int, lr: float) -> "type[transformers.Trainer]":
+    """A Trainer that reads a batch in parts where memory is short; `steps` and `lr` are told where the loss is no number."""
+    import torch
+    from transformers import Trainer
 
     class BatchTrainer(Trainer):
         """Reads a batch in as many parts as memory needs."""
@@ -182,12 +209,7 @@ def _trainer(
             for start in range(0, len(inputs["input_ids"]), rows):
                 portion = {name: value[start : start + rows] for name, value in inputs.items()} | {"whole": whole}
                 total = total + super().training_step(model, portion)
-            if not math.isfinite(float(total)):
-                step = f"step {self.state.global_step + 1:,} of {len(reading):,}"
-                raise InputError(
-                    f"The loss is {float(total)} at {step}: the training diverged.",
-                    f"Lower the learning rate (it is {settings.lr:g}), or check the model's weights.",
-                )
+            _check_finite(float(total), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
             return total
 
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
@@ -198,21 +220,16 @@ def _trainer(
                 return question_loss(said.start_logits, said.end_logits, labels, read["attention_mask"], whole)
             return loss_of(said.logits, labels, max(1, whole))
 
-    half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    options = TrainingArguments(
-        output_dir=str(folder), max_steps=len(reading), per_device_train_batch_size=1, learning_rate=settings.lr,
-        warmup_steps=round(settings.warm_up * len(reading)), weight_decay=settings.weight_decay, max_grad_norm=settings.clip,
-        lr_scheduler_type="linear" if settings.schedule == "linear" else "constant_with_warmup", optim="adamw_torch_fused",
-        train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1, logging_steps=max(1, len(reading) // CURVE),
-        logging_nan_inf_filter=False, report_to="none", disable_tqdm=True, seed=reading.seed, dataloader_pin_memory=False,
-        remove_unused_columns=False, bf16=half,
-    )  # fmt: skip
-    watching = watch(len(reading), settings.batch, "examples", settings.save_minutes, progress)
-    trainer = BatchTrainer(
-        model=network, args=options, train_dataset=reading, data_collator=lambda steps: steps[0], callbacks=[watching]
-    )
-    without_printers(trainer)
-    return trainer
+    return BatchTrainer
+
+
+def _check_finite(loss: float, step: str, lr: float) -> None:
+    """Raise InputError where the loss is no longer a number."""
+    if not math.isfinite(loss):
+        raise InputError(
+            f"The loss is {loss} at {step}: the training diverged.",
+            f"Lower the learning rate (it is {lr:g}), or check the model's weights.",
+        )
 
 
 def _halve(trainer: Any, model: Any, rows: int, error: RuntimeError) -> None:

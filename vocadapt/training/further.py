@@ -7,20 +7,23 @@ vocabularies can be compared by.
 import shutil
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import head_on, masked_word_loss, unigram_loss, windows
+from vocadapt.models.contextual import Window, head_on, masked_word_loss, unigram_loss, windows
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.saving import save_again
 from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.blocks import Blocks, pack
-from vocadapt.training.masked import MaskedSettings, Trained, moving, train_masked
+from vocadapt.training.listening import HeldOutCurve, Listener
+from vocadapt.training.masked import MaskedSettings, Trained, moving, next_head, steps_in, train_masked
 from vocadapt.training.material import gather
+from vocadapt.training.pairs import Pairs, pack_pairs
 from vocadapt.training.pretrain import Losses, window_for
 from vocadapt.training.stages import PRETRAININGS, begin, check_stage, new_ids
 from vocadapt.training.watching import own_randomness
@@ -31,17 +34,20 @@ if TYPE_CHECKING:
     from vocadapt.models.exbert.rows import Apart
 
 KEPT = "checkpoints"  # folder of the models that were saved on the way
+LONG = ("curve", "next_curve", "held_out_curve", "checkpoints")  # of the report, what the model's own record does not repeat
 
 
 @dataclass(frozen=True)
 class FurtherSettings:
     """The stage, whether the masked-word head moves in the stage extension too, how it is trained.
 
-    `keep_minutes` lie between two models that are saved on the way (0: none), for fine-tuning to begin from.
+    `keep_minutes` lie between two models that are saved on the way (0: none), for fine-tuning to begin from. `nsp`: blocks are
+    pairs of sentences, and whether the second follows the first is asked too.
     """
 
     stage: str = "continued"
     train_heads: bool = False
+    nsp: bool = False
     keep_minutes: float = 0.0
     training: MaskedSettings = field(default_factory=lambda: PRETRAININGS["quick"].settings)
 
@@ -52,7 +58,10 @@ class FurtherSettings:
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """A network that was trained further, the model it was, and how it went; `kept` is where the models on the way lie."""
+    """A network that was trained further, the model it was, and how it went.
+
+    `curve`: how its held-out loss fell. `kept`: where the models that were saved on the way lie.
+    """
 
     model: LanguageModel
     loaded: Loaded
@@ -60,20 +69,23 @@ class Further:
     settings: FurtherSettings
     trained: Trained
     losses: Losses
+    curve: HeldOutCurve
     kept: tuple[Path, ...]
+    packed: dict[str, float] = field(default_factory=dict)  # of pairs of sentences, what was packed
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
         told = {"loss_per_character": self.losses.to_dict(), "held_out_words": self.losses.after.words}
+        told["held_out_curve"] = self.curve.to_dict()
         kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
-        return {"stage": self.settings.stage, **self.trained.to_dict(), **told, "checkpoints": kept}
+        return {"stage": self.settings.stage, **self.trained.to_dict(), **told, **self.packed, "checkpoints": kept}
 
     def save(self, folder: Path) -> None:
         """Write the folder the model was, with its weights as they became, and the models on the way below it."""
         for place in self.kept:
             (folder / KEPT).mkdir(exist_ok=True)
             shutil.move(place, folder / KEPT / place.name)
-        report = {key: value for key, value in self.to_dict().items() if key not in ("curve", "checkpoints")}
+        report = {key: value for key, value in self.to_dict().items() if key not in LONG}
         save_again(self.model, self.loaded, folder, self.dtype, report)
 
 
@@ -86,40 +98,59 @@ def pretrain_further(
     The global random state is left as it was. Raises InputError for a stage that does not fit the model, a model without a
     masked-word head, and too little text.
     """
-    check_stage(model, settings.stage, settings.train_heads)
-    _check_length(model, settings.training.length)
+    check_further(model, settings)
     loaded = load_network(model)
     network, dtype = loaded.network, loaded.network.dtype
     head_on(network)  # before anything long begins
+    if settings.nsp:
+        next_head(network)
     network.float()
-    material = gather(corpus, model.splitter, folder, settings.training.seed, part(progress, 0.0, 0.05))
+    material = gather(corpus, model.splitter, folder, settings.training.seed, part(progress, 0.0, 0.05), settings.nsp)
     progress(0.05, "cutting the text into blocks")
-    blocks = pack(material.sentences, model.vocabulary, settings.training.length)
+    packing = partial(pack_pairs, seed=settings.training.seed, progress=part(progress, 0.05, 0.07)) if settings.nsp else pack
+    blocks: Blocks = packing(material.sentences, model.vocabulary, settings.training.length)
     asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, window_for(settings.training.length)))
     before = masked_word_loss(network, model.vocabulary, asked)
     with own_randomness():
-        trained = _train(model, loaded, dtype, blocks, settings, folder, part(progress, 0.07, 0.98))
+        trained, curve = _train(model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98))
     progress(0.98, "asking it the held-out words")
     losses = Losses(unigram_loss(blocks.counts, asked), before, masked_word_loss(network, model.vocabulary, asked))
     kept = sorted((folder / KEPT).glob("step-*"), key=_step_of)
-    return Further(model, loaded, dtype, settings, trained, losses, tuple(kept))
+    packed = blocks.to_dict() if isinstance(blocks, Pairs) else {}
+    return Further(model, loaded, dtype, settings, trained, losses, curve, tuple(kept), packed)
+
+
+def check_further(model: LanguageModel, settings: FurtherSettings, extended: bool | None = None) -> None:
+    """Raises InputError where stage or length does not fit the model; `extended`: whether an exBERT will be made of it."""
+    check_stage(model, settings.stage, settings.train_heads, extended)
+    _check_length(model, settings.training.length)
 
 
 def _train(
-    model: LanguageModel, loaded: Loaded, dtype: "torch.dtype", blocks: Blocks, settings: FurtherSettings, folder: Path,
-    progress: Progress,
-) -> Trained:  # fmt: skip
-    """Train what the stage trains; in the end the network is whole again."""
-    network = loaded.network
+    model: LanguageModel, loaded: Loaded, dtype: "torch.dtype", blocks: Blocks, asked: tuple[Window, ...],
+    settings: FurtherSettings, folder: Path, progress: Progress,
+) -> tuple[Trained, HeldOutCurve]:  # fmt: skip
+    """Train what the stage trains, asking it `asked` now and then; in the end the network is whole again."""
+    network, how = loaded.network, settings.training
     whole = sum(value.numel() for value in network.parameters())
     apart = begin(network, settings.stage, new_ids(model), settings.train_heads)
     trainable = sum(value.numel() for value in moving(network).values())
     keeper = Keeper(model, loaded, dtype, settings, apart, folder / KEPT) if settings.keep_minutes else None
-    trained = train_masked(network, blocks, settings.training, folder, progress, keeper)
+    listener = Listener(
+        network, model.vocabulary, asked, folder, how.batch * how.length, lambda: steps_in(network, blocks, how, folder)
+    )
+
+    def each(step: int) -> None:
+        listener(step)
+        if keeper is not None:
+            keeper(step)
+
+    trained = train_masked(network, blocks, how, folder, progress, each)
     if apart is not None:
         apart.put_together()
     network.requires_grad_(True)
-    return replace(trained, trainable=trainable, frozen=whole - trainable)
+    seconds = listener.seconds or trained.seconds  # those of a training that was stopped and went on are told together
+    return replace(trained, trainable=trainable, frozen=whole - trainable, seconds=seconds), listener.curve
 
 
 class Keeper:

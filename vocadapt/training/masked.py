@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on, scores_at
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WARM_UP = 3  # steps that are slower, and not counted in the pace that an hours budget is fixed by
 MOVING = "moving.safetensors"  # in a checkpoint: the weights that are trained
 CURVE = 200  # points that the loss curve keeps
+NEXT_LOSS = "next_loss"
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,14 @@ class Trained:
     trainable: int
     frozen: int
     curve: tuple[tuple[int, float], ...]  # step, mean loss in nats per asked wordpiece
+    next_curve: tuple[tuple[int, float], ...] = ()  # the same of the next sentences, where they are asked: counted apart
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         pace = self.tokens / self.seconds if self.seconds else 0.0
         numbers = {"tokens": self.tokens, "steps": self.steps, "seconds": self.seconds, "tokens_per_second": pace}
-        return {**numbers, "trainable": self.trainable, "frozen": self.frozen, "curve": [list(point) for point in self.curve]}
+        told = {**numbers, "trainable": self.trainable, "frozen": self.frozen, "curve": [list(point) for point in self.curve]}
+        return told | ({"next_curve": [list(point) for point in self.next_curve]} if self.next_curve else {})
 
 
 def train_masked(
@@ -90,18 +93,23 @@ def train_masked(
     head_on(network)
     start = time.perf_counter()
     with dropping_out(network, settings.dropout):
-        steps = _steps(network, blocks, settings, folder)
+        steps = steps_in(network, blocks, settings, folder)
         reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
         trainer = _trainer(network, reading, settings, steps, folder, progress)
         if each is not None:
             trainer.add_callback(calling(each))
         trainer.train(resume_from_checkpoint=begun(folder))
     network.eval()
-    curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)
+    curve, next_curve = (_curve(trainer.state.log_history, name) for name in ("loss", NEXT_LOSS))
     sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]
     trainable = sum(size for size, moves in sizes if moves)
     frozen = sum(size for size, moves in sizes if not moves)
-    return Trained(steps * settings.batch * settings.length, steps, time.perf_counter() - start, trainable, frozen, curve)
+    seconds = time.perf_counter() - start
+    return Trained(steps * settings.batch * settings.length, steps, seconds, trainable, frozen, curve, next_curve)
+
+
+def _curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float], ...]:
+    return tuple((int(row["step"]), float(row[name])) for row in history if name in row)
 
 
 @contextmanager
@@ -124,8 +132,45 @@ def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", la
     import torch
 
     asked = labels != NOT_ASKED
-    scores = scores_at(network, ids, torch.ones_like(ids), asked)
-    return torch.nn.functional.cross_entropy(scores.float(), labels[asked]) if asked.any() else scores.sum() * 0.0
+    return _loss_of(scores_at(network, ids, torch.ones_like(ids), asked), labels[asked])
+
+
+def pair_losses(
+    network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
+) -> "tuple[torch.Tensor, torch.Tensor]":
+    """The same for pairs of sentences, and the mean cross-entropy of which are next to each other."""
+    import torch
+
+    asked = inputs["labels"] != NOT_ASKED
+    told = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
+    hidden, pooled = cast(Any, network).base_model(inputs["input_ids"], **told)[:2]
+    scores = next_head(network)(pooled)
+    masked = _loss_of(head_on(network)(hidden[asked]), inputs["labels"][asked])
+    return masked, torch.nn.functional.cross_entropy(scores.float(), inputs["next"])
+
+
+def next_head(network: "transformers.PreTrainedModel") -> Any:
+    """The head that tells whether B follows A; raises InputError where the network has none."""
+    head = getattr(getattr(network, "cls", None), "seq_relationship", None)
+    if head is None:
+        raise InputError(
+            f"{type(network).__name__} has no next-sentence head.",
+            "Choose a model that was saved with one (BertForPreTraining), or leave --nsp out.",
+        )
+    return head
+
+
+def _loss_of(scores: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    import torch
+
+    return torch.nn.functional.cross_entropy(scores.float(), labels) if len(labels) else scores.sum() * 0.0
+
+
+def losses(network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> "tuple[torch.Tensor, ...]":
+    """The masked-word loss of a batch, and where it holds pairs the next-sentence loss."""
+    if "next" in inputs:
+        return pair_losses(network, inputs)
+    return (masked_loss(network, inputs["input_ids"], inputs["labels"]),)
 
 
 def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
@@ -133,7 +178,7 @@ def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
     return {name: value for name, value in network.named_parameters() if value.requires_grad}
 
 
-def _steps(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path) -> int:
+def steps_in(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path) -> int:
     """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
     size = settings.batch * settings.length
     if not settings.hours:
@@ -160,8 +205,8 @@ def _seconds_a_step(network: "transformers.PreTrainedModel", blocks: Blocks, set
         size = settings.batch // settings.parts
         for first in range(step * settings.batch, (step + 1) * settings.batch, size):
             examples = [reading[first + row] for row in range(size)]
-            ids, labels = (torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels"))
-            masked_loss(twin, ids.to(twin.device), labels.to(twin.device)).backward()  # type: ignore[no-untyped-call]
+            inputs = {key: torch.stack([example[key] for example in examples]).to(twin.device) for key in examples[0]}
+            torch.stack(losses(twin, inputs)).sum().backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         optimizer.zero_grad()
     return (time.perf_counter() - started) / TIMED
@@ -172,31 +217,20 @@ def _trainer(
     progress: Progress,
 ) -> "transformers.Trainer":  # fmt: skip
     """Transformers' Trainer, told to read in the order given, to score asked positions only, and to report itself."""
-    import torch
-    from safetensors.torch import load_file, save_file
-    from transformers import Trainer, TrainingArguments
+    watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
+    trainer = _masked_trainer(network)(
+        model=network, args=_arguments(settings, steps, folder), train_dataset=reading, callbacks=[watching]
+    )
+    without_printers(trainer)
+    trainer.model_accepts_loss_kwargs = False  # the loss is a mean: over several parts the Trainer is to average it
+    return trainer
 
-    class MaskedWordTrainer(Trainer):
-        """Computes the loss at asked positions, without scores for the rest."""
 
-        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
-            loss = masked_loss(model, inputs["input_ids"], inputs["labels"])
-            return (loss, {}) if return_outputs else loss
+def _arguments(settings: MaskedSettings, steps: int, folder: Path) -> "transformers.TrainingArguments":
+    """The settings as the Trainer takes them."""
+    from transformers import TrainingArguments
 
-        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-            folder = Path(output_dir or str(self.args.output_dir))
-            folder.mkdir(parents=True, exist_ok=True)
-            save_file({name: value.detach().cpu().contiguous() for name, value in moving(network).items()}, folder / MOVING)
-
-        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-            kept, there = load_file(Path(resume_from_checkpoint) / MOVING), moving(network)
-            if set(kept) != set(there):
-                raise InputError(f"{resume_from_checkpoint} is of another training.", "Remove it, or take another folder.")
-            with torch.no_grad():
-                for name, value in there.items():
-                    value.copy_(kept[name])
-
-    options = TrainingArguments(
+    return TrainingArguments(
         output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch // settings.parts,
         gradient_accumulation_steps=settings.parts, learning_rate=settings.lr,
         warmup_steps=round(settings.warm_up * steps), lr_scheduler_type="linear", weight_decay=settings.weight_decay,
@@ -204,8 +238,57 @@ def _trainer(
         logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
         dataloader_pin_memory=False, remove_unused_columns=False,
     )  # fmt: skip
-    watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
-    trainer = MaskedWordTrainer(model=network, args=options, train_dataset=reading, callbacks=[watching])
-    without_printers(trainer)
-    trainer.model_accepts_loss_kwargs = False  # the loss is a mean: over several parts the Trainer is to average it
-    return trainer
+
+
+def _masked_trainer(network: "transformers.PreTrainedModel") -> "type[transformers.Trainer]":
+    """A Trainer whose checkpoints hold only what moves in `network`."""
+    import torch
+    from transformers import Trainer
+
+    class MaskedWordTrainer(Trainer):
+        """Computes the loss at asked positions, without scores for the rest; that of next sentences is added, and told apart."""
+
+        apart: list[tuple[float, float]] = []  # noqa: RUF012 (a Trainer has one life)
+
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
+            found = losses(model, inputs)
+            if len(found) == 2:
+                self.apart.append((float(found[0].detach()), float(found[1].detach())))
+            loss = torch.stack(found).sum()
+            return (loss, {}) if return_outputs else loss
+
+        def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
+            if "loss" in logs and self.apart:
+                masked, following = (sum(column) / len(self.apart) for column in zip(*self.apart, strict=True))
+                logs |= {"loss": masked, NEXT_LOSS: following}
+                self.apart.clear()
+            super().log(logs, *more, **named)
+
+        def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+            _save_moving(network, Path(output_dir or str(self.args.output_dir)))
+
+        def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+            _load_moving(network, Path(resume_from_checkpoint))
+
+    return MaskedWordTrainer
+
+
+def _save_moving(network: "torch.nn.Module", folder: Path) -> None:
+    """The weights that are trained, into a checkpoint."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.detach().cpu().contiguous() for name, value in moving(network).items()}, folder / MOVING)
+
+
+def _load_moving(network: "torch.nn.Module", folder: Path) -> None:
+    """They, back from a checkpoint, in place; raises InputError for one of another training."""
+    import torch
+    from safetensors.torch import load_file
+
+    kept, there = load_file(folder / MOVING), moving(network)
+    if set(kept) != set(there):
+        raise InputError(f"{folder} is of another training.", "Remove it, or take another folder.")
+    with torch.no_grad():
+        for name, value in there.items():
+            value.copy_(kept[name])

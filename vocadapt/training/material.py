@@ -7,7 +7,8 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.text.corpus import Corpus
+from vocadapt.text.corpus import Corpus, Part
+from vocadapt.text.source import lines_of
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tally import tally_for
 
@@ -25,21 +26,28 @@ class Material:
     lines: int
 
 
-def gather(corpus: Corpus, splitter: Splitter, folder: Path, seed: int = 1, progress: Progress = silent) -> Material:
+def gather(
+    corpus: Corpus, splitter: Splitter, folder: Path, seed: int = 1, progress: Progress = silent, documents: bool = False
+) -> Material:
     """Write the words of a corpus to `folder`/sentences.txt, all but the lines that a seeded draw holds out.
 
-    Raises InputError where a line cannot be held out, for there are too few.
+    `documents`: where the text itself parts some by empty lines, these stay, and one parts every two files; elsewhere none is
+    written, and each line is a document. Raises InputError where a line cannot be held out, for there are too few.
     """
+    parted = documents and _is_parted(corpus)
     rng, tally = np.random.default_rng(seed), tally_for(splitter)
     held_out: list[str] = []
     lines, file = 0, folder / "sentences.txt"
     with file.open("w", encoding="utf-8", newline="\n") as out:
-        for passage in corpus.passages():
-            kept: list[str] = []
+        before: Path | None = None
+        for passage in corpus.parts() if parted else corpus.passages():
+            file_of = passage.file if isinstance(passage, Part) else None
+            out.write("\n" if before not in (None, file_of) else "")
+            before, kept = file_of, list[str]()
             for line in passage.text.splitlines(keepends=True):
-                drawn = bool(rng.random() < HELD_OUT) and len(held_out) < MOST_HELD_OUT
+                drawn = bool(rng.random() < HELD_OUT) and len(held_out) < MOST_HELD_OUT and not (documents and not line.strip())
                 (held_out if drawn else kept).append(line)
-            out.writelines(f"{sentence}\n" for sentence in tally.sentences("".join(kept)) if sentence)
+            out.writelines(f"{sentence}\n" for sentence in tally.sentences("".join(kept)) if sentence or parted)
             lines += len(kept)
             progress(passage.fraction, f"{lines:,} lines, {len(held_out):,} held out")
     if not held_out:
@@ -47,3 +55,18 @@ def gather(corpus: Corpus, splitter: Splitter, folder: Path, seed: int = 1, prog
             f"Too little text: of {lines:,} lines none could be held out.", f"Give at least {round(3 / HELD_OUT)} lines."
         )
     return Material(file, tuple(held_out), splitter, lines)
+
+
+def _is_parted(corpus: Corpus) -> bool:
+    """Whether an empty line stands between two others of one file; at the ends of a file it parts nothing."""
+    file: Path | None = None
+    begun = gap = False
+    for passage in corpus.parts():
+        if passage.file != file:
+            file, begun, gap = passage.file, False, False
+        for line in lines_of(passage.text):
+            if gap and line.strip():
+                return True
+            begun = begun or bool(line.strip())
+            gap = begun and not line.strip()
+    return False

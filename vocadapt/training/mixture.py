@@ -4,7 +4,7 @@ Which cut an example is read in, and in which step, depends on the seed, the epo
 on meets the same examples in the same cuts, whatever else was drawn meanwhile.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 Batch = dict[str, "torch.Tensor"]
 POOLED = "pooled"
+CUTS = (BASE, ADAPTED, POOLED)  # what is said of an example: under each cut, and by the mean of both
 TOKENIZATIONS = {
     BASE: "as the model cut before it was adapted",
     ADAPTED: "as the adapted model cuts",
     "mixed": "each example in one of both cuts, by the toss of a coin that is repeated every epoch",
     "both": "each example in both cuts, every epoch",
 }
+CHOICES = (*TOKENIZATIONS, POOLED)  # by which a cut can be chosen: see chosen_cut
 COINS, ORDER = 1, 2  # what is drawn, beside the seed and the epoch
 GROUP = 50  # batches that are sorted by length together
 
@@ -50,6 +52,27 @@ def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
         why = "it was not adapted" if lacking == [ADAPTED] else "it has no rows for all tokens of its original vocabulary"
         raise InputError(f"The model has no {lacking[0]} cut: {why}.", f"It has: {', '.join(cuts)}.")
     return tokenization
+
+
+def cut_that_counts(cuts: Iterable[str]) -> str:
+    """The cut that a run is judged by: pooled where there are two, else the only one; "" where there is none."""
+    cuts = list(cuts)
+    return POOLED if POOLED in cuts else next(iter(cuts), "")
+
+
+def chosen_cut(cuts: Iterable[str], cut: str) -> str:
+    """A cut by name; "", mixed and both mean pooled, or the only one. Raises InputError for one that is not there."""
+    cuts = list(cuts)
+    if cut in ("", "mixed", "both") or (cut == POOLED and len(cuts) == 1):
+        return cut_that_counts(cuts)
+    if cut not in cuts:
+        raise InputError(f"There is no {cut!r} cut.", f"The run has: {', '.join(cuts)}.")
+    return cut
+
+
+def named_cut(cut: str) -> str:
+    """A cut as people read it: base cut, adapted cut, pooled."""
+    return cut if cut == POOLED else f"{cut} cut"
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,12 +23,13 @@ from vocadapt.training.encoding import Cut, EncodingSettings, cuts_of
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune import Prepared, Run
 from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.mixture import POOLED, pooled
+from vocadapt.training.mixture import chosen_cut, pooled
 from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
 from vocadapt.training.tasks.base import UNITS, Answer, Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.folds import of_fold
 from vocadapt.training.tasks.seen import write_seen
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ class SavedRun:
     @property
     def called(self) -> str:
         """What tells it from the other runs beside it: seed 1, or of a k-fold task seed 1, fold 3."""
-        fold = self.record.get("fold")
-        return f"seed {self.seed}, fold {fold}" if fold else f"seed {self.seed}"
+        return of_fold(f"seed {self.seed}", self.record.get("fold", 0))
 
     @property
     def unit(self) -> str:
@@ -132,12 +132,20 @@ class SavedRun:
         Raises InputError for a cut that the model does not have.
         """
         logits = self.logits(examples, progress)
-        return list(map(self.outputs.said, logits[chosen_cut(list(logits), cut)], examples))
+        return list(map(self.outputs.said, logits[chosen_cut(logits, cut)], examples))
 
     @property
     def tested(self) -> bool:
         """Whether it kept test examples and what it predicted for them."""
         return (self.folder / PREDICTIONS).is_file()
+
+    @cached_property
+    def test_examples(self) -> int:
+        """How many test examples it kept, without reading them; 0 where it kept none."""
+        if not self.tested:
+            return 0
+        with (self.folder / PREDICTIONS).open("rb") as file:
+            return sum(1 for line in file if line.strip())
 
     @cached_property
     def kept(self) -> "Kept":
@@ -176,6 +184,17 @@ def runs_in(folder: Path) -> list[SavedRun]:
         raise InputError(f"{folder}: {RUN} is not valid JSON ({error}).", "Fine-tune again.") from error
 
 
+def folder_name(seed: int, fold: int = 0) -> str:
+    """What the folder of a run is called that lies beside others: seed-1, or of one of several folds seed-1-fold-3."""
+    return f"seed-{seed}-fold-{fold}" if fold else f"seed-{seed}"
+
+
+def called_after(folder: Path) -> str:
+    """What the run in such a folder is called: seed 1, or seed 1, fold 3."""
+    seed, fold = [*_numbers(folder), 0][:2]
+    return of_fold(f"seed {seed}", fold)
+
+
 def _numbers(folder: Path) -> list[int]:
     """Seed and fold, as a run's folder is called after them."""
     return [int(number) for number in re.findall(r"\d+", folder.name)]
@@ -205,15 +224,6 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
     stored = load_file(folder / LOGITS)
     ends = np.cumsum(stored.pop("sizes"))[:-1]
     return {cut: tuple(np.split(rows, ends)) for cut, rows in stored.items()}
-
-
-def chosen_cut(cuts: Sequence[str], cut: str) -> str:
-    """A cut by name; "", mixed and both mean pooled, or the only one. Raises InputError for one that is not there."""
-    if cut in ("", "mixed", "both") or (cut == POOLED and len(cuts) == 1):
-        return POOLED if POOLED in cuts else cuts[0]
-    if cut not in cuts:
-        raise InputError(f"There is no {cut!r} cut.", f"The run has: {', '.join(cuts)}.")
-    return cut
 
 
 def _save_predictions(run: Run, split: Split, folder: Path) -> None:

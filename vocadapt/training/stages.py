@@ -49,18 +49,19 @@ def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
     return replace(PRETRAININGS[name].settings, **changes)
 
 
-def check_stage(model: LanguageModel, stage: str, train_heads: bool = False) -> None:
-    """Raises InputError where a stage is unknown or does not fit the model."""
+def check_stage(model: LanguageModel, stage: str, train_heads: bool = False, extended: bool | None = None) -> None:
+    """Raises InputError where a stage is unknown or does not fit the model, or what will be made of it (`extended` or not)."""
+    extended = is_extended(model.config) if extended is None else extended
     if stage not in STAGES:
         raise InputError(f"Unknown stage {stage!r}.", f"Choose one of: {', '.join(STAGES)}.")
     if train_heads and stage != "extension":
         raise InputError(f"The stage {stage} has no use for --train-heads.", "It belongs to the stage extension.")
-    if stage == "extension" and not is_extended(model.config):
+    if stage == "extension" and not extended:
         raise InputError(
             f"{model.name} has no extension to train.",
             "Make one (adapt --preset exbert-s3), or take the stage embeddings, whole or continued.",
         )
-    if stage == "continued" and is_extended(model.config):
+    if stage == "continued" and extended:
         raise InputError(f"{model.name} is an exBERT: continued is the baseline without modules.", "Take the stage whole.")
 
 

@@ -15,7 +15,7 @@ from vocadapt.spaces.neighbours import METRICS, CrossSpace, ListSettings
 from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
 from vocadapt.ui.maps import Row
-from vocadapt.ui.numbers import count, duration, fraction, points
+from vocadapt.ui.numbers import count, duration, fraction, signed
 
 PAPER = maps.label(AlignmentSettings())
 JudgeMaps = Callable[[AlignmentSettings, bool], None]
@@ -160,7 +160,7 @@ def _against(against: Mapping[str, Any], among: int) -> str:
     """A paired difference to the paper's map in words."""
     ahead = f"ahead of it in {against['won']} of {against['folds']} folds"
     picked = f"picked among {among} maps on the same folds, so p is optimistic"
-    return f"P@5 · CSLS {points(against['difference'])} to the paper's, {ahead}, p = {against['p']:.2g}; {picked}"
+    return f"P@5 · CSLS {signed(against['difference'])} to the paper's, {ahead}, p = {against['p']:.2g}; {picked}"
 
 
 def _pairs(judged: Judged) -> None:
@@ -205,7 +205,7 @@ def _delta(value: float | None, paper: Row | None, chosen: str) -> str | None:
     if value is None or paper is None:
         return None
     base = paper.held_out["p@5"]
-    return None if value == base and chosen == PAPER else f"{points(value - base)} vs {PAPER.lower()}"
+    return None if value == base and chosen == PAPER else f"{signed(value - base)} vs {PAPER.lower()}"
 
 
 def _maps_file(judged: Mapping[str, Row]) -> str:

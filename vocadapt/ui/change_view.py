@@ -15,7 +15,7 @@ from vocadapt.spaces.change_null import Null, by_frequency
 from vocadapt.ui import cache, mistakes, probe
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card, neighbour_cards, plain, visible
-from vocadapt.ui.numbers import count, duration, fraction, points
+from vocadapt.ui.numbers import count, duration, fraction, signed
 
 AT_ONCE = 3.0  # seconds that a page may take to open
 KINDS = {"special": "special tokens", "continuation": "##continuations", "unused": "[unusedN]"}
@@ -68,7 +68,7 @@ def headline(change: NeighbourhoodChange, null: Null | None) -> None:
     columns[0].metric(
         "Words compared", count(len(change.words)), of, delta_color="off", delta_arrow="off", help=HELP["compared"]
     )
-    against = None if null is None else f"{points(change.mean - null.mean)} to the null's {fraction(null.mean)}"
+    against = None if null is None else f"{signed(change.mean - null.mean)} to the null's {fraction(null.mean)}"
     columns[1].metric(
         f"Mean overlap@{k}", fraction(change.mean), against, delta_color="off", delta_arrow="off", help=HELP["mean"]
     )

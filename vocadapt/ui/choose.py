@@ -1,9 +1,10 @@
 """Pickers that several pages share, and what they offer by default."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -11,7 +12,7 @@ from streamlit.errors import StreamlitAPIException
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
-from vocadapt.models.language_model import SNAPSHOT
+from vocadapt.models.language_model import SNAPSHOT, name_of
 from vocadapt.training.run_files import SavedRun
 from vocadapt.ui import cache, run_cache
 from vocadapt.ui.markup import plain
@@ -21,6 +22,7 @@ CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words h
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
 SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
+T = TypeVar("T")
 RUN_HELP = "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it together."
 TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a bare vocab.txt."
 
@@ -94,11 +96,24 @@ def pick_run(
     The newest come first, and of each the cut that counts. What stands in the address is the name that is shown.
     """
     offered = {one.name: one for one in runs_to_pick(workspace, task, cuts)}
+    return pick_named(label, key, offered, default, "There is no run yet", help)
+
+
+def pick_named(label: str, key: str, offered: Mapping[str, T], default: int = 0, empty: str = "", help: str = "") -> T | None:
+    """Choose one of some things by name; None where there is none. The name stands in the address; `choose_next` may set it."""
     names = list(offered)
-    if names and st.session_state.get(key, st.query_params.get(key)) not in offered:
+    came = st.session_state.pop(f"{key}_next", None)
+    if came in offered:
+        begin_with(key, str(came))
+    elif names and st.session_state.get(key, st.query_params.get(key)) not in offered:
         begin_with(key, names[min(default, len(names) - 1)])
-    chosen = st.selectbox(label, names, index=None, key=key, bind="query-params", placeholder="There is no run yet", help=help)
+    chosen = st.selectbox(label, names, index=None, key=key, bind="query-params", placeholder=empty, help=help or None)
     return offered.get(str(chosen))
+
+
+def choose_next(key: str, name: str) -> None:
+    """What a picker by `pick_named` will show from the next run of the page on: its own widget cannot be set once it is drawn."""
+    st.session_state[f"{key}_next"] = name
 
 
 def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
@@ -172,16 +187,19 @@ def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
 
 
 def shown_model(name: str) -> str:
-    """A model's name: on the hub, or its folder and the one round it."""
+    """A model's name: on the hub, or its folder and the one round it; the latter alone where the folder's tells nothing."""
     hub = SNAPSHOT.search(name)
     if hub:
         return hub[1].replace("--", "/")
-    return "/".join(Path(name).parts[-2:]) if Path(name).is_absolute() else name
+    path = Path(name)
+    if not path.is_absolute():
+        return name
+    return name_of(path) if name_of(path) != path.name else "/".join(path.parts[-2:])
 
 
-def name_for(workspace: Workspace, kind: str, wish: str, key: str) -> str:
-    """The name of an artefact to be made; by default one that is free, and that no living job is going to take."""
-    free = workspace.free_name(kind, wish, promised(workspace, kind))
+def name_for(workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()) -> str:
+    """The name of an artefact to be made; by default one that is free, none of `taken`, and that no living job is to take."""
+    free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
     return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Where it will lie: {workspace.root / kind}")).strip()
 
 

@@ -9,7 +9,7 @@ from vocadapt.training.tasks.base import Example, Sentence, Text
 from vocadapt.ui import mistakes
 from vocadapt.ui.choose import ChosenRun, begin_with, pick_run
 from vocadapt.ui.frame import workspace
-from vocadapt.ui.markup import Heat, heat_map, plain, visible
+from vocadapt.ui.markup import MOST_ACROSS, Heat, heat_map, plain, visible
 from vocadapt.ui.numbers import count
 
 CELL = "cell"  # the picker's key, and its name in the address
@@ -30,9 +30,10 @@ def taken_for(task: str) -> None:
         return
     with mistakes.shown():
         found = _confusion(str(chosen.run.folder), chosen.of.artefact.stamp if chosen.of.artefact else "", chosen.cut, chosen)
-        with left:
+        many = len(found.predicted) > MOST_ACROSS
+        with st.container() if many else left:  # many classes take the whole width, and their examples stand below
             _matrix(found)
-        with right:
+        with st.container() if many else right:
             _examples(found, chosen)
 
 
@@ -49,8 +50,10 @@ def _matrix(found: Confusion) -> None:
         for gold, own in zip(found.gold, found.counts, strict=True)
     ]
     if rows:
-        heat_map([f"predicted {name}" for name in found.predicted], rows, "gold against predicted")
-    st.markdown(f":small[:gray[{count(int(found.counts.sum()))} {found.unit}; each cell: share of its row, and how many.]]")
+        many = len(found.predicted) > MOST_ACROSS
+        heat_map([name if many else f"predicted {name}" for name in found.predicted], rows, "gold against predicted")
+    told = "gold down, predicted across; each cell: share of its row, and how many"
+    st.markdown(f":small[:gray[{count(int(found.counts.sum()))} {found.unit}; {told}.]]")
 
 
 def _heat(n: int, of: int) -> Heat:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.spec import ContextualStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.in_context import check_layer, estimate_seconds, layers_of, most_tokens
@@ -50,7 +51,7 @@ def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
         settings = _settings(model)
     with right:
         counts = count_cache.words_of(corpus, model.splitter, workspace.root)
-        st.markdown(_foreseen(str(model.path), corpus, model, settings, counts))
+        st.markdown(_foreseen(workspace, str(model.path), corpus, model, settings, counts))
         wish = f"{choose.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
         made = choose.name_for(workspace, "vectors", wish, "contextual_name")
         if st.button("Make vectors in context", key="make_contextual", type="primary", icon=":material/play_arrow:"):
@@ -75,14 +76,16 @@ def _settings(model: LanguageModel) -> ContextualSettings:
     )
 
 
-def _foreseen(model: str, corpus: Artefact, found: LanguageModel, settings: ContextualSettings, counts: Counts | None) -> str:
+def _foreseen(
+    workspace: Workspace, model: str, corpus: Artefact, found: LanguageModel, settings: ContextualSettings, counts: Counts | None
+) -> str:
     """What will be made and how long it takes at most, where the text was counted in this model's words."""
     if counts is None:
         return "This text was not counted in this model's words yet: how long it takes is not known."
     targets, tokens = _plan((str(corpus.folder), corpus.stamp, model, cache.model_stamp(model)), settings, counts, found)
     if targets is None:
         return "No word of this text would get a vector: lower *Min count*."
-    seconds = estimate_seconds(tokens, found, settings)
+    seconds = job_seconds(workspace, "contextual", estimate_seconds(tokens, found, settings))
     return (
         f"**{count(len(targets.names))}** {settings.unit} · {count(int(targets.taken(settings.occurrences).sum()))} occurrences "
         f"· at most {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers · at most about "

@@ -17,6 +17,7 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
 from vocadapt.ui.cache import model_of, model_stamp, space_of
+from vocadapt.vocabulary.extension_size import ExtensionCurve, extension_curve
 from vocadapt.vocabulary.growth import Reducer
 from vocadapt.vocabulary.lens import Change, Counts, CutFigures, Cutter, changes, finest, recount, refines
 from vocadapt.vocabulary.overlap import Profile, profile
@@ -38,6 +39,12 @@ def plan_of(
     key = (*named, *(f"{name} {model_stamp(name)}" for name in (model, target) if name))
     sources = Sources(None, None, model_of(target) if target else None, counts.counts if counts else None)
     return _plan(key, recipe, model_of(model), sources, space_of(vectors) if vectors else None)
+
+
+def extension_of(recipe: Recipe, model: str, corpus: Artefact, root: Path) -> ExtensionCurve:
+    """What more and more tokens of an extension do to a text, up to those that the recipe adds."""
+    plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
+    return _extension(str(corpus.folder), corpus.stamp, model, model_stamp(model), recipe, plan, counts.counts if counts else {})
 
 
 def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
@@ -104,6 +111,13 @@ def _plan(
     key: tuple[str, ...], recipe: Recipe, _model: LanguageModel, _sources: Sources, _words: EmbeddingSpace | None
 ) -> VocabularyPlan:
     return plan_for(recipe, _model, _sources, _words)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Cutting the words of the text at each size …")
+def _extension(
+    folder: str, stamp: str, model: str, model_stamp: str, recipe: Recipe, _plan: VocabularyPlan, _counts: Counts
+) -> ExtensionCurve:
+    return extension_curve(_plan, _counts)
 
 
 def _kept(corpus: Artefact, splitter: Splitter, root: Path) -> WordCounts | None:

@@ -17,13 +17,16 @@ from vocadapt.lab.notes import notes_of, save_note, tags_in
 from vocadapt.lab.strict_json import dumps
 from vocadapt.lab.workspace import Workspace
 from vocadapt.text.context import Context, ContextSettings
+from vocadapt.text.corpus import Corpus
 from vocadapt.ui import context_view, markup, mistakes, run_cache
 from vocadapt.ui.errors_view import Shown
 from vocadapt.ui.markup import plain, visible
-from vocadapt.ui.numbers import count
+from vocadapt.ui.numbers import count, duration
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
 LINES = ContextSettings(limit=8, width=50)
+IN_A_REPORT = 3.0  # times as long as looking one word up: all of them, in one reading
+AT_MOST = 10.0  # seconds that a download may look through a text
 TAGS = ("annotation error", "boundary", "abbreviation", "rare word")  # to begin with; any other can be typed
 
 
@@ -82,7 +85,8 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
     """Details & export: what was compared and how, the same as a command, the report in three forms."""
     compared, settings = shown.compared, slicing.settings
     name = str(st.session_state.get("slice") or ALL)
-    command = command_of(compared, settings, name)
+    text = _text_behind(compared)
+    command = command_of(compared, settings, name, text if text and _is_quick(text) else None)
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
         st.code(command, language="bash", wrap_lines=True)
@@ -117,17 +121,40 @@ def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, c
     compared = shown.compared
     noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
     first, second = (one.name for one in shown.picked)
-    return Report(slicing, (first, second), compared.test, compared.by_cut, noted, name, command)
+    text = _text_behind(compared)
+    corpus, why = (None, "") if text is None else (text, "") if _is_quick(text) else (None, _too_long(text))
+    return Report(slicing, (first, second), compared.test, compared.by_cut, noted, name, command, compared.train, corpus, why)
 
 
-def command_of(compared: RunPair, settings: SliceSettings, name: str = ALL) -> str:
-    """The same comparison as a command line."""
+def _text_behind(compared: RunPair) -> Corpus | None:
+    """The text behind the new words; None where it is not known."""
+    run = compared.runs[1] or compared.runs[0]
+    return run_cache.corpus_behind(run.folder) if run else None
+
+
+def _is_quick(text: Corpus) -> bool:
+    """Whether looking all words of a report up in a text takes a few seconds only."""
+    return IN_A_REPORT * context_view.estimate_seconds(text) <= AT_MOST
+
+
+def _too_long(text: Corpus) -> str:
+    took = duration(IN_A_REPORT * context_view.estimate_seconds(text))
+    return f"which takes about {took} to look through: longer than a download may; the command takes it as --corpus"
+
+
+def command_of(compared: RunPair, settings: SliceSettings, name: str = ALL, corpus: Corpus | None = None) -> str:
+    """The same comparison as a command line; with the files of a corpus where all of their lines are looked through."""
     asked, default = compared.asked, SliceSettings()
     parts = [*PROGRAM, "compare", asked.first, *([asked.second] if asked.second != asked.first else [])]
-    parts += ["--tokenization", *compared.cuts, *(["--slice", name] if name != ALL else [])]
+    parts += ["--gold", asked.gold] if asked.gold else []
+    parts += [part for one in ("kind", "scorer") if (value := getattr(asked, one)) for part in (f"--{one}", value)]
+    parts += ["--tokenization", *cuts] if (cuts := [cut for cut in compared.cuts if cut]) else []
+    parts += ["--slice", name] if name != ALL else []
     flags = ((one, getattr(settings, one)) for one in ("suffix", "pieces", "seldom"))
     parts += [part for one, value in flags if value != getattr(default, one) for part in (f"--{one}", str(value))]
     parts += ["--slice", ALL] if name == ALL and "--suffix" in parts else []  # an ending alone chooses its slice
+    whole = corpus and corpus.settings.reads_all and not corpus.settings.field  # compare reads files without settings
+    parts += ["--corpus", *map(str, corpus.files)] if corpus and whole else []
     return shlex.join([*parts, "--html", "errors.html"])
 
 
@@ -155,8 +182,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         st.text(f"{error.problem} {error.remedy}")
         return
     run = compared.runs[1] or compared.runs[0]
-    text = run_cache.corpus_behind(run.folder) if run else None
-    if text is not None and run is not None:
+    if run is not None and (text := _text_behind(compared)) is not None:
         context_view.in_context(word, text, str(run.folder), workspace, key="error_context")
     else:
         st.markdown(":small[:gray[No lines of a corpus: the text behind the new words is not known, or was changed since.]]")

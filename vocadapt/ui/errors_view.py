@@ -7,20 +7,15 @@ import streamlit as st
 
 from vocadapt.analysis.entry_view import EntryView, view_of
 from vocadapt.analysis.error_kinds import ERROR_KINDS
-from vocadapt.analysis.error_report import SAID, SLICE_HEADER, cut_rows, slice_rows, test_line
+from vocadapt.analysis.error_report import SAID, SLICE_HEADER, cut_rows, overall, slice_rows
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
 from vocadapt.analysis.ledger import ALARMS, Entry, counted
-from vocadapt.analysis.report import fraction as score
-from vocadapt.analysis.report import points
 from vocadapt.analysis.slicing import ALL, REST, SLICES, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.ledgers import RunPair
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.encoding import BASE
-from vocadapt.training.tasks.base import Sentence
-from vocadapt.training.tasks.slices import suffix_slice
-from vocadapt.ui import choose, markup, run_cache
-from vocadapt.ui.choose import ChosenRun
+from vocadapt.training.mixture import named_cut
+from vocadapt.ui import choose, comparable, markup
+from vocadapt.ui.comparable import Comparable
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction
 
@@ -36,27 +31,22 @@ HELP = {
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What the page compares: two runs under a cut each, opened, and the cards of the list's present page."""
+    """What the page compares: two predictions, opened, and the cards of the list's present page."""
 
     compared: RunPair
-    picked: tuple[ChosenRun, ChosenRun]
+    picked: tuple[Comparable, Comparable]
     views: tuple[EntryView, ...] = ()
     entries: tuple[Entry, ...] = ()
 
 
-def choose_two(workspace: Workspace) -> Shown | None:
+def choose_two(offered: Sequence[Comparable]) -> Shown | None:
     """Pick the baseline and what it is compared with; None, with a word on why, as long as these are the same."""
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
-    with columns[0]:
-        first = choose.pick_run(workspace, "Baseline", "baseline", _baseline(workspace), cuts=True)
-    if first is None:
+    picked = comparable.pick_two(offered, columns)
+    if picked is None:
+        st.info("Choose two runs, two cuts of one run, or predictions for the same examples.", icon=":material/compare_arrows:")
         return None
-    with columns[1]:
-        second = choose.pick_run(workspace, "Compared with", "compared", task=first.of.task, cuts=True)
-    if second is None or (second.run.folder, second.cut) == (first.run.folder, first.cut):
-        st.info("Choose two runs, or two cuts of one run.", icon=":material/compare_arrows:")
-        return None
-    found = run_cache.run_pair(first.run.folder, first.cut, second.run.folder, second.cut, _stamps(first, second))
+    found = comparable.opened(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
     choose.from_address("slice", names, ALL)
@@ -65,7 +55,7 @@ def choose_two(workspace: Workspace) -> Shown | None:
     )
     choose.to_address("slice", str(chosen))
     columns[3].text_input("Find", key="find", bind="query-params", placeholder="word, sentence, document", help=HELP["find"])
-    return Shown(found, (first, second))
+    return Shown(found, picked)
 
 
 def sliced(shown: Shown) -> Slicing:
@@ -79,22 +69,15 @@ def filtered(slicing: Slicing) -> tuple[Entry, ...]:
     return slicing.ledger.found(held, query) if (query := str(st.session_state.get("find") or "").strip()) else held
 
 
-def headline(shown: Shown, entries: Sequence[Entry]) -> None:
+def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     """The four counts; below them both scores, and whether chance alone makes their difference."""
     counts, asked = counted(entries), _fate()
     said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
     cards = [(counts[fate], about, COLOURS[fate]) for fate, about in zip(FATES, said, strict=True)]
     markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
     of = "" if len(entries) == len(shown.compared.ledger.entries) else "Of all, not only of what is listed: "
-    st.markdown(f"{of}{_overall(shown)}")
-
-
-def _overall(shown: Shown) -> str:
-    """Both scores, their difference with its interval, the paired test."""
-    test = shown.compared.test
-    low, high = points(test.interval.low), points(test.interval.high)
-    scores = f"**{plain(_metric(shown))} {score(test.a)} → {score(test.b)}**, {points(test.difference)} points"
-    return f"{scores} (95 % interval {low} to {high}), {test_line(test).replace(', no', ': no')}."
+    scores, difference = overall(shown.compared.test, plain(slicing.metric))
+    st.markdown(f"{of}**{scores}**, {difference}.")
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
@@ -131,17 +114,15 @@ def slices(shown: Shown, slicing: Slicing) -> None:
     scores = slicing.scores()
     names = [one.name for one in scores]
     chosen = names.index(_chosen()) if _chosen() in names else -1
-    header = (SLICE_HEADER[0], "n", f"Δ {_metric(shown)} points", SLICE_HEADER[3])
+    header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.plain_table(header, slice_rows(scores), chosen)
     with st.popover("Set the slices", icon=":material/tune:"):
         st.text_input("Ending of a word", key="suffix", bind="query-params", help="-ia: words that end so, whatever their case.")
         st.number_input("Cut into so many pieces before", 2, 20, key="pieces", bind="query-params")
         st.number_input("Seen in training fewer times than", 2, 1000, key="seldom", bind="query-params")
-    train, suffix = shown.compared.train, slicing.settings.suffix
-    if train is None:
+    if shown.compared.train is None:
         st.markdown(":small[:gray[The training examples are not known: no slice by what was seen in training.]]")
-    elif all(isinstance(example, Sentence) for example in train):
-        found = suffix_slice(train, suffix)
+    elif found := shown.compared.ending(slicing.settings.suffix):
         said = f"{count(found.inside)} of {count(found.occurrences)} words that end in {plain(found.suffix)} are inside an entity"
         st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
 
@@ -151,8 +132,7 @@ def cuts(shown: Shown) -> None:
     found = shown.compared.by_cut
     if found:
         st.subheader("Which cut was right")
-        names = {cut: cut if cut == "pooled" else f"{cut} cut" for cut in found}
-        markup.plain_table(("", *names.values()), cut_rows(found))
+        markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
 
 
 def _none(fate: str, counts: Mapping[str, int]) -> None:
@@ -192,15 +172,6 @@ def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
     return [entry for entry in entries if chosen is None or chosen in (entry.first.error, entry.second.error)]
 
 
-def _baseline(workspace: Workspace) -> int:
-    """The run to begin with: of the newest run's task the newest one of one cut only, else the newest run's base cut."""
-    offered = choose.runs_to_pick(workspace, cuts=True)
-    task = [place for place, one in enumerate(offered) if one.of.task == offered[0].of.task]
-    plain_ones = [place for place in task if offered[place].of.name != offered[0].of.name and len(offered[place].of.cuts) == 1]
-    own = [place for place in task if offered[place].cut == BASE and offered[place].run.folder == offered[0].run.folder]
-    return next(iter([*plain_ones, *own, *task[1:]]), 0)
-
-
 def _settings() -> SliceSettings:
     """What the slices are told by; all of it stands in the address."""
     default = SliceSettings()
@@ -226,11 +197,3 @@ def _slice_name(slicing: Slicing, name: str) -> str:
     if name == ALL:
         return "all entities" if slicing.ledger.kind == "ner" else "all"
     return slicing.title(name) if name == REST or name in SLICES else name
-
-
-def _metric(shown: Shown) -> str:
-    return "F1" if shown.compared.kind == "ner" else shown.compared.scorer.headline
-
-
-def _stamps(*picked: ChosenRun) -> tuple[str, ...]:
-    return tuple(one.of.artefact.stamp if one.of.artefact else "" for one in picked)

@@ -20,27 +20,7 @@ STEADY = 4  # points of a curve between two drawings, so that it does not flicke
 
 def running(workspace: Workspace) -> None:
     """Draw the living jobs of this step, and the newest of those that have ended where it is unfinished, with its way on."""
-    found = [(job, job.status()) for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.spec.step == STEP]
-    alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
-    if alive:
-        st.fragment(_living, run_every=job_panel.EVERY)(alive)
-    last = next(((job, status) for job, status in found if not status.alive), None)
-    if last and last[1].state != "done" and st.session_state.get(job_panel.DISMISSED) != last[0].id:
-        job_panel.ended(workspace, *last)
-
-
-def _living(alive: list[Job]) -> None:
-    stands = {job.id: job.status() for job in alive}
-    if not all(status.alive for status in stands.values()):
-        st.rerun()
-    first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
-    with st.container(border=True, key="finetune_live"):
-        _told(first, stands[first.id])
-        for job in others:
-            line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"{job_panel.CHIPS[stands[job.id].state]} {job_panel.title(job)}")
-            with button:
-                job_panel.cancel_button(job, "cancel")
+    job_panel.running(workspace, STEP, "finetune_live", _told)
 
 
 def _told(job: Job, status: Status) -> None:

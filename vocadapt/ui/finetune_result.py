@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from vocadapt.analysis import result_figures
+from vocadapt.analysis.report import figure_name
 from vocadapt.analysis.report import fraction as score
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.runs import RunSet
@@ -42,7 +43,7 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
     with dev:
         scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
         curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
-        shown = result_figures.dev_scores(scores, newest.metric) if scores else result_figures.losses(curves)
+        shown = result_figures.dev_scores(scores, figure_name(newest.metric)) if scores else result_figures.losses(curves)
         if scores or curves:
             st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
     if newest.artefact:
@@ -57,7 +58,7 @@ def _scores(newest: RunSet) -> None:
     for column, cut in zip(st.columns(len(newest.cuts)), newest.cuts, strict=True):
         summary = newest.summary(cut)
         sd = "one seed: no sd" if summary.sd is None else f"± {score(summary.sd)}, n = {len(summary.values)}"
-        column.metric(f"{newest.metric} · {cut}", score(summary.mean), sd, delta_color="off", delta_arrow="off")
+        column.metric(f"{figure_name(newest.metric)} · {cut}", score(summary.mean), sd, delta_color="off", delta_arrow="off")
     units = newest.scores[newest.cut]["units"]
     st.markdown(f":small[:gray[{newest.scorer.name}: {newest.scorer.about}; {count(units)} test units.]]")
     if any(newest.collapsed):

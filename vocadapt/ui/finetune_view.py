@@ -11,6 +11,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab import demo, jobs
 from vocadapt.lab.benchmarks import find_task
+from vocadapt.lab.estimating import start_up
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
@@ -216,9 +217,9 @@ def unreached(wanted: Wanted) -> dict[str, str]:
     return found
 
 
-def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
+def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
     """About how long each model will take, and from what that is known."""
-    total = 0.0
+    total, begin = 0.0, start_up(workspace, "finetune")
     step, n = wanted.step, wanted.runs
     for label, model in wanted.models.items():
         try:
@@ -227,11 +228,12 @@ def cost(wanted: Wanted, runs: Sequence[RunSet]) -> None:
             st.markdown(plain(error.problem if label in error.problem else f"{label}: {error.problem}"))
             continue
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
-        total += found.seconds
+        total += begin + found.seconds
         st.markdown(
-            f"{plain(label)}: about **{duration(found.seconds)}** :small[:gray[{count(found.examples)} examples "
+            f"{plain(label)}: about **{duration(begin + found.seconds)}** :small[:gray[{count(found.examples)} examples "
             f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
-            f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}]]"
+            f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}; "
+            f"{duration(begin)} to begin]]"
         )
     if len(wanted.models) > 1:
         st.markdown(f"Together about **{duration(total)}**, one after the other.")

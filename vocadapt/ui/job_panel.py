@@ -4,7 +4,7 @@ A panel is a fragment that reruns every second only while its job is alive, and 
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal
 
 import streamlit as st
@@ -32,6 +32,8 @@ ICONS = {
 COLOURS = {"running": "blue", "done": "green", "failed": "violet", "interrupted": "violet"}
 CHIPS = {state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()}
 
+Told = Callable[[Job, Status], None]  # draws the job that runs
+
 
 def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
     """Start a job and draw the page again, now with its panel; the uploads of `form` go with the job."""
@@ -51,6 +53,20 @@ def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
         st.fragment(_living, run_every=EVERY)(job)
     elif status.state != "done":
         ended(workspace, job, status)
+
+
+def running(workspace: Workspace, step: str, key: str, told: Told) -> None:
+    """Draw the living jobs of a step, the one that runs by `told`, in a box called `key`, and the others as a queue behind it.
+
+    Below them the newest of those that have ended, where it is unfinished, with its way on.
+    """
+    found = [(job, job.status()) for job in jobs.list_jobs(workspace, RECENT) if job.spec.step == step]
+    alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
+    if alive:
+        st.fragment(_queue, run_every=EVERY)(alive, key, told)
+    last = next(((job, status) for job, status in found if not status.alive), None)
+    if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
+        ended(workspace, *last)
 
 
 def running_jobs(workspace: Workspace) -> None:
@@ -130,6 +146,20 @@ def _living(job: Job) -> None:
         bar(status)
 
 
+def _queue(alive: list[Job], key: str, told: Told) -> None:
+    stands = {job.id: job.status() for job in alive}
+    if not all(status.alive for status in stands.values()):
+        st.rerun()
+    first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
+    with st.container(border=True, key=key):
+        told(first, stands[first.id])
+        for job in others:
+            line, button = st.columns([5, 1], vertical_alignment="center")
+            line.markdown(f"{CHIPS[stands[job.id].state]} {title(job)}")
+            with button:
+                cancel_button(job, "cancel")
+
+
 def _is_news(status: Status) -> bool:
     return status.alive or time.time() - status.updated < LATELY
 
@@ -156,7 +186,7 @@ def ended(workspace: Workspace, job: Job, status: Status) -> None:
         say = st.info if status.state == "cancelled" else st.error
         say(f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}", icon=":material/info:")
         for line in filter(None, (status.error, status.remedy)):
-            st.text(line)  # plain: it may quote a file
+            st.text(mistakes.named(line))  # plain: it may quote a file
         with st.container(horizontal=True, vertical_alignment="center"):
             resume_button(workspace, job, "resume")
             if st.button("Dismiss", key=f"dismiss_{job.id}"):

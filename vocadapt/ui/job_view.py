@@ -12,12 +12,13 @@ from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import choose, job_panel, walk
+from vocadapt.ui import choose, job_panel, mistakes, walk
 from vocadapt.ui.job_panel import CHIPS, EVERY
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
 
 JOB = "job"  # its name in the address
+PRETRAINING = "pages/train/pretraining.py"
 FIRST = 15  # jobs in the list before all are asked for
 STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
 LINES, HEIGHT = 200, 300  # of the log; pixels
@@ -102,7 +103,7 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
     if status.alive:
         job_panel.bar(status)
     if status.error:
-        st.error(plain(status.error), icon=":material/error:")
+        st.error(plain(mistakes.named(status.error)), icon=":material/error:")
     if status.remedy:
         st.text(status.remedy)
     _actions(workspace, job, status)
@@ -134,7 +135,8 @@ def _actions(workspace: Workspace, job: Job, status: Status) -> None:
 def _page_of(job: Job) -> str | None:
     """The page that shows what a job makes, where it is still there and a page shows it."""
     pages = {stop.kind: stop.page for stop in walk.WALK} | {"runs": "pages/train/results.py"}
-    return pages.get(job.spec.kind) if job.finished else None
+    page = PRETRAINING if job.spec.step == "further" else pages.get(job.spec.kind)
+    return page if job.finished else None
 
 
 def _address(job: Job) -> dict[str, str]:
@@ -142,6 +144,8 @@ def _address(job: Job) -> dict[str, str]:
     vectors = job.spec.one("vectors")
     if job.spec.kind == "alignments" and vectors:
         return {"vectors": Path(vectors).name, **job_panel.here()}
+    if job.spec.step == "further":
+        return {"pretrained": job.target.name, **job_panel.here()}
     key = {"vectors": "vectors", "models": "adapted", "corpora": "corpus"}.get(job.spec.kind)
     return {**({key: job.target.name} if key else {}), **job_panel.here()}
 

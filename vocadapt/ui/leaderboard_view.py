@@ -17,7 +17,7 @@ from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import count, duration, fraction
-from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
+from vocadapt.vocabulary.initialise import RowSettings
 
 MEANS = ("centred cosine", "P@1", "MRR", "length ratio", "masked loss")
 NO_TEXT = "none: not asked"
@@ -75,7 +75,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
     text = st.selectbox("Text for the masked-word loss", [NO_TEXT, *corpora], key="loss_text", help=HELP["masked loss"])
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
     more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
-    st.markdown(f"{len(INITIALISERS)} initialisers take about {duration(estimate_seconds(transfer.materials, asked))}{more}.")
+    st.markdown(f"{len(asked.named)} initialisers take about {duration(estimate_seconds(transfer.materials, asked))}{more}.")
     if st.button("Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))

@@ -12,7 +12,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.ui import choose, count_cache, job_panel, markup, mistakes
 from vocadapt.ui.lens_view import Seen, cut_line
 from vocadapt.ui.markup import plain
-from vocadapt.ui.numbers import count, duration, fraction, points
+from vocadapt.ui.numbers import count, duration, fraction, signed
 from vocadapt.vocabulary.lens import Change, CutFigures
 
 STARTING = 2.0  # seconds until a job works
@@ -108,7 +108,7 @@ def _table(rows: Sequence[CutFigures]) -> None:
         {
             "model": [row.model for row in rows],
             "pieces per word": [round(row.fertility, 3) for row in rows],
-            "to the first": [points(row.fertility - first.fertility) if row is not first else "" for row in rows],
+            "to the first": [signed(row.fertility - first.fertility) if row is not first else "" for row in rows],
             "per distinct word": [round(row.fertility_distinct, 3) for row in rows],
             "one piece": [row.one_piece for row in rows],
             "[UNK]": [fraction(row.unknown) for row in rows],

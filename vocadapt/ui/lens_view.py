@@ -13,7 +13,7 @@ from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui import cache, choose, count_cache, export, intake, markup, mistakes
 from vocadapt.ui.markup import Chip, CutLine, plain
-from vocadapt.ui.numbers import count, fraction, points
+from vocadapt.ui.numbers import count, fraction, signed
 from vocadapt.vocabulary.lens import TERMS, CutFigures, Cutter, count_text, cut_text
 
 KEY, ADDRESS = "lens_text", "text"  # of the text: its widget, its name in the address
@@ -191,7 +191,7 @@ def _take_example() -> None:
 
 def delta(difference: float, first: bool) -> str | None:
     """A difference to the first model; none for that model itself and where there is no difference to show."""
-    return None if first or abs(difference) < SMALLEST else points(difference)
+    return None if first or abs(difference) < SMALLEST else signed(difference)
 
 
 def _metrics(rows: Sequence[CutFigures]) -> None:

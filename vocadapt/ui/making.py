@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.steps import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.uploads import is_upload
 from vocadapt.lab.workspace import Artefact, Workspace
@@ -63,7 +64,9 @@ def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2
     except InputError:
         return "This model is not on this machine yet: the job fetches it first."
     counts = count_cache.counts_of(corpus, model, workspace.root)
-    return cost(counts, replace(settings, dim=width)) if counts else "This text was not counted in this model's words yet."
+    if not counts:
+        return "This text was not counted in this model's words yet."
+    return cost(workspace, counts, replace(settings, dim=width))
 
 
 def training_settings() -> Word2VecSettings:
@@ -85,13 +88,14 @@ def training_settings() -> Word2VecSettings:
         )
 
 
-def cost(counts: WordCounts, settings: Word2VecSettings) -> str:
+def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
     """What a training will learn and take, in a sentence."""
+    seconds = job_seconds(workspace, "vectors", estimate_seconds(counts, settings))
     learned = sum(times >= settings.min_count for times in counts.counts.values())
     size = 4 * learned * settings.dim
     return (
         f"**{count(learned)}** of {count(counts.distinct)} different words occur {settings.min_count} times or more · "
-        f"{count(counts.words)} running words · width {settings.dim} · about **{duration(estimate_seconds(counts, settings))}** "
+        f"{count(counts.words)} running words · width {settings.dim} · about **{duration(seconds)}** "
         f"· {megabytes(size)}"
     )
 

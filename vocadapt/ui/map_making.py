@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from vocadapt.errors import InputError
 from vocadapt.lab.commands import command_of
+from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.spec import MapStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.choosing import TokenChoice
@@ -31,7 +32,7 @@ def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoic
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _parameters(method, tokens)
     width = spaces[0].opened.space.dim
-    seconds = len(spaces) * estimate_seconds(tokens, width, settings)
+    seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
     both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
     st.markdown(f"**{count(tokens)}** tokens{both} · about **{duration(seconds)}**")
     name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")

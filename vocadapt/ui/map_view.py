@@ -127,6 +127,7 @@ def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
 def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> None:
     """The neighbours as cards, one a space: those in the original space, never those on the map."""
     if found is None:
+        neighbour_cards([])  # the browser fetches what draws cards now, not with the first word
         st.markdown(":small[:gray[Find a token, or click a point: its nearest in the space itself appear here. "
                     "To select many, take the lasso beside the map.]]")  # fmt: skip
         return

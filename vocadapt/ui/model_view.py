@@ -11,7 +11,7 @@ from vocadapt.lab.packing import packed, packed_size
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.adapt import BASE, RECORD
 from vocadapt.models.card import SENTENCE, new_words, snippet
-from vocadapt.ui import cache, choose, export, markup
+from vocadapt.ui import cache, choose, export, extension_view, markup
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction, megabytes
 
@@ -29,6 +29,7 @@ def adapted(workspace: Workspace, made: list[Artefact]) -> None:
     columns[1].metric("Tokens now", count(numbers["tokens_after"]))
     columns[2].metric("Made in", duration(artefact.manifest.seconds), numbers["preset"], delta_color="off", delta_arrow="off")
     choose.stale_note(artefact, workspace)
+    extension_view.next_step(artefact)
     if numbers.get("verdict") == "chance":
         st.warning(
             "**At chance.** The map behind these rows knows no more than luck: train on more text.", icon=":material/casino:"
@@ -38,11 +39,12 @@ def adapted(workspace: Workspace, made: list[Artefact]) -> None:
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         before_and_after(artefact, " ".join(words))
-        st.markdown("**Use it anywhere**: an ordinary model folder, no vocadapt needed")
+        needed = "transformers knows its modules from vocadapt" if numbers.get("module") else "no vocadapt needed"
+        st.markdown(f"**Use it anywhere**: an ordinary model folder, {needed}")
         st.code(snippet(record, str(artefact.folder)), language="python", wrap_lines=True)
         _download(workspace, artefact)
     with right:
-        certificate(record.get("certificate"))
+        certificate(record.get("certificate"), str(record.get("certified", "")))
         departures(numbers)
     export.details(artefact, {"recipe.toml": lambda: (artefact.folder / "recipe.toml").read_bytes()})
 
@@ -57,12 +59,14 @@ def _download(workspace: Workspace, artefact: Artefact) -> None:
     )  # fmt: skip
 
 
-def certificate(found: dict[str, Any] | None) -> None:
-    """The checks that everything else was kept, one line each."""
+def certificate(found: dict[str, Any] | None, when: str = "") -> None:
+    """The checks that everything else was kept, one line each; `when` they were made, where the model has changed since."""
     if not found:
         st.markdown("No certificate was made: `python -m vocadapt certify` makes one.")
         return
     st.markdown(VERDICT[bool(found["passed"])])
+    if when:
+        st.markdown(f":small[Certified {plain(when)} that followed: the checks are of the adaptation alone.]")
     for check in found["checks"]:
         icon = ":green[:material/check:]" if check["passed"] else ":violet[:material/close:]"
         st.markdown(f"{icon} {plain(check['name'])} :small[:gray[{plain(check['detail'])}]]")

@@ -2,11 +2,9 @@
 
 import math
 
-from vocadapt.progress import duration
+from vocadapt.progress import NARROW, count, duration
 
-__all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "points"]
-
-NARROW = "\N{NARROW NO-BREAK SPACE}"
+__all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]
 
 
 def fraction(value: float | None, digits: int = 3) -> str:
@@ -19,14 +17,9 @@ def fraction(value: float | None, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
 
 
-def points(value: float) -> str:
+def signed(value: float) -> str:
     """A difference of two shares, with its sign: +.047."""
     return ("+" if value >= 0 else "") + fraction(value)
-
-
-def count(value: int) -> str:
-    """A whole number, in groups of three."""
-    return f"{value:,}".replace(",", NARROW)
 
 
 def megabytes(size: float) -> str:

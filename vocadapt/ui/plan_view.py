@@ -7,7 +7,7 @@ import streamlit as st
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import AlignmentSettings
-from vocadapt.ui import cache, choose, count_cache, maps, mistakes
+from vocadapt.ui import cache, choose, count_cache, extension_view, maps, mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.plan import VocabularyPlan
@@ -47,8 +47,9 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
     name = st.selectbox("Preset", list(PRESETS), key="preset", bind="query-params")
     recipe = PRESETS[name]
     st.markdown(f":small[{recipe.about}]")
-    vectors, corpus = _source(workspace, recipe, "vectors"), _source(workspace, recipe, "counts")
-    if ("vectors" in recipe.needs and vectors is None) or ("counts" in recipe.needs and corpus is None):
+    vectors, text = _source(workspace, recipe, "vectors"), "text" if "text" in recipe.needs else "counts"
+    corpus = _source(workspace, recipe, text)
+    if ("vectors" in recipe.needs and vectors is None) or (text in recipe.needs and corpus is None):
         return None
     model = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace) if vectors else None)
     target = None
@@ -57,7 +58,8 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
         if not target:
             choose.nothing_yet("No target is chosen yet.", "This preset takes over another model's vocabulary: name it above.")
             return None
-    return Chosen(_with_options(recipe, vectors, model), model, vectors, target, corpus)
+    recipe = _with_options(recipe, vectors, model) if vectors else extension_view.options(recipe, model)
+    return Chosen(recipe, model, vectors, target, corpus)
 
 
 NEEDED = {  # need → kind of artefact, its widget, and what to say where there is none
@@ -66,6 +68,8 @@ NEEDED = {  # need → kind of artefact, its widget, and what to say where there
                 "choose a preset that needs none: `reduced-…`, `reinit-…`, `transfer-…`."),
     "counts": ("corpora", "Text", "There is no text to count tokens in yet.",
                "This preset looks at how often each token stands in a text of your domain: take one in first."),
+    "text": ("corpora", "Text", "There is no text to train on yet.",
+             "This preset ends in masked-word training on a text of your domain: take one in first."),
 }  # fmt: skip
 
 
@@ -81,10 +85,8 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
     return None
 
 
-def _with_options(recipe: Recipe, vectors: Artefact | None, model: str) -> Recipe:
-    """The recipe with the cap, the tokenizer mode and the map that are chosen; only word vectors leave a choice."""
-    if vectors is None:
-        return recipe
+def _with_options(recipe: Recipe, vectors: Artefact, model: str) -> Recipe:
+    """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors leave them open."""
     cap = int(st.number_input("Words to add at most", 0, 1_000_000, 0, step=1000, key="cap", bind="query-params",
                               help="The most frequent ones; 0: all that the model lacks."))  # fmt: skip
     modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
@@ -97,6 +99,8 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
     """The plan of a chosen recipe: figures, then what comes in and what goes."""
     found = count_cache.plan_of(chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root)
     plan_figures(found, cache.model_of(chosen.model).dim)
+    if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
+        extension_view.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     added_words(found)
     if found.dropped:
         with st.expander(f"{count(len(found.dropped))} tokens that go", expanded=not found.added):
@@ -139,12 +143,13 @@ def added_words(plan: VocabularyPlan) -> None:
     if not plan.added:
         return
     known = any(word.count is not None for word in plan.added)
+    occurrences = "as a whole word" if plan.settings.kind == "extend" else "occurrences"  # a wordpiece stands in other words, too
     st.dataframe(
         {
             "new token": [word.token for word in plan.added],
             "cut until now": [" ".join(word.pieces) for word in plan.added],
             "pieces": [len(word.pieces) for word in plan.added],
-            **({"occurrences": [word.count for word in plan.added]} if known else {}),
+            **({occurrences: [word.count for word in plan.added]} if known else {}),
         },
         height=330, hide_index=True, key="added",
         column_config={"new token": st.column_config.TextColumn(), "cut until now": st.column_config.TextColumn(width="medium")},

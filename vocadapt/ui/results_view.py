@@ -7,12 +7,25 @@ from functools import partial
 import streamlit as st
 
 from vocadapt.analysis import result_figures
-from vocadapt.analysis.report import LEAST, about, as_csv, as_latex, as_markdown, collapsed_note, mean_and_sd, p_value, points
+from vocadapt.analysis.report import (
+    LEAST,
+    about,
+    as_csv,
+    as_latex,
+    as_markdown,
+    collapsed_note,
+    figure_name,
+    group_cell,
+    mean_and_sd,
+    p_value,
+    points,
+)
 from vocadapt.analysis.report import fraction as score
 from vocadapt.analysis.results import BASELINE, Board
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.results import GroupMeans, Results, results_of
 from vocadapt.lab.runs import RunSet, tasks_of
+from vocadapt.lab.runs import passed_over as told_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.markup import plain, visible
@@ -29,6 +42,12 @@ HELP = {
     "verdict": "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05.",
     "mean": "Mean over all seeds, collapsed ones included: how many collapsed stands beside it.",
 }
+
+
+def passed_over(unreadable: Mapping[str, str]) -> None:
+    """Name the runs that cannot be read, where there are any."""
+    if found := told_of(unreadable):
+        st.warning(plain(found), icon=":material/warning:")
 
 
 def pick_task(runs: Sequence[RunSet]) -> str:
@@ -70,7 +89,7 @@ def headline(board: Board) -> None:
     best = board.standings[0]
     columns = st.columns([1.4, 1.4, 1, 1])
     seeds = "one seed: no sd" if best.headline.sd is None else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
-    columns[0].metric(f"Best {board.metric}", score(best.headline.mean), seeds, delta_color="off", delta_arrow="off")
+    columns[0].metric(f"Best {figure_name(board.metric)}", score(best.headline.mean), seeds, delta_color="off", delta_arrow="off")
     columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
     if best.test:
         p = best.test.p_randomisation
@@ -95,7 +114,7 @@ def leaderboard(board: Board) -> None:
         )
         for one in board.standings
     ]  # fmt: skip
-    figure = result_figures.beside_each_other(marks, board.metric)
+    figure = result_figures.beside_each_other(marks, figure_name(board.metric))
     st.plotly_chart(figure, key="beside", config={"displayModeBar": False})
     _table(board)
     st.markdown(f":small[:gray[{plain(about(board))}]]")
@@ -106,27 +125,26 @@ def leaderboard(board: Board) -> None:
 def _table(board: Board) -> None:
     shown = board.standings
     others = [name for name in shown[0].figures if name != board.metric]
+    headline = f"{figure_name(board.metric)}, mean ± sd"
     paired = any(one.test or one.verdict for one in shown)
     columns: dict[str, Sequence[object]] = {
         "run": [visible(one.name) for one in shown], "cut": [one.cut for one in shown],
         "seeds": [len(one.seeds) for one in shown],
-        f"{board.metric}, mean ± sd": [mean_and_sd(one) for one in shown],
+        headline: [mean_and_sd(one) for one in shown],
         "95 % interval": [f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown],
         **({"Δ points": [points(one.delta) for one in shown],
             "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
             "verdict": [one.verdict for one in shown]} if paired else {}),
         **({"collapsed": [collapsed_note(one) for one in shown]} if any(one.collapsed for one in shown) else {}),
-        **{name: [one.figures[name].mean for one in shown] for name in others},
+        **{figure_name(name): [score(one.figures[name].mean) for one in shown] for name in others},
         "model": [visible(one.model) for one in shown], "trained on": [one.tokenization for one in shown],
     }  # fmt: skip
-    number = st.column_config.NumberColumn
     st.dataframe(
         columns, hide_index=True, key="board",
         column_config={
-            f"{board.metric}, mean ± sd": st.column_config.TextColumn(help=HELP["mean"]),
+            headline: st.column_config.TextColumn(help=HELP["mean"]),
             "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
             **{name: st.column_config.TextColumn(help=HELP[name]) for name in ("Δ points", "p", "verdict")},
-            **{name: number(format="%.3f") for name in others},
         },
     )  # fmt: skip
 
@@ -146,7 +164,7 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
             st.plotly_chart(result_figures.losses(losses, 320, chosen), key="losses", config={"displayModeBar": False})
     with right:
         if dev:
-            figure = result_figures.dev_scores(dev, metric, 320, chosen)
+            figure = result_figures.dev_scores(dev, figure_name(metric), 320, chosen)
             st.plotly_chart(figure, key="devs", config={"displayModeBar": False})
             if len(dev) < len(chosen):
                 st.markdown(f":small[:gray[{len(dev)} of {len(chosen)} chosen runs have a dev score.]]")
@@ -157,20 +175,16 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
 def group_means(groups: GroupMeans) -> None:
     """Model × group of tasks: the mean, and of how many tasks."""
     names = list(dict.fromkeys(name for own in groups.values() for name in own))
-    held = {name: [_of(own[name]) for own in groups.values()] for name in names}
+    held = {name: [group_cell(own[name]) for own in groups.values()] for name in names}
     if not any(own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()):
         return
     st.subheader("Means over groups of tasks")
     st.dataframe({"model · trained on": [visible(model) for model in groups], **held}, hide_index=True, key="groups")
     st.markdown(
         ":small[:gray[Each task by its own score under the cut that counts, mean over its seeds; in brackets how many tasks of "
-        "the group are scored, of how many. A benchmark is known by its name, whatever collection it came in.]]"
+        "the group are scored, of how many, and how many runs collapsed: the means hold them. A benchmark is known by its name, "
+        "whatever collection it came in.]]"
     )
-
-
-def _of(held: Mapping[str, float | int | None]) -> str:
-    mean = held["mean"]
-    return f"{score(mean) if isinstance(mean, float) else '–'} ({held['scored']} of {held['of']})"
 
 
 def details(workspace: Workspace, board: Board, scorer: str) -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.analysis.trying import Tried, try_out
+from vocadapt.lab import runs
 from vocadapt.lab.ledgers import PairSpec, RunPair, open_pair
 from vocadapt.lab.manifest import MANIFEST, seen_stamp
 from vocadapt.lab.run_sources import corpus_of
 from vocadapt.lab.runs import RunSet, open_runs, runs_of
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.base import Example, Task
@@ -24,12 +25,17 @@ def task_of(path: Path, fold: int = 0) -> Task:
 
 def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
     """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read when asked for."""
-    return runs_of(workspace, task, lambda artefact: _runs(str(artefact.folder), artefact.stamp))
+    return runs_of(workspace, task, _opening)
 
 
-def run_pair(first: Path, first_cut: str, second: Path, second_cut: str, stamps: tuple[str, ...]) -> RunPair:
-    """Two runs under a cut each, opened for their errors; `stamps` are those of their artefacts."""
-    return _run_pair(stamps, PairSpec(str(first), str(second), (first_cut, second_cut)))
+def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
+    """All of them, and what `runs_in` passes over: the name of each run that cannot be read, and why."""
+    return runs.runs_and_unreadable(workspace, _opening)
+
+
+def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
+    """Two predictions opened for their errors; `stamps` are those of their artefacts."""
+    return _run_pair(stamps, asked)
 
 
 def corpus_behind(run: Path) -> Corpus | None:
@@ -55,6 +61,10 @@ def run_stamp(folder: str) -> str:
 @st.cache_resource(max_entries=4, show_spinner="Reading the task …")
 def _task(path: str, fold: int, stamp: str) -> Task:
     return read_task(Path(path), fold)
+
+
+def _opening(artefact: Artefact) -> RunSet:
+    return _runs(str(artefact.folder), artefact.stamp)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

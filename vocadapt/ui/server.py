@@ -17,6 +17,7 @@ import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import tidy
 from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import collection
 
 ROOT = Path(vocadapt.__file__).parents[1]
 WORKSPACE = "VOCADAPT_WORKSPACE"
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
+    collection.keep_short()
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
 

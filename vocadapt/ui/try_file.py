@@ -6,7 +6,6 @@ from hashlib import blake2b
 import streamlit as st
 
 from vocadapt.lab.commands import PROGRAM
-from vocadapt.lab.workspace import Workspace
 from vocadapt.training.plain import lines_of_text, plain_examples, prediction_lines
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Example, Question
@@ -19,7 +18,7 @@ READ_AT_ONCE = 32  # lines between two steps of the progress bar
 FILES = {"ner": "predictions.tsv"}
 
 
-def on_a_file(workspace: Workspace, folder: str, run: SavedRun) -> None:
+def on_a_file(folder: str, run: SavedRun) -> None:
     """Take a text file, a sentence on each line, and give its predictions back as a download."""
     st.subheader("A file of unlabelled text")
     if run.kind in ("qa", "nli"):

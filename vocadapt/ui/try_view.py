@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from vocadapt.analysis.trying import Tried, disagreed
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.answering import best_answers
 from vocadapt.training.encoding import ADAPTED, BASE
-from vocadapt.training.mixture import POOLED
+from vocadapt.training.mixture import POOLED, named_cut
 from vocadapt.training.plain import plain_examples
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tags import spans_of
@@ -22,6 +23,7 @@ from vocadapt.vocabulary.lens import cut_text
 LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
 DRAWN = 2000  # characters of a text that is drawn as chips; of a longer context those round the answer
 ROUND = 300  # characters on either side of an answer
+LABELS = {"ner": "Sentence", "relations": "Text, its two entities marked as in the task"}
 BEST = 3  # answers shown for each cut
 NOTES = {BASE: "as the model cut before it was adapted", ADAPTED: "with the added words", POOLED: "the mean of both"}
 LEGEND = ":small[:green[**framed**] :gray[= a token that the base cut lacks · hover over a piece for its id and its place]]"
@@ -60,8 +62,9 @@ def ask(run: SavedRun) -> Example | None:
         context = _text("Context", "context", own.context if isinstance(own, Question) else CONTEXT, 150)
         return Question("typed", question, context, None) if question.strip() and context.strip() else None
     first = _said(own) or SENTENCE
-    examples = [("An example", SENTENCE), ("From its test", first)]
-    text = _text("Sentence" if run.kind == "ner" else "Text", "sentence", first, 110, examples)
+    made_up = [("a made-up one", SENTENCE)] if run.kind != "relations" else []  # no two entities are marked in it
+    examples = [(_told(run), first), *made_up] if first != SENTENCE else []
+    text = _text(LABELS.get(run.kind, "Text"), "sentence", first, 110, examples)
     if run.kind == "nli":
         pair = _text("Second sentence", "pair", own.pair if isinstance(own, Text) else SENTENCE)
         return Text("typed", text, None, pair) if text.strip() and pair.strip() else None
@@ -103,6 +106,11 @@ def _own(run: SavedRun) -> Example | None:
         return None
 
 
+def _told(run: SavedRun) -> str:
+    """What the example of a run's own test is."""
+    return "of its test, where the cuts disagree" if len(run.record.get("scores", ())) > 1 else "the first of its test"
+
+
 def _said(example: Example | None) -> str:
     if isinstance(example, Sentence):
         return written(example)
@@ -115,7 +123,7 @@ def _text(label: str, key: str, first: str, height: int = 68, examples: Sequence
     if widget not in st.session_state:
         st.session_state[widget] = st.query_params.get(key, first)
     text = str(st.text_area(label, key=widget, height=height, persist_state="session") or "")
-    if len(dict(examples)) > 1:
+    if examples:
         offered = dict(examples)
 
         def take() -> None:
@@ -123,7 +131,7 @@ def _text(label: str, key: str, first: str, height: int = 68, examples: Sequence
                 st.session_state[widget] = offered[chosen]
 
         st.session_state[f"{widget}_example"] = next((name for name, own in offered.items() if own == text), None)
-        st.pills("Examples", list(offered), key=f"{widget}_example", label_visibility="collapsed", on_change=take)
+        st.pills("An example", list(offered), key=f"{widget}_example", on_change=take)
     short = text if len(text) <= LONGEST_ADDRESS else ""
     if short and st.query_params.get(key) != short:
         st.query_params[key] = short
@@ -145,7 +153,7 @@ def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
         )
         for piece in pieces
     ]  # fmt: skip
-    return CutLine(f"{cut} cut", f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips)
+    return CutLine(named_cut(cut), f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips)
 
 
 def _marked(tried: Tried, cut: str, example: Sentence) -> Marked:
@@ -188,9 +196,9 @@ def _labels(tried: Tried) -> None:
     ])  # fmt: skip
     table: dict[str, list[object]] = {"label": [markup.visible(name) for name in tried.outputs.names]}
     for cut in tried.logits:
-        table[cut] = [float(share) for share in tried.shares(cut)[0]]
-    bars = {cut: st.column_config.ProgressColumn(cut, min_value=0.0, max_value=1.0, format="%.3f") for cut in tried.logits}
-    st.dataframe(table, hide_index=True, height="content", column_config=bars)
+        table[cut] = [fraction(float(share)) for share in tried.shares(cut)[0]]
+    table["probability"] = [float(share) for share in tried.shares(tried.cut)[0]]
+    st.dataframe(table, hide_index=True, height="content", column_config={"probability": _bar(" ")})
     for _, vote in tried.votes:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
 
@@ -219,13 +227,19 @@ def _answers(run: SavedRun, tried: Tried, example: Question) -> None:
     st.dataframe(
         {
             "cut": [cut for cut, _ in rows], "answer": [markup.visible(one.text) for _, one in rows],
-            "score": [round(one.score, 3) for _, one in rows], "share": [one.probability for _, one in rows],
-            "characters": [f"{one.start}–{one.end}" for _, one in rows],
+            "score": [f"{one.score:.2f}" for _, one in rows], "share": [fraction(one.probability) for _, one in rows],
+            "characters": [f"{count(one.start)}–{count(one.end)}" for _, one in rows],
+            "of all answers": [one.probability for _, one in rows],
         },
-        hide_index=True, height="content", column_config={"share": st.column_config.ProgressColumn("share", format="%.3f")},
+        hide_index=True, height="content", column_config={"of all answers": _bar(" ")},
     )  # fmt: skip
     for _, vote in tried.votes:
         st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
+
+
+def _bar(label: str) -> ColumnConfig:
+    """A column of bars for shares whose figures stand beside it."""
+    return st.column_config.ProgressColumn(label, min_value=0.0, max_value=1.0, format=" ")
 
 
 def _round(context: str, start: int, end: int) -> tuple[int, int]:

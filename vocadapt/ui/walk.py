@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from vocadapt.analysis.report import figure_name
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction
@@ -69,7 +70,7 @@ def headline(artefact: Artefact) -> str:
     elif artefact.kind == "models" and "added" in numbers:
         figure = f"{count(numbers['added'])} words added"
     elif artefact.kind == "runs" and numbers.get("mean"):
-        figure = f"{numbers['metric']} {fraction(numbers['mean'][numbers['metric']])} ({plain(numbers['cut'])})"
+        figure = f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])} ({plain(numbers['cut'])})"
     return f"{plain(artefact.name)} · {figure}" if figure else plain(artefact.name)
 
 

@@ -4,13 +4,14 @@ An initialiser is one function from Materials to rows, registered where it stand
 line and on the page by that.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.vocabulary.initialise_distilled import DISTILLED, DistilSettings
 from vocadapt.vocabulary.initialise_simple import SIMPLE
 from vocadapt.vocabulary.initialise_sparse import SPARSE
 from vocadapt.vocabulary.initialise_transfer import TRANSFER
@@ -28,17 +29,18 @@ from vocadapt.vocabulary.overlap import position
 from vocadapt.vocabulary.plan import VocabularyPlan
 
 __all__ = [
-    "INITIALISERS", "Initialiser", "Materials", "Provenance", "RowSettings", "Rows", "initialise", "match_norms", "mean_row",
-    "provenance_line",
+    "INITIALISERS", "DistilSettings", "Initialiser", "Materials", "Provenance", "RowSettings", "Rows", "initialise",
+    "match_norms", "mean_row", "provenance_line",
 ]  # fmt: skip
 
-INITIALISERS: Registered = {**SIMPLE, **TRANSFER, **SPARSE}
+INITIALISERS: Registered = {**SIMPLE, **TRANSFER, **SPARSE, **DISTILLED}
 
 
 @dataclass(frozen=True)
 class RowSettings:
     """Which initialiser makes the rows, and what it needs: the seed and standard deviation of random rows; how many
-    `neighbours` (0: the method's own, semantic 3, wechsel 10); the `temperature` of wechsel; the `atoms` of omp, at most.
+    `neighbours` (0: the method's own, semantic 3, wechsel 10); the `temperature` of wechsel; the `atoms` of omp, at most; the
+    settings of distilled.
 
     `norm_matched` brings every new row to the median length of the old rows of its position class (word start, continuation).
     """
@@ -50,6 +52,7 @@ class RowSettings:
     temperature: float = 0.1
     atoms: int = 64
     norm_matched: bool = False
+    distil: DistilSettings = field(default_factory=DistilSettings)
 
     def __post_init__(self) -> None:
         if self.method not in INITIALISERS:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.spaces.alignment import Alignment
@@ -15,6 +16,7 @@ from vocadapt.vocabulary.plan import VocabularyPlan
 
 if TYPE_CHECKING:
     from vocadapt.vocabulary.initialise import RowSettings
+    from vocadapt.vocabulary.initialise_distilled import DistilSettings
 
 NO_VECTOR = "without a vector in the target space"
 SHOWN = 5  # donors of a row that stand in its line
@@ -47,6 +49,7 @@ class Rows:
 
 
 Made = tuple[Matrix, tuple[Provenance, ...]]
+Distil = Callable[[VocabularyPlan, Matrix, "DistilSettings"], tuple[Matrix, NDArray[np.int64]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,8 @@ class Materials:
 
     `domain` holds word vectors; `target` the rows of a target model, or vectors trained over the text cut by its vocabulary.
     `alignment` goes from the domain, or from the target where there is no domain, to the model.
+    `distiller` fits rows to a text through the network: from the plan and the rows to begin with to the rows, and over how many
+    contexts each was fitted.
     """
 
     plan: VocabularyPlan
@@ -62,6 +67,7 @@ class Materials:
     domain: EmbeddingSpace | None = None
     alignment: Alignment | None = None
     target: EmbeddingSpace | None = None
+    distiller: Distil | None = None
 
     @property
     def similar(self) -> EmbeddingSpace:
@@ -92,7 +98,8 @@ class Materials:
 class Initialiser:
     """An initialiser, the sentence that explains it, its formula, its source, and what it needs beside the model.
 
-    `needs`: "" nothing, "words" word vectors, "target" rows of a target model, "similar" one of these.
+    `needs`: "" nothing, "words" word vectors, "target" rows of a target model, "similar" one of these, "text" a text to be read
+    through the network.
     """
 
     make: Callable[[Materials, "RowSettings"], Made]

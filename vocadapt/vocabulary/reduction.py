@@ -11,7 +11,7 @@ read would become [UNK].
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -150,6 +150,7 @@ def _random(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: i
     return np.random.default_rng(seed).permutation(free)
 
 
+POWER = 0.75  # counts of a text to this power foretell those of another: as word2vec draws (Mikolov et al. 2013, section 2.2)
 BELIEF = 0.04  # weight of the imagined text, as a share of the real one's words
 ZIPF = 1.2  # its tokens fall with their rank among the ids to this power: measured on general text under BERT's vocabulary
 ROUND, SMALLEST = 0.06, 150  # share of the tokens still there, and their number, that leave before the losses are taken again
@@ -158,11 +159,13 @@ ROUND, SMALLEST = 0.06, 150  # share of the tokens still there, and their number
 def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
     """In rounds: the tokens leave whose loss lengthens the text least, as it is cut without those that left before.
 
+    The words of the text count to the power of ¾, so that its few commonest ones do not decide alone what another text needs.
     Beside the real text stands an imagined one that holds each token once, by itself, with a weight that falls with its id: what
     the vocabulary was made for. It decides among tokens that the text does not hold, or hardly.
     """
     assert table is not None
     imagined = _imagined(vocabulary, free, BELIEF * float(table.counts.sum()))
+    table = _evened(table)
     gone, order = np.zeros(len(vocabulary), dtype=np.bool_), []
     left = free
     while len(left):
@@ -172,6 +175,12 @@ def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int
         gone[first] = True
         left = left[~gone[left]]
     return np.concatenate([*order, left])
+
+
+def _evened(table: WordTable) -> WordTable:
+    """The same words in a text of the same length, their counts to the power of POWER."""
+    counts = table.counts**POWER
+    return replace(table, counts=counts * (table.counts.sum() / max(counts.sum(), 1e-9)))
 
 
 def _imagined(vocabulary: Vocabulary, free: Ints, size: float) -> WordTable:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import torch
 from torch import nn
+from torch.nn.functional import linear
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.bert.modeling_bert import (
     BertEncoder,
@@ -39,8 +40,10 @@ class ExtensionAttention(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """(batch, length, width) → (batch, length, units)."""
-        shape = (*hidden.shape[:-1], self.heads, -1)
-        query, key, value = (part(hidden).view(shape).transpose(1, 2) for part in (self.query, self.key, self.value))
+        parts = (self.query, self.key, self.value)
+        weight, bias = (torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias"))
+        read = linear(hidden, weight, bias)  # one wide product: three narrow ones, and the sum of what they send back, cost more
+        query, key, value = read.view(*hidden.shape[:-1], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         attend: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward
         )

@@ -43,6 +43,8 @@ class ApartScores(nn.Module):
         self.own = None if shared is not None else ApartRows(layer.weight, ids)
         self._shared = (shared,)  # in a tuple: it belongs to the embedding layer
         self.register_buffer("ids", ids.clone(), persistent=False)
+        first = len(layer.weight) - len(ids)
+        self.first = first if ids.tolist() == [*range(first, len(layer.weight))] else None  # of new rows that are the last ones
         biases = layer.bias is not None
         self.fixed_bias = nn.Parameter(layer.bias.detach(), requires_grad=False) if biases else None
         self.bias = nn.Parameter(layer.bias.detach()[ids].clone()) if biases else None
@@ -58,7 +60,11 @@ class ApartScores(nn.Module):
         return self.rows.weight
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Hidden states (…, width) → scores (…, tokens)."""
+        """Hidden states (…, width) → scores (…, tokens); new rows behind all others are not scored as they were besides."""
+        if self.first is not None:
+            bias = None if self.fixed_bias is None else self.fixed_bias[: self.first]
+            old = linear(hidden, self.rows.fixed[: self.first], bias)
+            return torch.cat([old, linear(hidden, self.rows.weight, self.bias).to(old.dtype)], dim=-1)
         scores = linear(hidden, self.rows.fixed, self.fixed_bias)
         return scores.index_copy(-1, cast(Tensor, self.ids), linear(hidden, self.rows.weight, self.bias).to(scores.dtype))
 

@@ -66,16 +66,21 @@ def constant_answers(kind: str, gold: Sequence[Any]) -> list[Sequence[Any]]:
     return [[guess] * len(gold) for guess in guesses]
 
 
-def group_means(scores: Mapping[str, float], groups: Mapping[str, Collection[str]]) -> dict[str, dict[str, float | int | None]]:
+def group_means(
+    scores: Mapping[str, float], groups: Mapping[str, Collection[str]], collapsed: Mapping[str, int] | None = None
+) -> dict[str, dict[str, float | int | None]]:
     """The mean over the tasks of each group, how many of its tasks have a score, and of how many; `all` comes last.
 
-    `groups` is group → names of its tasks; a task without a score is left out of the mean and counted.
+    `groups` is group → names of its tasks; a task without a score is left out of the mean and counted. `collapsed` is task →
+    collapsed runs: the mean holds them, and how many they are stands beside it.
     """
     every = {name for names in groups.values() for name in names} | set(scores)
     summed: dict[str, dict[str, float | int | None]] = {}
     for group, names in {**groups, "all": every}.items():
-        held = [scores[name] for name in names if name in scores]
-        summed[group] = {"mean": sum(held) / len(held) if held else None, "scored": len(held), "of": len(names)}
+        held = [name for name in names if name in scores]
+        mean = sum(scores[name] for name in held) / len(held) if held else None
+        runs = sum((collapsed or {}).get(name, 0) for name in held)
+        summed[group] = {"mean": mean, "scored": len(held), "of": len(names), "collapsed": runs}
     return summed
 
 

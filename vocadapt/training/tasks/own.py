@@ -27,6 +27,7 @@ from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tasks.base import KINDS, SPLITS, Split, Task, labels_of
+from vocadapt.training.tasks.folds import of_fold
 from vocadapt.training.tasks.labelled import in_units, read_texts
 from vocadapt.training.tasks.ner import read_sentences
 from vocadapt.training.tasks.qa import read_questions
@@ -78,7 +79,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
     found = frozenset[str]().union(*(labels_of(said.kind, split.examples) for split in splits.values()))
     if said.labels and (odd := found - set(said.labels)):
         raise InputError(f"{said.name}: label {min(odd)!r} is not among those that {path.name} lists.", "List it, or mend it.")
-    name = f"{said.name}, fold {fold}" if fold else said.name
+    name = of_fold(said.name, fold)
     return Task(name, said.kind, splits, said.labels or tuple(sorted(found)), said.scorer, said.rules, said.unit)
 
 

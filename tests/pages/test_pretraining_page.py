@@ -1,0 +1,186 @@
+"""The page Pretraining on models trained for a moment: stages that fit, curves, gates, a job that goes on after a cancel."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.finetune_material import one_thread
+from tests.lab_material import LONG, wait_for, write_text
+from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
+from tests.test_exbert_adapt import made
+from vocadapt.lab.jobs import list_jobs
+from vocadapt.lab.pretraining import has_masked_word_head, pretrained_models, stages_for
+from vocadapt.lab.spec import CorpusStep, FurtherStep, Spec
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.training.further import FurtherSettings
+from vocadapt.training.masked import MaskedSettings
+from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
+
+QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
+
+
+def plain_texts(app):
+    return [text.replace("\\", "") for text in texts(app)]
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory, tiny_bert):
+    """An exBERT after the stage extension, its base continued, and a model without a head; read only."""
+    workspace = Workspace(tmp_path_factory.mktemp("pretrained") / "w")
+    text = write_text(workspace.root.parent / "text.txt", lines=600)
+    corpus = workspace.folder("corpora", "trials")
+    with one_thread():
+        run_step(Spec("corpus", CorpusStep(copy=True), {"text": str(text), "model": str(tiny_bert)}), corpus)
+        exbert = made("exbert-s3", workspace.folder("models", "exbert"), tiny_bert, corpus)
+        for name, model, stage in (("x-ext", exbert, "extension"), ("x-cont", tiny_bert, "continued")):
+            step = FurtherStep(further=FurtherSettings(stage, training=QUICK, keep_minutes=1e-6))
+            run_step(Spec("further", step, {"model": str(model), "text": str(corpus)}), workspace.folder("models", name))
+    return workspace
+
+
+def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
+    assert list(stages_for(open_model(tiny_bert))) == ["continued", "embeddings"]
+    assert list(stages_for(open_model(pretrained.folder("models", "x-ext")))) == ["extension", "whole", "embeddings"]
+    assert has_masked_word_head(open_model(tiny_bert)) and not has_masked_word_head(open_model(make_bert(head="BertModel")))
+
+
+def test_the_result_the_curves_and_the_table(open_page, pretrained):
+    app = open_page(PRETRAINING, pretrained, pretrained="x-ext")
+    assert not app.exception and not app.error
+    one = next(one for one in pretrained_models(pretrained) if one.name == "x-ext")
+    metrics = {metric.label: metric.value for metric in app.metric}
+    moved = metrics["Parameters that moved"].replace("\u202f", "")
+    assert metrics["Stage"] == "extension" and moved == str(one.numbers["trainable"])
+    assert len(app.get("plotly_chart")) == 1
+    board = next(frame.value for frame in app.dataframe if "before" in frame.value)
+    assert list(board["model"]) == ["x-cont", "x-ext"] and list(board["stage"]) == ["continued", "extension"]
+    assert any("6 models saved on the way" in expander.label for expander in app.expander)
+    commands = [code.value for code in app.code if "pretrain --model" in code.value]
+    assert any("--stage extension" in command for command in commands)
+
+
+def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(open_page, pretrained, tmp_path):
+    root = tmp_path / "both"
+    shutil.copytree(pretrained.root, root)
+    file = root / "models" / "x-ext" / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    manifest["numbers"] = {"preset": "exbert-s3+mlm", "added": 5, "further": manifest["numbers"]}
+    manifest["settings"] = {"corpus": manifest["settings"]["corpus"], "recipe": {"further": manifest["settings"]["further"]}}
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    before = {one.name: one for one in pretrained_models(pretrained)}
+    found = {one.name: one for one in pretrained_models(Workspace(root))}
+    assert list(found) == list(before) and found["x-ext"].asked == before["x-ext"].asked
+    assert found["x-ext"].curve == before["x-ext"].curve and found["x-ext"].curve.points
+    app = open_page(PRETRAINING, root, pretrained="x-ext")
+    assert not app.exception and not app.error
+
+
+def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
+    app = open_page(PRETRAINING, pretrained, model="exbert", stage="whole", budget="hours", against="seconds")
+    assert not app.exception and app.radio(key="stage").value == "whole"
+    assert app.number_input(key="hours_quick").value == 1.0
+    chart = app.get("plotly_chart")[0].proto.spec
+    assert "seconds of training" in chart and "wordpieces read" not in chart
+    app.selectbox(key="model").set_value("x-cont").run()  # for which there is no stage whole
+    assert not app.exception and not app.error and app.radio(key="stage").value == "continued"
+
+
+def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
+    root = tmp_path / "other"
+    shutil.copytree(pretrained.root, root)
+    manifest = root / "models" / "x-cont" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"seed": 1,', '"seed": 2,'), encoding="utf-8")
+    assert not any("not asked the same" in warning.value for warning in open_page(PRETRAINING, pretrained).warning)
+    assert any("not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning)
+
+
+def test_gates_are_read_on_the_press(open_page, pretrained):
+    app = open_page(PRETRAINING, pretrained, gates_model="x-ext")
+    charts = len(app.get("plotly_chart"))
+    app.button(key="read_gates").click().run()
+    assert not app.exception and len(app.get("plotly_chart")) == charts + 1
+    assert any("extension's share is" in text and "for added tokens" in text for text in texts(app))
+    assert any("200 of 600 lines" in text for text in texts(app))
+    assert any("vocadapt gates --model" in code.value for code in app.code)
+
+
+def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
+    bare = make_bert(head="BertModel")
+    app = open_page(PRETRAINING, pretrained, model=str(bare))
+    assert not app.exception and any("has no masked-word head" in text for text in texts(app))
+    assert not any(button.key == "start_pretraining" for button in app.button)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"model": "<script>"}, {"model": "no/pe"}, {"pretrained": "x"}, {"stage": "half"}, {"curves": "y"}, {"against": "z"},
+     {"gates_model": "../.."}, {"budget": "money"}, {"preset": "?"}],
+)  # fmt: skip
+def test_a_forged_address_is_no_crash(open_page, pretrained, query):
+    app = open_page(PRETRAINING, pretrained, **query)
+    assert not app.exception and "<script" not in markup(app)
+
+
+def test_a_job_is_started_cancelled_and_resumed_from_the_page(open_page, pretrained, tmp_path, monkeypatch):
+    from pathlib import Path
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    root = tmp_path / "jobs"
+    shutil.copytree(pretrained.root, root)
+    workspace = Workspace(root)
+    app = open_page(PRETRAINING, workspace, model="exbert", stage="extension", budget="epochs")
+    app.number_input(key="length_quick").set_value(16).run()
+    app.number_input(key="epochs_quick").set_value(30.0).run()
+    app.number_input(key="save_minutes_quick").set_value(0.1).run()
+    told = next(text for text in plain_texts(app) if "passes over the text" in text)
+    assert float(told.split(" passes")[0].split()[-1]) == pytest.approx(30, abs=0.2)
+    app.button(key="start_pretraining").click().run()
+    job = list_jobs(workspace)[0]
+    try:
+        assert job.spec.settings.further.training.epochs == 30 and job.spec.settings.further.stage == "extension"
+        wait_for(job, "running", LONG)
+        job.cancel(grace=LONG)
+        wait_for(job, "cancelled", LONG)
+        app = open_page(PRETRAINING, workspace)
+        assert not app.exception and any(button.label == "Resume" for button in app.button)
+    finally:
+        job.cancel(grace=2)
+
+
+def test_the_cost_by_hand():
+    settings = MaskedSettings(length=12, batch=5, epochs=2.0)
+    # 1 000 wordpieces, 990 of them to train on: 99 blocks of 10 and two specials; 198 blocks in 2 passes: 39.6 steps
+    found = pretraining_cost(1000, settings, 100.0, "here")
+    assert (found.steps, found.tokens, found.seconds) == (40, 40 * 60, 24.0)
+    assert found.epochs == pytest.approx(2400 / (99 * 12))
+    assert pretraining_cost(1000, MaskedSettings(length=12, batch=5, tokens=600), 100.0, "").steps == 10
+    assert pretraining_cost(1000, MaskedSettings(length=12, batch=5, hours=0.1), 100.0, "").seconds == 360
+
+
+def test_the_modelled_pace_knows_what_is_frozen_and_what_stands_beside():
+    config = {"num_hidden_layers": 4, "hidden_size": 256, "intermediate_size": 1024, "vocab_size": 16000}
+    extended = config | {"extension_hidden_size": 84, "extension_intermediate_size": 341}
+    settings = MaskedSettings()
+    plain, rows = (modelled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings"))
+    stage_1, whole = (modelled_masked_pace(extended, stage, settings) for stage in ("extension", "whole"))
+    assert rows > plain > whole and stage_1 > whole
+    # 4 layers of 12 · 256² at 6 operations, the head at .15 of them
+    operations = 4 * 12 * 256**2 * 6 + 0.15 * 6 * (256**2 + 256 * 16000)
+    assert plain == pytest.approx(1 / (operations / 1e11 + 0.02 / (16 * 128)))
+
+
+def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
+    app = open_page(ADAPT, pretrained, preset="exbert-s3", adapted="exbert")
+    assert not app.exception and not app.error
+    assert any("pretrain it, stage *extension*" in text for text in texts(app))
+    app.selectbox(key="preset").set_value("exbert-s3").run()
+    assert any("of the layer" in text for text in texts(app))
+    app.number_input(key="extension").set_value(7).run()
+    figures = {metric.label: metric.value for metric in app.metric}
+    assert not app.exception and figures["Tokens added"]
+    app.button(key="draw_extension").click().run()
+    assert not app.exception and len(app.get("plotly_chart")) >= 2
+    assert any("vocabulary extension" in code.value for code in app.code)

@@ -1,0 +1,89 @@
+"""Predictions of other programs as artefacts: what is kept of them, and what is refused with the name of the file."""
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.lab.brought import predictions_of, take_in_each, take_in_predictions
+from vocadapt.lab.uploads import as_uploaded
+from vocadapt.lab.workspace import Workspace
+
+GOLD = "No\tO\ngout\tB-D\n\nIt\tO\n"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path / "w")
+
+
+def write(folder, name, text):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_both_files_are_copied_and_scored(workspace, tmp_path):
+    gold, said = write(tmp_path, "g.conll", GOLD), write(tmp_path, "other.conll", GOLD)
+    made = take_in_predictions("ner", gold, said, workspace.folder("predictions", "other"))
+    assert made.manifest.numbers["f1"] == 1.0 and made.manifest.numbers["examples"] == 2
+    gold.unlink(), said.unlink()
+    (found,) = predictions_of(workspace)
+    assert (found.name, found.kind, found.scorer) == ("other", "ner", "")
+    assert found.gold.read_text() == found.predicted.read_text() == GOLD
+    assert not made.stale(workspace)
+
+
+def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
+    for name, text in (("a", GOLD), ("b", GOLD), ("c", GOLD.replace("gout", "fever"))):
+        gold = write(tmp_path / name, "gold.conll", text)
+        take_in_predictions("ner", gold, gold, workspace.folder("predictions", name), "token" if name == "b" else "")
+    by_name = {one.name: one.of for one in predictions_of(workspace)}
+    assert by_name["a"] == by_name["b"] != by_name["c"]
+    assert [one.scorer for one in predictions_of(workspace)] == ["", "token", ""]
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "problem"),
+    [
+        (GOLD, "No\tO\ngout\tB-D\n", r"said\.conll: holds 1 sentences, the gold file 2"),
+        (GOLD, GOLD.replace("gout", "fever"), r"said\.conll: sentence 1 differs: word 2 is 'gout'"),
+        ("No\ngout\n\nIt\n", GOLD, r"gold\.conll: holds no labels"),
+        ("No\tO\tx\ngout\tB-D\n", GOLD, r"gold\.conll"),
+        ("", GOLD, r"gold\.conll"),
+    ],
+)
+def test_what_is_refused_names_the_file_and_leaves_nothing(gold, said, problem, workspace, tmp_path):
+    files = write(tmp_path, "gold.conll", gold), write(tmp_path, "said.conll", said)
+    with pytest.raises(InputError, match=problem):
+        take_in_predictions("ner", *files, workspace.folder("predictions", "x"))
+    assert not list(workspace.root.rglob("*")) and not predictions_of(workspace)
+
+
+@pytest.mark.parametrize(
+    ("names", "second", "problem"),
+    [
+        (("x", "taken"), GOLD, "taken already exists"),
+        (("x", "x"), GOLD, "Both predictions are called x"),
+        (("x", "y"), "No\tO\n", r"second\.conll: holds 1 sentences"),
+    ],
+)
+def test_of_several_predictions_all_come_in_or_none(names, second, problem, workspace, tmp_path):
+    gold, other = write(tmp_path, "gold.conll", GOLD), write(tmp_path, "second.conll", second)
+    take_in_predictions("ner", gold, gold, workspace.folder("predictions", "taken"))
+    places = [workspace.folder("predictions", name) for name in names]
+    with pytest.raises(InputError, match=problem):
+        take_in_each("ner", gold, list(zip((gold, other), places, strict=True)))
+    assert [one.name for one in predictions_of(workspace)] == ["taken"]
+
+
+def test_a_scorer_of_another_kind_and_an_odd_name(workspace, tmp_path):
+    gold = write(tmp_path, "gold.conll", GOLD)
+    with pytest.raises(InputError, match="exact-match"):
+        take_in_predictions("ner", gold, gold, workspace.folder("predictions", "x"), "exact-match")
+    with pytest.raises(InputError, match="cannot be a name"):
+        workspace.folder("predictions", "../x")
+
+
+def test_an_upload_is_called_by_its_name(workspace):
+    root = workspace.root
+    said = f"{root}/uploads/train.txt:3: ragged; {root}/uploads/tables/t.csv; {root}/runs/a/uploads/b"
+    assert as_uploaded(said, workspace) == f"train.txt:3: ragged; t.csv; {root}/runs/a/uploads/b"

@@ -1,0 +1,78 @@
+"""The words of an error report in context: which ones, how many of how many, in examples and in a text."""
+
+import pytest
+
+from vocadapt.analysis.error_report import Report
+from vocadapt.analysis.example_context import each_in_examples, in_examples
+from vocadapt.analysis.keywords import KeywordSettings, keywords
+from vocadapt.errors import InputError
+from vocadapt.lab.ledgers import PairSpec, open_pair
+from vocadapt.text.context import ContextSettings, each_in_context, in_context
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.training.tasks.base import Sentence
+
+BERT = Splitter.bert()
+TEXT = "Euthymia, and FEVER.\nNo fever in café\u0301 or caf\u00e9s; fever-free eu\u00adthymia!\n<b>fever</b> 与fever\n" * 3
+TRAIN = (Sentence(("Fever", "again"), ("B-D", "O")), Sentence(("no", "fever", "fever"), ("O", "O", "O")))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    return Corpus((tmp_path / "text.txt",))
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two files of predictions: the first says nothing, the second is right."""
+    gold = "no O\nfever B-D\n\n<b> O\nbeta-fever B-D\n. O\n"
+    for name, text in (("gold", gold), ("a", gold.replace("B-D", "O")), ("b", gold)):
+        (tmp_path / name).write_text(text.replace(" ", "\t"), encoding="utf-8")
+    return open_pair(PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner"))
+
+
+@pytest.mark.parametrize("splitter", [BERT, Splitter.bert(lowercase=False), Splitter("null", '{"type": "Whitespace"}')])
+@pytest.mark.parametrize(
+    "settings", [ContextSettings(), ContextSettings(limit=2, width=5), ContextSettings(limit=3, sample=False)]
+)
+def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
+    words = ["fever", "and", "café", "free"]
+    words = [word for word in words if splitter.words(word) == [word]] + splitter.words("no")
+    together = each_in_context(corpus, words, splitter, settings)
+    assert together == {word: in_context(corpus, word, splitter, settings) for word in words}
+    assert together["fever"].of > 3
+    assert each_in_examples(TRAIN, words, splitter, "x", settings) == {
+        word: in_examples(TRAIN, word, splitter, "x", settings) for word in words
+    }
+
+
+def test_the_words_on_the_cards(pair):
+    found = keywords(pair.ledger, pair.ledger.of("fixed"), pair.words, TRAIN)
+    assert {one.word: one.entries for one in found.words} == {"fever": 2, "beta": 1} and found.of == 2
+    fever = found.words[0].found
+    assert (fever["test"].of, fever["training"].of) == (2, 3) and "corpus" not in fever
+
+
+def test_so_many_of_so_many(pair, corpus):
+    settings = KeywordSettings(words=1, lines=ContextSettings(limit=2, width=10))
+    found = keywords(pair.ledger, pair.ledger.entries, pair.words, None, corpus, settings)
+    assert [one.word for one in found.words] == ["fever"] and found.of == 2
+    in_text = found.words[0].found["corpus"]
+    assert (len(in_text.hits), in_text.of) == (2, BERT.words(TEXT).count("fever"))
+    with pytest.raises(InputError):
+        KeywordSettings(words=0)
+
+
+def test_the_report_shows_them_and_escapes_them(pair, corpus):
+    page = Report(pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus).html()
+    assert "2 of the 2 words on the cards." in page and "Not looked up" not in page
+    assert "2 entries · 2 in the test · 3 in training" in page and "In training: 3 of 3." in page
+    assert "<b>fever" not in page and "&lt;b&gt;" in page
+    alone = Report(pair.slicing(), ("a", "b"), pair.test).html()
+    assert "Not looked up: training and corpus, which are not given." in alone and "in training" not in alone
+    why = "which takes <1 h"
+    long = Report(pair.slicing(), ("a", "b"), pair.test, why_no_corpus=why).html()
+    assert "Not looked up: training, which is not given. Not looked up: corpus, which takes &lt;1 h." in long
+    searched = Report(pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus, why_no_corpus=why).html()
+    assert "Not looked up" not in searched

@@ -1,0 +1,160 @@
+"""How much each layer of an exBERT listens to its extension, by kind of token: the gates, read on a text.
+
+A layer gives g · its own output + (1 − g) · that of the extension module beside it, g a number for each token (Tai et al. 2020,
+3.2). What is told here is 1 − g, the extension's share: 0 is BERT's layer alone, 1 the extension alone; an untrained gate gives
+about what it was begun with (published: .5).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual import Window, WindowSettings, windows
+from vocadapt.models.extension import ModuleSize
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.progress import Progress, silent
+from vocadapt.training.stages import new_ids
+from vocadapt.vocabulary.wordpiece import Vocabulary
+
+BATCH = 16  # windows at a time
+ALL = "all"
+KINDS = {
+    "added": "a token that the extension brought, word or continuation",
+    "whole word": "an old token that is all of its word",
+    "first piece": "an old token that begins a word that goes on",
+    "continuation": "an old token that goes on with a word",
+    "number": "an old token of digits, without a letter",
+    "punctuation": "an old token without letter or digit",
+    "special": "[CLS], [SEP] and [UNK]",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GateShares:
+    """The extension's share of what each layer gives, mean and deviation over the tokens of a kind.
+
+    means, deviations: (layers, kinds), the last kind being all tokens; `kinds` are those of KINDS that occur, counts how many
+    tokens they have. `windows` of the text were read; `too_long` more had too many wordpieces for the network.
+    """
+
+    kinds: tuple[str, ...]
+    means: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    counts: tuple[int, ...]
+    windows: int
+    too_long: int = 0
+
+    @property
+    def layers(self) -> int:
+        """How many layers have a gate."""
+        return len(self.means)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        kinds = {
+            kind: {"tokens": count, "share": self.means[:, i].tolist(), "sd": self.deviations[:, i].tolist()}
+            for i, (kind, count) in enumerate(zip(self.kinds, self.counts, strict=True))
+        }
+        return {"layers": self.layers, "kinds": kinds, "windows": self.windows, "too_long": self.too_long}
+
+
+def gate_shares(model: LanguageModel, lines: Sequence[str], progress: Progress = silent) -> GateShares:
+    """Read lines of text with an exBERT and tell what share of each layer's output comes from the extension.
+
+    Raises InputError for a model without extension modules, and where the lines hold no word that it can read.
+    """
+    if not ModuleSize.beside(model.config).hidden:
+        raise InputError(
+            f"{model.name} has no extension module, so no gate to read.", "Make one: adapt --preset exbert-s3, then pretrain it."
+        )
+    new = np.zeros(len(model.vocabulary), dtype=bool)
+    new[new_ids(model)] = True
+    positions = int(model.config.get("max_position_embeddings", 512))
+    usual = WindowSettings(words=max(1, min(WindowSettings().words, positions // 3)), share=0.0)
+    cut = list(windows(lines, model.splitter, model.vocabulary, usual))
+    fitting = [window for window in cut if len(window.ids) <= positions]
+    if not fitting:
+        raise InputError("There is no word in this text that the model could read.", "Give another text.")
+    sums = _Sums(len(KINDS) + 1)
+    for done, (batch, gates) in enumerate(_read(model, fitting), start=1):
+        for window, own in zip(batch, gates, strict=True):
+            sums.add(kinds_of(window.ids, model.vocabulary, new), 1 - own[:, : len(window.ids)])
+        progress(min(1.0, done * BATCH / len(fitting)), f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read")
+    return sums.told(len(fitting), len(cut) - len(fitting))
+
+
+def kinds_of(ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each token of a window its kind, as a place in KINDS; `new`: which ids the extension brought."""
+    tokens = [vocabulary.tokens[i] for i in ids]
+    special = [token in vocabulary.special or token == vocabulary.unknown for token in tokens]
+    goes_on = [token.startswith(vocabulary.continuation) and not own for token, own in zip(tokens, special, strict=True)]
+    names = list(KINDS)
+    found = np.empty(len(ids), dtype=np.int64)
+    for place, token in enumerate(tokens):
+        body = token.removeprefix(vocabulary.continuation) if goes_on[place] else token
+        if special[place]:
+            kind = "special"
+        elif new[ids[place]]:
+            kind = "added"
+        elif not any(map(str.isalnum, body)):
+            kind = "punctuation"
+        elif not any(map(str.isalpha, body)):
+            kind = "number"
+        elif goes_on[place]:
+            kind = "continuation"
+        else:
+            kind = "first piece" if place + 1 < len(tokens) and goes_on[place + 1] else "whole word"
+        found[place] = names.index(kind)
+    return found
+
+
+class _Sums:
+    """Sums of shares and of their squares by kind, the last being all tokens."""
+
+    def __init__(self, kinds: int) -> None:
+        self.counts = np.zeros(kinds, dtype=np.int64)
+        self.sums: NDArray[np.float64] | None = None
+        self.squares: NDArray[np.float64] | None = None
+
+    def add(self, kinds: NDArray[np.int64], shares: NDArray[np.float64]) -> None:
+        """Add the shares (layers, tokens) of tokens of these kinds."""
+        member = np.zeros((len(kinds), len(self.counts)))
+        member[np.arange(len(kinds)), kinds] = 1
+        member[:, -1] = 1
+        self.counts += member.sum(axis=0).astype(np.int64)
+        first, second = shares @ member, shares**2 @ member
+        self.sums = first if self.sums is None else self.sums + first
+        self.squares = second if self.squares is None else self.squares + second
+
+    def told(self, windows: int, too_long: int) -> GateShares:
+        """The means and deviations of the kinds that occur."""
+        assert self.sums is not None and self.squares is not None
+        there = np.flatnonzero(self.counts)
+        means = self.sums[:, there] / self.counts[there]
+        deviations = np.sqrt(np.maximum(self.squares[:, there] / self.counts[there] - means**2, 0))
+        names = (*KINDS, ALL)
+        counts = tuple(int(self.counts[i]) for i in there)
+        return GateShares(tuple(names[i] for i in there), means, deviations, counts, windows, too_long)
+
+
+def _read(model: LanguageModel, asked: Iterable[Window]) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
+    """Batches of windows, and the gates of each: (windows, layers, length)."""
+    import torch
+
+    network, pad = cast(Any, model.network).base_model, model.vocabulary.ids["[PAD]"]
+    source = iter(asked)
+    while batch := list(islice(source, BATCH)):
+        ids = np.full((len(batch), max(len(window.ids) for window in batch)), pad)
+        attended = np.zeros(ids.shape, dtype=np.int64)
+        for row, window in enumerate(batch):
+            ids[row, : len(window.ids)], attended[row, : len(window.ids)] = window.ids, 1
+        with torch.inference_mode():
+            found: Sequence[torch.Tensor] = network(
+                torch.from_numpy(ids), attention_mask=torch.from_numpy(attended), output_gates=True
+            ).gates
+        yield batch, torch.stack(list(found), dim=1)[..., 0].double().numpy()

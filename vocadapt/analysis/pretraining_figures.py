@@ -1,0 +1,59 @@
+"""Figures of the page Pretraining: held-out loss as it fell, and the gates. They draw, and compute nothing."""
+
+import html
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+
+import plotly.graph_objects as go
+
+from vocadapt.analysis.figures import GOOD, SERIES, SOURCE, SYMBOLS
+from vocadapt.analysis.gates import GateShares
+from vocadapt.training.listening import HeldOutCurve
+
+AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
+MIDDLE = "#D8DDE1"
+NARROWEST = 0.1  # half the range of shares that the colours span, at least
+
+
+def held_out_losses(
+    curves: Mapping[str, HeldOutCurve], against: str = "tokens", height: int = 320, among: Sequence[str] = ()
+) -> go.Figure:
+    """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are: each keeps its colour."""
+    figure = go.Figure()
+    styles = dict(zip(dict.fromkeys([*among, *curves]), zip(cycle(SERIES), cycle(SYMBOLS), strict=False), strict=False))
+    for name, curve in curves.items():
+        colour, symbol = styles[name]
+        figure.add_scatter(
+            x=[getattr(point, against) for point in curve.points], y=[point.loss for point in curve.points],
+            mode="lines+markers", name=html.escape(name), line={"color": colour, "width": 2.2},
+            marker={"symbol": symbol, "size": 7},
+            hovertemplate=f"%{{x:,.0f}} {AGAINST[against]}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+        )  # fmt: skip
+    figure.update_layout(
+        height=height, uirevision="fixed", margin={"l": 8, "r": 8, "t": 34, "b": 8}, showlegend=len(curves) > 1,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )  # fmt: skip
+    figure.update_xaxes(title=AGAINST[against], showline=False, zeroline=False, automargin=True, rangemode="tozero")
+    figure.update_yaxes(title="held-out loss per character", showline=False, zeroline=False, automargin=True)
+    return figure
+
+
+def gate_heat(shares: GateShares) -> go.Figure:
+    """The extension's share by layer (first one below) and kind of token: blue is BERT's layer, green the extension."""
+    half = max(NARROWEST, float(abs(shares.means - 0.5).max()))
+    kinds = [f"{kind}<br>{count:,}" for kind, count in zip(shares.kinds, shares.counts, strict=True)]
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares.means, x=kinds, y=[f"layer {layer + 1}" for layer in range(shares.layers)], customdata=shares.deviations,
+            zmin=0.5 - half, zmax=0.5 + half, colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)], xgap=2, ygap=2,
+            texttemplate="%{z:.2f}", textfont={"size": 12, "color": "#101418"},
+            showscale=False,  # every cell says its number
+            hovertemplate="%{y}, %{x}: %{z:.3f} ± %{customdata:.3f}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.update_layout(
+        height=110 + 34 * shares.layers, uirevision="fixed", margin={"l": 8, "r": 8, "t": 16, "b": 8},
+    )  # fmt: skip
+    figure.update_xaxes(type="category", showline=False, automargin=True)
+    figure.update_yaxes(type="category", showline=False, automargin=True)
+    return figure

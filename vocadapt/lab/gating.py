@@ -1,0 +1,60 @@
+"""The gates of an exBERT on a text: lines drawn from it, read, and told of how many they were drawn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vocadapt.analysis.gates import GateShares, gate_shares
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.progress import Progress, part, silent
+from vocadapt.text.corpus import Corpus
+
+LINES = 200
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """How many lines of a text are read at most (0: all), drawn at random with `seed`."""
+
+    lines: int = LINES
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.lines, self.seed) < 0:
+            raise InputError(f"Gates: lines and seed must be 0 or more, got {self.lines} and {self.seed}.")
+
+
+@dataclass(frozen=True, eq=False)
+class GatesOnText:
+    """The gates of a model on `lines` of the `of` lines of a text."""
+
+    shares: GateShares
+    lines: int
+    of: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**self.shares.to_dict(), "lines": self.lines, "of": self.of}
+
+
+def gates_on(
+    model: LanguageModel, corpus: Corpus, settings: GateSettings | None = None, progress: Progress = silent
+) -> GatesOnText:
+    """Draw lines of a text and read the gates on them; raises InputError for a model without a gate, and for no text."""
+    lines, of = drawn_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
+    return GatesOnText(gate_shares(model, lines, part(progress, 0.2, 1.0)), len(lines), of)
+
+
+def drawn_lines(corpus: Corpus, settings: GateSettings, progress: Progress = silent) -> tuple[list[str], int]:
+    """So many of the lines that hold something, each as likely as any other, in their order; and how many there are."""
+    rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
+    for passage in corpus.passages():
+        for line in filter(None, map(str.strip, passage.text.splitlines())):
+            place = of if not settings.lines or of < settings.lines else int(rng.integers(of + 1))
+            if not settings.lines or place < settings.lines:
+                kept[place] = (of, line)
+            of += 1
+        progress(passage.fraction, f"{of:,} lines")
+    return [line for _, line in sorted(kept.values())], of

@@ -1,0 +1,81 @@
+"""How much each layer of an exBERT listens to its extension, on the page Pretraining."""
+
+import shlex
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis import pretraining_figures
+from vocadapt.analysis.gates import KINDS
+from vocadapt.lab.commands import PROGRAM
+from vocadapt.lab.corpora import read_corpus
+from vocadapt.lab.gating import LINES, GateSettings, GatesOnText, gates_on
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.extension import ModuleSize
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.ui import cache, choose
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, fraction
+
+
+def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
+    """Choose an exBERT of the workspace and a text; on the press its gates are read, and drawn by layer and kind of token."""
+    able = [one for one in workspace.artefacts("models") if _has_gates(one)]
+    if not able or not corpora:
+        return
+    st.subheader("How much each layer listens to the extension")
+    st.markdown(
+        "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the :green[**extension's share**]: 0 is BERT "
+        "alone, 1 the extension alone. An untrained gate gives everywhere about what it was begun with."
+    )
+    if not st.session_state.get("gates_model", st.query_params.get("gates_model")):
+        choose.begin_with("gates_model", default if default in {one.name for one in able} else able[0].name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        model = choose.pick("exBERT", able, "gates_model")
+        corpus = choose.pick("Read on", corpora, "gates_text")
+        lines = int(st.number_input("Lines", 1, 100_000, LINES, 100, key="gates_lines", help="Drawn at random.", width=150))
+        pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
+    key = (str(model.folder), model.stamp, corpus.stamp, lines)
+    if not pressed and st.session_state.get("gates_read") != key:
+        return
+    st.session_state["gates_read"] = key
+    drawn(_gates(*key, cache.model_of(str(model.folder)), corpus.folder))
+    command = [*PROGRAM, "gates", "--model", str(model.folder), "--corpus", str(corpus.folder), "--lines", str(lines)]
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        st.code(shlex.join(command), language="bash", wrap_lines=True)
+
+
+def drawn(found: GatesOnText) -> None:
+    """The picture, and what it says in words."""
+    shares = found.shares
+    st.plotly_chart(pretraining_figures.gate_heat(shares), key="gate_heat", config={"displayModeBar": False})
+    left_out = f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
+    kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in shares.kinds if kind in KINDS)
+    read = f"{count(found.lines)} of {count(found.of)} lines{left_out}"
+    st.markdown(f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}.]]")
+    if "added" in shares.kinds:
+        place = shares.kinds.index("added")
+        added, others = shares.means[:, place].mean(), shares.means[:, -1].mean()
+        listens = "more" if added > others else "less"
+        st.markdown(
+            f"Over all layers the extension's share is **{fraction(float(added))}** for added tokens and "
+            f"{fraction(float(others))} for all: at the new tokens the layers listen to it {listens}."
+        )
+
+
+def _has_gates(artefact: Artefact) -> bool:
+    """Whether a model of the workspace has modules; one that cannot be read has none."""
+    return _modules(str(artefact.folder), artefact.stamp)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _modules(folder: str, stamp: str) -> bool:
+    try:
+        return bool(ModuleSize.beside(LanguageModel(Path(folder), folder).config).hidden)
+    except Exception:
+        return False
+
+
+@st.cache_data(max_entries=16, show_spinner="Reading the gates …")
+def _gates(folder: str, stamp: str, text: str, lines: int, _model: LanguageModel, _corpus: Path) -> GatesOnText:
+    return gates_on(_model, read_corpus([_corpus]), GateSettings(lines))

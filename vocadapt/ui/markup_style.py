@@ -1,0 +1,85 @@
+"""The colours and the style sheet of what `markup` writes.
+
+Colours come as light-dark() pairs, so the browser chooses with the theme and nothing flickers.
+"""
+
+INK = {
+    "source": "light-dark(#0B6FB3, #7CC0EC)",
+    "domain": "light-dark(#AD4B00, #F5A566)",
+    "target": "light-dark(#8A5F00, #F5C96A)",
+    "good": "light-dark(#00714F, #5BD6B0)",
+    "changed": "light-dark(#96446F, #E8B5D1)",
+    "null": "light-dark(#5C6873, #A9B4BE)",
+}
+FILL = {
+    "source": "light-dark(#0B6FB3, #58AEE6)",
+    "domain": "light-dark(#D55E00, #F08A3C)",
+    "target": "light-dark(#E69F00, #F2B93B)",
+    "good": "light-dark(#009E73, #2FC79A)",
+    "changed": "light-dark(#CC79A7, #E0A0C4)",
+    "null": "light-dark(#7A8793, #9AA6B1)",
+}
+STYLE = """<style>
+.va-cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));gap:1rem;font-variant-numeric:tabular-nums}
+.va-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.8rem .95rem;min-width:0}
+.va-title{font-weight:600}
+.va-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin:.1rem 0 .5rem;
+ white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.va-told{white-space:normal;overflow-wrap:anywhere;min-height:3.6em}
+.va-row{display:grid;grid-template-columns:minmax(0,1fr) 3.6rem 2.4rem;align-items:center;gap:.6rem;line-height:1.55}
+.va-token{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.87rem;white-space:pre;overflow:hidden;
+ text-overflow:ellipsis;min-width:0}
+.va-shared{font-weight:700;text-decoration:underline 2px light-dark(#009E73,#2FC79A);text-underline-offset:.2em}
+.va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
+.va-bar i{display:block;height:100%;border-radius:.25rem}
+.va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
+.va-wide{overflow-x:auto}
+.va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
+.va-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.35rem .5rem;white-space:nowrap}
+.va-table td{padding:.38rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);white-space:nowrap}
+.va-table .va-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
+.va-table td.va-best{font-weight:700}
+.va-table td.va-second span.va-value{text-decoration:underline}
+.va-table .va-bar{display:inline-block;width:2.6rem;margin-right:.45rem;vertical-align:middle}
+.va-cut{display:flex;flex-wrap:wrap;gap:.3rem;align-items:baseline}
+.va-chip{max-width:16rem;padding:.08rem .4rem;border-radius:.35rem;border:1px solid light-dark(#DDE3E9,#323D48);
+ background:light-dark(#F4F6F8,#1B232C)}
+.va-lines{overflow-x:auto}
+.va-line{display:grid;grid-template-columns:minmax(8rem,1fr) auto minmax(8rem,1fr);line-height:1.65;
+ font-family:"Source Code Pro",ui-monospace,monospace;font-size:.82rem}
+.va-line>*{white-space:pre;overflow:hidden;min-width:0;unicode-bidi:isolate}
+.va-left{display:flex;justify-content:flex-end}
+.va-left>bdi{flex:none}
+.va-match{display:grid;justify-items:center;font-weight:700;color:light-dark(#AD4B00,#F5A566)}
+.va-sizer{visibility:hidden;height:0}
+.va-new{border:2px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:600}
+.va-cuts{display:flex;flex-direction:column;gap:.75rem}
+.va-name{font-size:.87rem;font-weight:600;margin-bottom:.2rem;unicode-bidi:isolate}
+.va-name small{font-weight:400;color:light-dark(#5C6873,#A9B4BE);margin-left:.5rem}
+.va-words{max-height:14rem;overflow-y:auto;display:flex;flex-wrap:wrap;gap:.3rem .45rem;direction:ltr}
+.va-word{display:inline-flex;max-width:100%;flex-wrap:wrap}
+.va-word .va-chip{unicode-bidi:isolate;max-width:none;overflow-wrap:anywhere;white-space:pre-wrap}
+.va-word .va-chip:not(:last-child){border-top-right-radius:0;border-bottom-right-radius:0}
+.va-word .va-chip:not(:first-child){border-top-left-radius:0;border-bottom-left-radius:0;border-left-style:dashed;
+ margin-left:-1px}
+.va-more{opacity:.55}
+.va-heat{border-collapse:separate;border-spacing:3px;width:100%;table-layout:fixed;font-variant-numeric:tabular-nums}
+.va-heat th{font-weight:400;font-size:.82rem;color:light-dark(#5C6873,#A9B4BE);padding:.2rem .5rem;overflow-wrap:anywhere;
+ unicode-bidi:isolate}
+.va-heat thead th:first-child{width:30%}
+.va-heat tbody th{text-align:right}
+.va-heat td{text-align:center;padding:.7rem .3rem;border-radius:.35rem;background:light-dark(#F4F6F8,#1B232C)}
+.va-heat small{display:block;font-size:.78rem;color:light-dark(#4A5560,#C3CCD4)}
+.va-heat.va-many{min-width:46rem;font-size:.86rem}
+.va-heat.va-many thead th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;max-height:11rem;padding:.3rem 0}
+.va-heat.va-many thead th:first-child{width:15rem}
+.va-heat.va-many td{padding:.25rem 0}
+.va-said{display:flex;flex-direction:column;gap:.55rem}
+.va-text{line-height:1.95;overflow-wrap:anywhere;unicode-bidi:isolate}
+.va-text mark{background:none;color:inherit;font-weight:600;padding-bottom:.05rem;
+ border-bottom:3px solid light-dark(#0B6FB3,#58AEE6)}
+.va-text small{font-weight:400;margin-left:.3rem;color:light-dark(#0B6FB3,#7CC0EC)}
+.va-counts{border-left:3px solid light-dark(#0B6FB3,#58AEE6);padding-left:.7rem;margin-left:-.85rem}
+.va-unknown{border:2px dotted light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D);
+ color:light-dark(#96446F,#E8B5D1)}
+</style>"""

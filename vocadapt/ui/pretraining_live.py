@@ -1,0 +1,45 @@
+"""A pretraining that goes on: held-out loss as it falls, how fast, how long still, the models saved on the way; the queue."""
+
+import streamlit as st
+
+from vocadapt.analysis import pretraining_figures
+from vocadapt.lab.jobs import Job
+from vocadapt.lab.status import Status
+from vocadapt.lab.steps import CHECKPOINT
+from vocadapt.lab.workspace import Workspace
+from vocadapt.training.further import KEPT
+from vocadapt.training.listening import read_curve
+from vocadapt.ui import job_panel
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, duration, fraction
+
+STEP = "further"
+
+
+def running(workspace: Workspace) -> None:
+    """Draw the living jobs of this step, and the newest of those that have ended where it is unfinished, with its way on."""
+    job_panel.running(workspace, STEP, "pretraining_live", _told)
+
+
+def _told(job: Job, status: Status) -> None:
+    """The job that runs: what it is, how far, its held-out loss so far."""
+    words, button = st.columns([5, 1], vertical_alignment="center")
+    stage = job.spec.settings.further.stage
+    words.markdown(f"{job_panel.CHIPS[status.state]} {job_panel.title(job)} · stage **{stage}** · {duration(status.seconds)}")
+    with button:
+        job_panel.cancel_button(job, "cancel")
+    job_panel.bar(status)
+    curve = read_curve(job.folder / CHECKPOINT)
+    if not curve.points:
+        return
+    first, last = curve.points[0].loss, curve.points[-1].loss
+    pace = f" · **{count(round(curve.tokens_per_second))}** wordpieces a second" if curve.tokens_per_second else ""
+    st.markdown(
+        f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after {count(curve.points[-1].tokens)} wordpieces"
+        f"{pace} :small[:gray[asked {count(curve.asked)} of {count(curve.of)} held-out windows]]"
+    )
+    if len(curve.points) > 1:
+        figure = pretraining_figures.held_out_losses({job.target.name: curve}, height=220)
+        st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
+    if kept := sorted((job.folder / CHECKPOINT / KEPT).glob("step-*"), key=lambda path: int(path.name[5:])):
+        st.markdown(f":small[{len(kept)} saved on the way; fine-tuning can take the last already: {plain(str(kept[-1]))}]")

@@ -1,0 +1,211 @@
+"""The form of the page Pretraining: which model, on what text, which stage, how much; what it will cost; the start."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab import demo, jobs
+from vocadapt.lab.commands import command_of
+from vocadapt.lab.jobs import promised
+from vocadapt.lab.pretraining import PretrainedModel, has_masked_word_head, stages_for
+from vocadapt.lab.spec import FurtherStep, Spec
+from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.extension import ModuleSize, is_extended
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.training.further import FurtherSettings
+from vocadapt.training.masked import MaskedSettings
+from vocadapt.training.pretraining_cost import PretrainingCost, modelled_masked_pace, pretraining_cost
+from vocadapt.training.stages import PRETRAININGS
+from vocadapt.ui import cache, choose, count_cache, finetune_live
+from vocadapt.ui.markup import plain
+from vocadapt.ui.numbers import count, duration, fraction
+
+BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
+BUDGETS = ("epochs", "tokens", "hours")
+HELP = {
+    "model": "A model of this workspace, or type a folder or hub name.",
+    "stage": "Which parameters move. Only the stages that fit this model are offered.",
+    "parts": "A step is read in so many parts, where memory is short: the same gradient.",
+    "budget": "Passes over the text, wordpieces to read, or hours.",
+    "hours": "Turned into steps by the pace of the first ones, and kept so.",
+    "keep_minutes": "A model that fine-tuning can take, saved on the way every so many minutes. 0: none.",
+    "train_heads": "As the authors' public code does; their paper trains module, gates and new rows alone.",
+    "nsp": "Blocks are pairs of sentences, and whether the second follows the first is asked, too.",
+    "dropout": "A short training reads nothing twice and cannot overfit: 0. exBERT: .1.",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A pretraining as the form has it: the model by the name it is shown under, its place, the text, the settings."""
+
+    label: str
+    model: str
+    corpus: Artefact
+    further: FurtherSettings
+
+    @property
+    def wish(self) -> str:
+        """A name for what comes out."""
+        return f"{choose.shown_model(self.label)}-{self.further.stage}"
+
+    @property
+    def spec(self) -> Spec:
+        """The step."""
+        place = str(cache.model_of(self.model).path)
+        return Spec("further", FurtherStep(further=self.further), {"model": (place,), "text": (str(self.corpus.folder),)})
+
+
+def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
+    """The widgets; None for a model that cannot be pretrained, and the page says why."""
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        label, place = choose_model(workspace)
+        corpus = choose.pick("Text", corpora, "corpus")
+    model = cache.model_of(place)
+    about_model(model)
+    if not has_masked_word_head(model):
+        named = (model.config.get("architectures") or ["no class"])[0]
+        choose.nothing_yet(
+            f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
+            f"It was saved as {plain(str(named))}. Choose a model that was saved with its head (BertForMaskedLM): a head of "
+            "random numbers would have to be trained first, and its loss would say nothing of the model.",
+        )
+        return None
+    stages = stages_for(model)
+    with right:
+        captions = list(stages.values())
+        stage = str(st.radio("Stage", list(stages), key="stage", bind="query-params", captions=captions, help=HELP["stage"]))
+    return Wanted(label, place, corpus, settings(stage, model))
+
+
+def choose_model(workspace: Workspace) -> tuple[str, str]:
+    """Ask which model: those of the workspace first. The name it is shown under, and its folder or hub name."""
+    offered = {one.name: str(one.folder) for one in workspace.artefacts("models")}
+    if not offered and demo.shipped():
+        offered[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
+    for name in (*choose.models_in_use(workspace), *choose.COMMON_MODELS):
+        offered.setdefault(choose.shown_model(name), name)
+    if not st.session_state.get("model", st.query_params.get("model")):
+        choose.begin_with("model", next(iter(offered)))
+    chosen = st.selectbox(
+        "Model", list(offered), index=None, key="model", bind="query-params", accept_new_options=True, help=HELP["model"]
+    )
+    label = str(chosen or next(iter(offered)))
+    return label, offered.get(label, label)
+
+
+def about_model(model: LanguageModel) -> None:
+    """What the model is, in a line: plain or exBERT."""
+    size, layers = ModuleSize.beside(model.config), model.config.get("num_hidden_layers", "?")
+    kind = "a plain model, without extension modules"
+    if is_extended(model.config):
+        added = count(int(model.config.get("extension_vocab_size", 0)))
+        kind = f"an exBERT: modules of {fraction(size.share)} of a layer beside each, {added} added tokens"
+    st.markdown(f":small[:gray[{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}]]")
+
+
+def settings(stage: str, model: LanguageModel) -> FurtherSettings:
+    """Widgets of the budget and of every setting, those of the preset filled in; no block is longer than the model reads."""
+    positions = int(model.config.get("max_position_embeddings", 512))
+    nsp = str((model.config.get("architectures") or [""])[0]).endswith("ForPreTraining")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        preset = str(st.selectbox("Settings", list(PRETRAININGS), key="preset", bind="query-params", width=150))
+        usual = PRETRAININGS[preset].settings
+        usual = replace(usual, length=min(usual.length, positions))
+        budget = st.segmented_control(
+            "Budget", list(BUDGETS), key="budget", default="epochs", required=True, bind="query-params", help=HELP["budget"]
+        )
+        given = budget_of(str(budget), usual, preset)
+        with st.popover("More settings", icon=":material/tune:"):
+            training = replace(usual, **given, **more(usual, preset, positions))  # type: ignore[arg-type]
+            keep = float(st.number_input("Minutes between saved models", 0.0, 6000.0, 0.0, help=HELP["keep_minutes"]))
+            heads = stage == "extension" and st.checkbox("Train the masked-word head, too", help=HELP["train_heads"])
+            pairs = bool(nsp) and st.checkbox("Next sentences, too", help=HELP["nsp"])
+    st.markdown(f":small[{PRETRAININGS[preset].about}]")
+    return FurtherSettings(stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training)
+
+
+def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]:
+    """The widget of a budget; what it gives overrules the preset's."""
+    key = f"{name}_{preset}"
+    if name == "tokens":
+        amount = st.number_input("Wordpieces", 1_000, 10_000_000_000, 5_000_000, 1_000_000, key=key, width=180)
+        return {"tokens": int(amount)}
+    if name == "hours":
+        return {"hours": float(st.number_input("Hours", 0.01, 10_000.0, 1.0, 0.5, key=key, width=180, help=HELP["hours"]))}
+    return {"epochs": float(st.number_input("Passes", 0.01, 1000.0, usual.epochs, 0.5, key=key, width=180))}
+
+
+def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float]:
+    """Widgets of the other settings."""
+    left, right = st.columns(2)
+
+    def number(place: int, label: str, name: str, low: float, high: float, form: str | None = None) -> float:
+        value = getattr(usual, name)
+        kind = int if isinstance(value, int) else float
+        step = kind(1) if kind is int else kind(value / 10 or 0.01)
+        widget = (left, right)[place]
+        return kind(
+            widget.number_input(label, kind(low), kind(high), value, step, form, key=f"{name}_{preset}", help=HELP.get(name))
+        )
+
+    return {
+        "length": number(0, "Wordpieces of a block", "length", 8, positions),
+        "batch": number(1, "Blocks a step", "batch", 1, 4096),
+        "lr": number(0, "Highest learning rate", "lr", 1e-8, 1, "%.1e"), "parts": number(1, "Parts of a step", "parts", 1, 4096),
+        "warm_up": number(0, "Warm-up, share", "warm_up", 0, 0.99), "share": number(1, "Words asked, share", "share", 0.01, 0.9),
+        "dropout": number(0, "Dropout", "dropout", 0, 0.9), "seed": number(1, "Seed", "seed", 0, 2**31 - 1),
+        "save_minutes": number(0, "Minutes between checkpoints", "save_minutes", 0.1, 600),
+    }  # fmt: skip
+
+
+def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel]) -> PretrainingCost:
+    """What will be read and how long it will take, and from what that is known."""
+    wordpieces, known = wordpieces_of(wanted, workspace)
+    per_second, pace = pace_of(wanted, made)
+    found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
+    st.markdown(
+        f"About **{duration(found.seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
+        f"{found.epochs:.2f} passes over the text :small[:gray[at {count(round(per_second))} a second, {pace}; the text has "
+        f"{known}]]"
+    )
+    return found
+
+
+def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
+    """The wordpieces of the text under the model's cut, counted where its words were, else guessed from its size."""
+    cutter = count_cache.cutter_of(wanted.model, wanted.label)
+    counted = count_cache.figures_of(wanted.corpus, cutter, wanted.model, workspace.root)
+    if counted:
+        return counted.pieces, f"{count(counted.pieces)} of them"
+    guessed = int(wanted.corpus.manifest.numbers.get("bytes", 0)) // BYTES
+    return guessed, f"some {count(guessed)} of them, by its size: its words were not counted for this model"
+
+
+def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str]:
+    """Wordpieces a second: measured in the newest pretraining of this model in this stage, else modelled from its shape."""
+    config = cache.model_of(wanted.model).config
+    modelled = modelled_masked_pace(config, wanted.further.stage, wanted.further.training)
+    for one in made:
+        same = one.numbers["stage"] == wanted.further.stage and one.model in (wanted.label, Path(wanted.model).name)
+        if same and one.numbers.get("tokens_per_second"):
+            return float(one.numbers["tokens_per_second"]), f"measured in {plain(one.name)}"
+    return modelled, "modelled from its layers and width on two cores"
+
+
+def start(workspace: Workspace, wanted: Wanted) -> None:
+    """The name, the button, the queue before it; and the step as a command line."""
+    target = choose.name_for(workspace, "models", wanted.wish, "pretrained_name")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Start", type="primary", icon=":material/play_arrow:", key="start_pretraining")
+        if queued := finetune_live.queue_line(workspace):
+            st.markdown(f":gray[{queued}]")
+    if pressed:
+        jobs.start(workspace, wanted.spec, target)
+        st.rerun()
+    name = workspace.free_name("models", target, promised(workspace, "models"))
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        st.code(command_of(wanted.spec, workspace.folder("models", name)), language="bash", wrap_lines=True)

@@ -1,0 +1,66 @@
+"""The initialiser that asks the network itself: rows under which it reads a new token as it read the token's old pieces."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vocadapt.errors import InputError
+from vocadapt.vocabulary.materials import Initialiser, Made, Materials, Provenance, Registered
+from vocadapt.vocabulary.mixing import mean_of_pieces
+
+if TYPE_CHECKING:
+    from vocadapt.vocabulary.initialise import RowSettings
+
+NEEDED = "These rows are fitted to a text through the network, and no text was given for it."
+
+
+@dataclass(frozen=True)
+class DistilSettings:
+    """How rows are distilled: hidden states of which `layer` are to match (−1: the last), over how many `contexts` of each token.
+
+    A context is a stretch of at most `length` wordpieces of a line. A token of fewer contexts meets those it has again, so that
+    every row is moved `passes` × `contexts` times; `batch` tokens at a time, Adam with a rate of its own for each row, falling
+    from `lr` to 0. `seed` draws contexts and order. Raises InputError for values without sense.
+    """
+
+    layer: int = -1
+    contexts: int = 12
+    passes: int = 1
+    length: int = 32
+    batch: int = 32
+    lr: float = 5e-3
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("contexts", 1), ("passes", 1), ("length", 4), ("batch", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"Distilled rows: {name} must be {least} or more, got {getattr(self, name)}.")
+        if self.layer < 1 and self.layer != -1:
+            raise InputError(f"Distilled rows: there is no layer {self.layer} to match.", "Give 1 or more, or -1 for the last.")
+        if not 0 < self.lr < float("inf"):
+            raise InputError(f"Distilled rows: lr must be above 0, got {self.lr}.")
+
+
+def distilled(materials: Materials, settings: "RowSettings") -> Made:
+    """The mean of a token's pieces, moved until the network reads the token as it read the pieces."""
+    if materials.distiller is None:
+        raise InputError(NEEDED, "Give --corpus TEXT; a leaderboard must be asked for distilled by name: it takes long.")
+    start, sources = mean_of_pieces(materials, materials.plan.new_rows)
+    rows, contexts = materials.distiller(materials.plan, start, settings.distil)
+    provenance = (
+        Provenance(f"distilled from the mean of its pieces, over {n} of {settings.distil.contexts} contexts asked for")
+        if n
+        else Provenance(f"no context in the text: {source.how}", source.donors, fallback=True)
+        for n, source in zip(contexts.tolist(), sources, strict=True)
+    )
+    return rows, tuple(provenance)
+
+
+DISTILLED: Registered = {
+    "distilled": Initialiser(
+        distilled,
+        "the mean of its pieces, moved until the network's hidden states are those it had with the pieces; needs a text",
+        "argmin Σ ‖h(t) − h(pieces of t)‖²",
+        "Token Distillation (2026), here for encoders",
+        needs="text",
+    ),
+}
