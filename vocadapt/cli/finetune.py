@@ -15,8 +15,9 @@ from vocadapt.lab.finetuning import EvaluateSettings, evaluated
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, training_preset
+from vocadapt.training.finetune_settings import FREEZE, TRAININGS, training_preset
 from vocadapt.training.mixture import CHOICES, TOKENIZATIONS
+from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
 from vocadapt.training.tasks.folds import of_fold
 

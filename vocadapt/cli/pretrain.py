@@ -15,6 +15,7 @@ from vocadapt.progress import Progress
 from vocadapt.training.further import FurtherSettings
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.stages import PRETRAININGS, STAGES, pretraining_preset
 from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
@@ -27,6 +28,7 @@ TRAINING = {
     "warm_up": (real, "share of the steps over which the learning rate rises"),
     "share": (real, "share of the words that is asked"),
     "dropout": (real, "share of the activations that is dropped while it trains"),
+    "save_minutes": (real, "minutes between the checkpoints that a training goes on from"),
     "seed": (whole, "of all that is drawn"),
 }
 BUDGET = {
@@ -68,6 +70,8 @@ def _training_options(parser: Parser) -> None:
         first, then = getattr(new, name), getattr(further, name)
         default = f"{first}" if first == then else f"{first}; of --model {then}"
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=f"{meaning} (default {default})")
+    schedules = "; ".join(f"{name}: {schedule.about}" for name, schedule in SCHEDULES.items())
+    parser.add_argument("--schedule", choices=SCHEDULES, help=f"of the learning rate (default {new.schedule}). {schedules}")
 
 
 def _scratch_options(parser: Parser) -> None:
@@ -93,7 +97,7 @@ def _pretrain(options: Namespace, progress: Progress) -> Answer:
 def _new(options: Namespace) -> Spec:
     """A model from scratch."""
     _refuse(options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings")
-    scratch = ScratchSettings(**_given(options, *NEW), training=MaskedSettings(**_given(options, *TRAINING, *BUDGET)))
+    scratch = ScratchSettings(**_given(options, *NEW), training=MaskedSettings(**_training(options)))
     settings = PretrainStep(corpus_settings(options), scratch, options.half)
     return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
 
@@ -103,10 +107,15 @@ def _further(options: Namespace) -> Spec:
     _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
     if options.stage is None:
         raise InputError("Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}.")
-    training = pretraining_preset(options.settings or "quick", **_given(options, *TRAINING, *BUDGET))
+    training = pretraining_preset(options.settings or "quick", **_training(options))
     further = FurtherSettings(options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training)
     inputs = {"model": options.model, "text": options.corpus}
     return Spec("further", FurtherStep(corpus_settings(options), further), inputs, options.offline)
+
+
+def _training(options: Namespace) -> dict[str, Any]:
+    """How it is trained, as far as that was said."""
+    return _given(options, *TRAINING, *BUDGET, "schedule")
 
 
 def _given(options: Namespace, *names: str) -> dict[str, Any]:

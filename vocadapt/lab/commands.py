@@ -45,8 +45,10 @@ CORPUS_FLAGS = {
     "corpus.seed": "--sample-seed",
     "corpus.language": "--language",
 }
-TRAINING = ("length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed")
-MASKED = (*TRAINING, "warm_up", "parts")
+MASKED = (
+    "length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed", "warm_up", "schedule", "parts",
+    "save_minutes",
+)  # fmt: skip
 FINETUNING = (
     "epochs", "batch", "lr", "chunk", "warm_up", "schedule", "weight_decay", "clip", "freeze", "with_dev", "patience",
     "ungrouped",
@@ -80,7 +82,7 @@ FLAGS: dict[str, dict[str, str]] = {
     | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING},
     "pretrain": CORPUS_FLAGS
     | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
-    | {f"scratch.training.{name}": f"--{name}" for name in TRAINING}
+    | {f"scratch.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
     | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
     "further": CORPUS_FLAGS
     | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vocadapt.errors import InputError
+from vocadapt.training.schedules import check_schedule
 
 TOP = re.compile(r"top-([1-9][0-9]?)")
 FREEZE = {
@@ -13,7 +14,6 @@ FREEZE = {
     "top-K": "the K top layers and the head are trained, nothing else",
     "head": "the head alone is trained",
 }
-SCHEDULES = {"linear": "up for the warm-up, then down to 0", "constant": "the same throughout, after the warm-up"}
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ class FinetuneSettings:
             raise InputError(f"Unknown way to freeze {self.freeze!r}.", f"Choose one of: {', '.join(FREEZE)}, such as top-3.")
         if self.freeze == "top-K":
             raise InputError("How many top layers are to be trained?", "Such as --freeze top-3.")
-        if self.schedule not in SCHEDULES:
-            raise InputError(f"Unknown schedule {self.schedule!r}.", f"Choose one of: {', '.join(SCHEDULES)}.")
+        check_schedule(self.schedule)
 
     @property
     def top(self) -> int | None:

@@ -12,6 +12,7 @@ from vocadapt.progress import Progress
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.mixture import Reading, read_by
 from vocadapt.training.outputs import NOT_ASKED
+from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.watching import DEV, begun, watch, without_printers, write_curve, write_whole
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _arguments(reading: Reading, settings: FinetuneSettings, folder: Path) -> "t
     return TrainingArguments(
         output_dir=str(folder), max_steps=len(reading), per_device_train_batch_size=1, learning_rate=settings.lr,
         warmup_steps=round(settings.warm_up * len(reading)), weight_decay=settings.weight_decay, max_grad_norm=settings.clip,
-        lr_scheduler_type="linear" if settings.schedule == "linear" else "constant_with_warmup", optim="adamw_torch_fused",
+        lr_scheduler_type=SCHEDULES[settings.schedule].trainer, optim="adamw_torch_fused",
         train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1, logging_steps=max(1, len(reading) // CURVE),
         logging_nan_inf_filter=False, report_to="none", disable_tqdm=True, seed=reading.seed, dataloader_pin_memory=False,
         remove_unused_columns=False, bf16=half,

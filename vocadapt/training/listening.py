@@ -106,7 +106,8 @@ class Listener:
         before = read_curve(folder)
         self.start = _start(folder)
         self.points = [point for point in before.points if point.step <= self.start] if self.start else []
-        self.base = self.seconds = before.seconds * self.start / before.step if before.step else 0.0
+        share = before.seconds * self.start / before.step if before.step else 0.0
+        self.base = self.seconds = max([share, *(point.seconds for point in self.points)])  # a clock that never goes back
         self.steps, self.step = (before.steps, self.start) if self.start else (0, 0)
         self.began = self.told = self.spent = 0.0
         if not self.points:
@@ -126,7 +127,7 @@ class Listener:
         if not self.began:
             self.began, self.steps = now, self.length()
         elif (done := step - self.start) > 1:  # the first step, from whose end the clock runs, took what the others take
-            self.seconds = self.base + (now - self.began - self.spent) * done / (done - 1)
+            self.seconds = max(self.seconds, self.base + (now - self.began - self.spent) * done / (done - 1))
         if step % self.every == 0 or step == self.steps:
             self.ask()
         if now - self.told > TOLD or step == self.steps:

@@ -11,6 +11,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on, scores_at
 from vocadapt.progress import Progress, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
+from vocadapt.training.schedules import SCHEDULES, check_schedule
 from vocadapt.training.watching import TIMED, begun, calling, watch, without_printers
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ NEXT_LOSS = "next_loss"
 
 @dataclass(frozen=True)
 class MaskedSettings:
-    """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW under a linear rise and fall.
+    """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW under a
+    rate that rises over the `warm_up` and then goes as `schedule` says (SCHEDULES).
 
     The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours budget is turned into steps
     by the pace of the first ones. `save_minutes` lie between two checkpoints. A step is read in so many `parts`, which is
@@ -45,6 +47,7 @@ class MaskedSettings:
     save_minutes: float = 5.0
     seed: int = 1
     parts: int = 1
+    schedule: str = "linear"
 
     def __post_init__(self) -> None:
         if not 8 <= self.length <= 4096:
@@ -59,6 +62,7 @@ class MaskedSettings:
             raise InputError(f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal parts.")
         if min(self.tokens, self.hours, self.seed, self.weight_decay) < 0:
             raise InputError("Masked training: tokens, hours, seed and weight decay cannot be negative.")
+        check_schedule(self.schedule)
 
 
 @dataclass(frozen=True)
@@ -233,7 +237,8 @@ def _arguments(settings: MaskedSettings, steps: int, folder: Path) -> "transform
     return TrainingArguments(
         output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch // settings.parts,
         gradient_accumulation_steps=settings.parts, learning_rate=settings.lr,
-        warmup_steps=round(settings.warm_up * steps), lr_scheduler_type="linear", weight_decay=settings.weight_decay,
+        warmup_steps=round(settings.warm_up * steps), weight_decay=settings.weight_decay,
+        lr_scheduler_type=SCHEDULES[settings.schedule].trainer,
         optim="adamw_torch_fused", train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1,
         logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
         dataloader_pin_memory=False, remove_unused_columns=False,

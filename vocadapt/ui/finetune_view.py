@@ -17,7 +17,7 @@ from vocadapt.lab.runs import RunSet
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.estimating import estimate, examples_of_epoch, modelled_pace
-from vocadapt.training.finetune_settings import FREEZE, SCHEDULES, TRAININGS, FinetuneSettings
+from vocadapt.training.finetune_settings import FREEZE, TRAININGS, FinetuneSettings
 from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
@@ -25,6 +25,7 @@ from vocadapt.training.tasks.own import read_task_file
 from vocadapt.ui import cache, choose, finetune_live, run_cache
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 from vocadapt.ui.task_intake import TASK
 
 MODELS = "models"  # the picker's key, and its name in the address
@@ -142,17 +143,7 @@ def _toml(place: Path) -> Path:
 def all_settings(preset: str) -> FinetuneSettings:
     """Widgets of every setting, those of the preset filled in."""
     usual = TRAININGS[preset].settings
-    left, right = st.columns(2)
-
-    def number(column: int, label: str, name: str, low: float, high: float, form: str | None = None) -> float:
-        value = getattr(usual, name)
-        kind = int if isinstance(value, int) else float
-        step = kind(1) if kind is int else kind(value / 10 or 0.01)
-        place = (left, right)[column]
-        return kind(
-            place.number_input(label, kind(low), kind(high), value, step, form, key=f"{name}_{preset}", help=HELP.get(name))
-        )
-
+    number = PresetNumbers(usual, preset, HELP)
     changed = {
         "epochs": number(0, "Epochs", "epochs", 1, 1000), "batch": number(1, "Batch", "batch", 1, 1024),
         "lr": number(0, "Learning rate", "lr", 1e-8, 1, "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up", 0, 0.99),
@@ -164,11 +155,7 @@ def all_settings(preset: str) -> FinetuneSettings:
     names = [name for name in FREEZE if name != "top-K"]
     frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
     freeze = st.selectbox("What is trained", frozen, frozen.index(usual.freeze), format_func=_freezing, key=f"freeze_{preset}")
-    schedules = list(SCHEDULES)
-    schedule = st.selectbox(
-        "Learning rate over time", schedules, schedules.index(usual.schedule), key=f"schedule_{preset}",
-        format_func=lambda name: f"{name}: {SCHEDULES[name]}",
-    )  # fmt: skip
+    schedule = pick_schedule(usual, preset)
     with_dev = st.checkbox("Train on the dev split, too", usual.with_dev, key=f"with_dev_{preset}", help=HELP["with_dev"])
     ungrouped = st.checkbox("Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower.")
     return replace(usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from vocadapt.training.stages import PRETRAININGS
 from vocadapt.ui import cache, choose, count_cache, finetune_live
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 
 BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
 BUDGETS = ("epochs", "tokens", "hours")
@@ -139,19 +140,9 @@ def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]
     return {"epochs": float(st.number_input("Passes", 0.01, 1000.0, usual.epochs, 0.5, key=key, width=180))}
 
 
-def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float]:
+def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float | str]:
     """Widgets of the other settings."""
-    left, right = st.columns(2)
-
-    def number(place: int, label: str, name: str, low: float, high: float, form: str | None = None) -> float:
-        value = getattr(usual, name)
-        kind = int if isinstance(value, int) else float
-        step = kind(1) if kind is int else kind(value / 10 or 0.01)
-        widget = (left, right)[place]
-        return kind(
-            widget.number_input(label, kind(low), kind(high), value, step, form, key=f"{name}_{preset}", help=HELP.get(name))
-        )
-
+    number = PresetNumbers(usual, preset, HELP)
     return {
         "length": number(0, "Wordpieces of a block", "length", 8, positions),
         "batch": number(1, "Blocks a step", "batch", 1, 4096),
@@ -159,6 +150,7 @@ def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float]
         "warm_up": number(0, "Warm-up, share", "warm_up", 0, 0.99), "share": number(1, "Words asked, share", "share", 0.01, 0.9),
         "dropout": number(0, "Dropout", "dropout", 0, 0.9), "seed": number(1, "Seed", "seed", 0, 2**31 - 1),
         "save_minutes": number(0, "Minutes between checkpoints", "save_minutes", 0.1, 600),
+        "schedule": pick_schedule(usual, preset),
     }  # fmt: skip
 
 
