@@ -1,0 +1,25 @@
+"""How a learning rate goes over the steps of a training; neither way ever makes it negative."""
+
+from dataclasses import dataclass
+
+from vocadapt.errors import InputError
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What the rate does, and what transformers calls it."""
+
+    about: str
+    trainer: str
+
+
+SCHEDULES = {
+    "linear": Schedule("up for the warm-up, then down to 0", "linear"),
+    "constant": Schedule("the same throughout, after the warm-up", "constant_with_warmup"),
+}
+
+
+def check_schedule(name: str) -> None:
+    """Raises InputError for an unknown schedule."""
+    if name not in SCHEDULES:
+        raise InputError(f"Unknown schedule {name!r}.", f"Choose one of: {', '.join(SCHEDULES)}.")
