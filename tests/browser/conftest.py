@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
+PATIENCE = 90_000  # milliseconds: on a crowded machine a page takes long to come; how fast pages are is measured elsewhere
 
 
 def absent(what: str) -> None:
@@ -45,8 +46,11 @@ def page(browser) -> Iterator[object]:
 
     What could not be loaded is passed over: Streamlit itself asks for addresses that are not there.
     """
+    from playwright.sync_api import expect
+
     page = browser.new_page(viewport={"width": 1440, "height": 980})
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if an_error(message) else None)

@@ -14,7 +14,6 @@ AT_ONCE = 10  # seconds from the click to the neighbours, without network
 
 def test_from_an_empty_workspace_to_real_neighbours(serve, page, tmp_path):
     page.goto(serve(tmp_path / "workspace"))
-    page.set_default_timeout(45_000)
     button = page.get_by_role("button", name="Open the demo")
     button.wait_for()
     start = time.monotonic()

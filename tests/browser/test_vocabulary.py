@@ -42,7 +42,6 @@ def figure(page, label):
 def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=20_000)
     page.goto(f"{serve(root)}/vocabulary?keep=100")
     expect(figure(page, "Tokens dropped")).to_have_text("0")
     expect(figure(page, "The text grows by")).to_have_text("0.00 %")
@@ -95,5 +94,8 @@ def select_first_row(page):
     """Tick the first row of the table of tokens, whose cells are drawn on a canvas."""
     canvas = page.get_by_test_id("stDataFrame").first.locator("canvas").first
     canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
+    box, before = canvas.bounding_box(), None
+    while box != before:  # what is drawn above it may still move it
+        page.wait_for_timeout(500)
+        box, before = canvas.bounding_box(), box
     page.mouse.click(box["x"] + 20, box["y"] + 55)
