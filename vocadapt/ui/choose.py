@@ -9,9 +9,10 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from vocadapt.lab import demo
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
-from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
+from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import SNAPSHOT, name_of
 from vocadapt.training.run_files import SavedRun
 from vocadapt.ui import cache, run_cache
@@ -39,7 +40,8 @@ def pick_model(
     common: tuple[str, ...] = COMMON_MODELS, help: str = MODEL_HELP,
 ) -> str:  # fmt: skip
     """Choose a model that was used before, or type a folder or hub name; `default` or the last one used is offered first."""
-    names = [*filter(None, [default]), *models_in_use(workspace), *common]
+    own = (str(artefact.folder) for artefact in workspace.artefacts("models"))
+    names = [*filter(None, [default]), *models_in_use(workspace), *own, *common]
     chosen = st.selectbox(
         label, list(dict.fromkeys(names)), key=key, format_func=shown_model, accept_new_options=True,
         persist_state="session", help=help,
@@ -49,7 +51,7 @@ def pick_model(
 
 def pick_target(workspace: Workspace, model: str, label: str = "Target", help: str = TARGET_HELP) -> str:
     """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as none is: never `model` itself."""
-    names = [*(str(artefact.folder) for artefact in adapted_models(workspace)), *models_in_use(workspace)]
+    names = [*(str(artefact.folder) for artefact in workspace.artefacts("models")), *models_in_use(workspace)]
     offered = [name for name in dict.fromkeys(names) if name != model]
     chosen = st.selectbox(
         label, offered, index=None, key="target", format_func=shown_model, accept_new_options=True, bind="query-params",
@@ -172,6 +174,21 @@ def spaces_of(workspace: Workspace) -> dict[str, str]:
     found |= {f"model · {one.name}": str(one.folder) for one in workspace.artefacts("models")}
     there = {Path(folder).resolve() for folder in found.values()}
     return found | {shown_model(name): name for name in models_in_use(workspace) if Path(name).resolve() not in there}
+
+
+def models_to_train(workspace: Workspace) -> dict[str, str]:
+    """Models by the name they are shown under, their folder or hub name; where there is none yet, the demo's first.
+
+    Those made of another model come first, the newest before all, then the one used last: that is where one goes on.
+    """
+    used = models_in_use(workspace)
+    models = workspace.artefacts("models")
+    models.sort(key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1]))
+    own = {one.name: str(one.folder) for one in models}
+    if not own and demo.shipped():
+        own[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
+    others = {shown_model(name): name for name in (*used, *COMMON_MODELS)}
+    return own | {label: name for label, name in others.items() if label not in own}
 
 
 def models_in_use(workspace: Workspace) -> list[str]:

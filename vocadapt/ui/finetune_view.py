@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab import demo, jobs
+from vocadapt.lab import jobs
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.estimating import start_up
 from vocadapt.lab.jobs import promised
@@ -91,12 +91,8 @@ def form(workspace: Workspace) -> Wanted | None:
 
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
-    """Ask which models; those of the workspace first. Name shown → folder or hub name."""
-    offered = {f"{one.name}": str(one.folder) for one in workspace.artefacts("models")}
-    if not offered and demo.shipped():
-        offered[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
-    for name in (*choose.models_in_use(workspace), *choose.COMMON_MODELS):
-        offered.setdefault(choose.shown_model(name), name)
+    """Ask which models. Name shown → folder or hub name."""
+    offered = choose.models_to_train(workspace)
     if MODELS not in st.session_state and MODELS not in st.query_params:
         st.session_state[MODELS] = [_first_model(workspace, offered)]
     chosen = st.multiselect(

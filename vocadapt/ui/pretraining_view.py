@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab import demo, jobs
+from vocadapt.lab import jobs
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.pretraining import PretrainedModel, has_masked_word_head, stages_for
@@ -83,12 +83,8 @@ def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
 
 
 def choose_model(workspace: Workspace) -> tuple[str, str]:
-    """Ask which model: those of the workspace first. The name it is shown under, and its folder or hub name."""
-    offered = {one.name: str(one.folder) for one in workspace.artefacts("models")}
-    if not offered and demo.shipped():
-        offered[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
-    for name in (*choose.models_in_use(workspace), *choose.COMMON_MODELS):
-        offered.setdefault(choose.shown_model(name), name)
+    """Ask which model. The name it is shown under, and its folder or hub name."""
+    offered = choose.models_to_train(workspace)
     if not st.session_state.get("model", st.query_params.get("model")):
         choose.begin_with("model", next(iter(offered)))
     chosen = st.selectbox(
