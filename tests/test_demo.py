@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -11,7 +12,7 @@ from tests.lab_material import write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab import demo
-from vocadapt.lab.demo import ADAPTED, MAP, MODEL, NEWS_MAP, REFITTED, VECTORS, open_demo, walk
+from vocadapt.lab.demo import ADAPTED, BIOMEDICAL, MAP, MODEL, MOVED, NEWS_MAP, REFITTED, VECTORS, open_demo, walk
 from vocadapt.lab.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
@@ -28,9 +29,11 @@ def small_demo(tmp_path_factory):
     root = tmp_path_factory.mktemp("assets") / "demo"
     text = write_text(root.parent / "trials.txt", lines=1200)
     training = MaskedSettings(length=32, batch=8, tokens=5120)
-    scratch = ScratchSettings(vocabulary=80, layers=1, hidden=32, training=training)
+    scratch = ScratchSettings(layers=1, hidden=32, training=training)
     model, vectors = (str(root.joinpath(*place)) for place in (MODEL, VECTORS))
-    run_step(Spec("pretrain", PretrainStep(scratch=scratch), {"text": str(text)}), root.joinpath(*MODEL))
+    for place, size in ((MODEL, 80), (BIOMEDICAL, 70)):
+        step = PretrainStep(scratch=replace(scratch, vocabulary=size))
+        run_step(Spec("pretrain", step, {"text": str(text)}), root.joinpath(*place))
     word2vec = Word2VecSettings(dim=4, min_count=2, epochs=1, workers=1)
     run_step(Spec("vectors", VectorsStep(word2vec=word2vec), {"text": str(text), "model": model}), root.joinpath(*VECTORS))
     chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
@@ -46,7 +49,7 @@ def shipped(small_demo, monkeypatch):
 def test_opening_the_demo_copies_what_is_shipped_once(shipped, tmp_path):
     workspace = Workspace(tmp_path / "w")
     made = open_demo(workspace)
-    assert [artefact.folder for artefact in made] == [workspace.folder(*place) for place in (MODEL, VECTORS, MAP)]
+    assert [artefact.folder for artefact in made] == [workspace.folder(*place) for place in demo.SHIPPED]
     before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")}
     open_demo(workspace)
     assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*")} == before
@@ -71,8 +74,11 @@ def test_every_step_of_the_walk_is_really_run(shipped, small_demo, tmp_path, cap
     assert [walked.step for walked in first] == ["open", *(name for name, _ in demo.STEPS)]
     assert all(walked.did and walked.seconds > 0 for walked in first)
     assert f"too little text: {first[1].numbers['words']:,} words" in first[3].did and "chance" in first[3].did
-    assert first[-1].numbers["certificate"] is True
-    stamps = {place: workspace.artefact(*place).stamp for place in (NEWS_MAP, REFITTED, ADAPTED)}
+    by_name = {walked.step: walked for walked in first}
+    assert by_name["adapted model"].numbers["certificate"] is by_name["transfer"].numbers["certificate"] is True
+    shared = by_name["two vocabularies"].numbers["common"]
+    assert shared[0][0] == 80 and shared[1][1] == 70 and f"share {shared[0][1]} of 80 tokens" in by_name["two vocabularies"].did
+    stamps = {place: workspace.artefact(*place).stamp for place in (NEWS_MAP, REFITTED, ADAPTED, MOVED)}
     shutil.rmtree(workspace.folder(*REFITTED))
     capsys.readouterr()
     assert main(["demo", "--out", str(workspace.root), "--json"]) == 0
@@ -102,9 +108,9 @@ def test_the_assets_are_laid_out_without_a_path_of_the_machine(small_demo, tmp_p
     monkeypatch.setattr(sys, "argv", ["make.py"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "AlignmentStep", lambda **_: AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3))
-    module.main(small_demo.joinpath(*MODEL), small_demo.joinpath(*VECTORS))
+    module.main(*(small_demo.joinpath(*place) for place in (MODEL, BIOMEDICAL, VECTORS)))
     workspace = Workspace(tmp_path / "demo")
-    for kind, name in (MODEL, VECTORS, MAP):
+    for kind, name in demo.SHIPPED:
         artefact = workspace.artefact(kind, name)
         assert artefact.stale(workspace) == []
         text = (artefact.folder / "manifest.json").read_text(encoding="utf-8")
@@ -115,8 +121,10 @@ SHIPPED_FILES = 16_000_000, 12_000_000  # bytes: the model's weights, the vector
 
 
 def test_what_is_shipped_is_small_and_speaks_of_no_other_machine():
-    model, vectors, _ = (demo.DEMO.joinpath(*place) for place in demo.SHIPPED)
-    assert (model / "model.safetensors").stat().st_size <= SHIPPED_FILES[0]
+    *models, vectors, _ = (demo.DEMO.joinpath(*place) for place in demo.SHIPPED)
+    assert len(models) == 2
+    for model in models:
+        assert (model / "model.safetensors").stat().st_size <= SHIPPED_FILES[0]
     assert sum(file.stat().st_size for file in vectors.iterdir()) <= SHIPPED_FILES[1]
     for manifest in demo.DEMO.rglob("manifest.json"):
         content = json.loads(manifest.read_text(encoding="utf-8"))

@@ -1,8 +1,9 @@
-"""Lay out assets/demo from a pretrained model and word vectors: how the shipped demo was made. Run from the project's root.
+"""Lay out assets/demo from two pretrained models and word vectors: how the shipped demo was made. Run from the project's root.
 
     python -m vocadapt pretrain --from-scratch … --out MODEL
     python -m vocadapt vectors train … --model MODEL --dim 256 --out VECTORS
-    python assets/demo/make.py MODEL VECTORS
+    python -m vocadapt adapt … --out MOVED; python -m vocadapt pretrain --model MOVED … --out BIOMEDICAL
+    python assets/demo/make.py MODEL BIOMEDICAL VECTORS
 
 Paths of the machine that made it do not go in: manifests keep settings, figures and versions, and inputs inside the demo only.
 """
@@ -13,7 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from vocadapt.lab.demo import MAP, MODEL, VECTORS
+from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
 from vocadapt.lab.manifest import take_input
 from vocadapt.lab.spec import AlignmentStep, Spec
 from vocadapt.lab.steps import run_step
@@ -23,13 +24,15 @@ from vocadapt.spaces.files import load_space, save_space
 
 HERE = Path(__file__).parent
 WORDS = 20_000
+ORDINARY = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
 
 
-def main(model: Path, vectors: Path) -> None:
-    """Write the three artefacts, each whole or not at all."""
+def main(model: Path, biomedical: Path, vectors: Path) -> None:
+    """Write the four artefacts, each whole or not at all."""
     for folder in ("models", "vectors", "alignments"):
         shutil.rmtree(HERE / folder, ignore_errors=True)
-    _model(model.resolve())
+    put_model(model.resolve(), MODEL)
+    put_model(biomedical.resolve(), BIOMEDICAL)
     _vectors(vectors.resolve())
     os.chdir(HERE)  # so that the command in the manifest names paths inside the demo
     inputs = {"vectors": (str(Path(*VECTORS)),), "model": (str(Path(*MODEL)),)}
@@ -37,12 +40,13 @@ def main(model: Path, vectors: Path) -> None:
     sys.stdout.write(f"{made.manifest.numbers}\n")
 
 
-def _model(source: Path) -> None:
+def put_model(source: Path, place: tuple[str, str]) -> None:
+    """Copy what an ordinary model folder needs, and its record without inputs: these lie on another machine."""
     given = open_artefact(source).manifest
-    with writing(HERE / Path(*MODEL)) as draft:
-        for file in given.files:
+    with writing(HERE / Path(*place)) as draft:
+        for file in ORDINARY:
             shutil.copyfile(source / file, draft / file)
-        replace(given, name=MODEL[1], inputs={}, command="", files=()).save(draft)
+        replace(given, name=place[1], inputs={}, command="", files=()).save(draft)
 
 
 def _vectors(source: Path) -> None:
@@ -58,4 +62,4 @@ def _vectors(source: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:3]))
+    main(*map(Path, sys.argv[1:4]))

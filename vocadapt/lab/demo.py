@@ -1,4 +1,4 @@
-"""The demo: a small model, biomedical word vectors and a map that come with vocadapt, and the whole walk on them.
+"""The demo: a general and a biomedical model, biomedical vectors and a map that come with vocadapt, and the whole walk on them.
 
 `assets/demo/` is laid out as a workspace. Opening the demo copies its artefacts into another workspace; walking it runs every
 step for real on two cores in under a minute, on gensim's bundled news text for the mechanics and on the vectors for the rest.
@@ -20,16 +20,20 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Artefact, Workspace, writing
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
+from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings
+from vocadapt.spaces.diagnostics import cosine_tables
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.neighbours import CrossSpace, ListSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.vocabulary.overlap import overlap
 
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
-MODEL, VECTORS, MAP = ("models", "demo-bert"), ("vectors", "demo-biomedical"), ("alignments", "demo-map")
-SHIPPED = (MODEL, VECTORS, MAP)
+MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
+VECTORS, MAP = ("vectors", "demo-biomedical"), ("alignments", "demo-map")
+SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP)
 NEWS, NEWS_VECTORS, NEWS_MAP = ("corpora", "demo-news"), ("vectors", "demo-news"), ("alignments", "demo-news-map")
-REFITTED, ADAPTED = ("alignments", "demo-map-again"), ("models", "demo-adapted")
+REFITTED, ADAPTED, MOVED = ("alignments", "demo-map-again"), ("models", "demo-adapted"), ("models", "demo-transferred")
 WORDS = ("disorders", "asthma", "tachycardia")  # words that general text can place, and one that it cannot
 
 
@@ -79,7 +83,7 @@ def walk(workspace: Workspace, progress: Progress = silent) -> Iterator[Walked]:
     """Run every step of the walk in a workspace, whatever lies there from an earlier walk, and tell how each went."""
     start = time.perf_counter()
     open_demo(workspace)
-    yield Walked("open", "copied the small model, the biomedical vectors and their map", {}, time.perf_counter() - start)
+    yield Walked("open", "copied the two small models, the biomedical vectors and their map", {}, time.perf_counter() - start)
     for number, (name, step) in enumerate(STEPS):
         yield _timed(name, step, workspace, part(progress, number / len(STEPS), (number + 1) / len(STEPS)))
 
@@ -144,12 +148,32 @@ def _adapt(workspace: Workspace, progress: Progress) -> Walked:
     spec = Spec("model", ModelStep(), _inputs(workspace, vectors=VECTORS))
     made = _run(spec, workspace, ADAPTED, progress)
     numbers, model = made.manifest.numbers, open_model(made.folder)
-    checked = "every check of the certificate passed" if numbers["certificate"] else "THE CERTIFICATE FAILED"
     before = open_model(_at(workspace, MODEL)).vocabulary
     longest = sorted(WORDS, key=lambda word: -len(before.cut(word)))
     word = next((word for word in longest if len(before.cut(word)) > 1 and len(model.vocabulary.cut(word)) == 1), "")
     cut = f"; {word} was {' '.join(before.cut(word))} and is one token now" if word else ""
-    return _said(spec, workspace, ADAPTED, f"gave the model {numbers['added']:,} words, {checked}{cut}", numbers)
+    return _said(spec, workspace, ADAPTED, f"gave the model {numbers['added']:,} words, {_checked(numbers)}{cut}", numbers)
+
+
+def _pair(workspace: Workspace, progress: Progress) -> Walked:
+    places = [_at(workspace, place) for place in (MODEL, BIOMEDICAL)]
+    models = [open_model(place) for place in places]
+    shared = overlap([model.vocabulary for model in models])
+    tables = cosine_tables([model.space for model in models])
+    numbers = {"common": shared.common, "mean_cosine": tables.mean_cosine, "mean_cosine_common": tables.mean_cosine_common}
+    did = (
+        f"the general and the biomedical model share {shared.common[0][1]:,} of {shared.sizes[0]:,} tokens; two tokens have a "
+        f"mean cosine of {tables.mean_cosine[0][0]:.3f} in the one and {tables.mean_cosine[1][1]:.3f} in the other, "
+        f"a common token's two rows {tables.mean_cosine_common[0][1]:.3f}"
+    )
+    return Walked("", did, numbers, 0.0, f"python -m vocadapt diagnose {' '.join(places)}")
+
+
+def _transfer(workspace: Workspace, progress: Progress) -> Walked:
+    spec = Spec("model", ModelStep(PRESETS["transfer-semantic"]), _inputs(workspace, target=BIOMEDICAL))
+    numbers = _run(spec, workspace, MOVED, progress).manifest.numbers
+    did = f"gave the general model the biomedical vocabulary, {numbers['added']:,} tokens of it new, by their neighbours there"
+    return _said(spec, workspace, MOVED, f"{did}; {_checked(numbers)}", numbers)
 
 
 STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Walked]], ...] = (
@@ -159,6 +183,8 @@ STEPS: tuple[tuple[str, Callable[[Workspace, Progress], Walked]], ...] = (
     ("alignment", _map),
     ("neighbours", _neighbours),
     ("adapted model", _adapt),
+    ("two vocabularies", _pair),
+    ("transfer", _transfer),
 )
 
 
@@ -168,6 +194,10 @@ def _run(spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Pro
 
 def _said(spec: Spec, workspace: Workspace, place: tuple[str, str], did: str, numbers: Any) -> Walked:
     return Walked("", did, dict(numbers), 0.0, command_of(spec, workspace.folder(*place)))
+
+
+def _checked(numbers: Any) -> str:
+    return "every check of the certificate passed" if numbers["certificate"] else "THE CERTIFICATE FAILED"
 
 
 def _scored(numbers: Any) -> str:
