@@ -1,0 +1,124 @@
+"""exBERT against the continued pretraining it must beat: five arms on the demo model and the shared biomedical text.
+
+    OMP_NUM_THREADS=1 python benchmarks/exbert_arms.py DIR [--hours .36] [--tokens-added 4000] [--seeds 1 2 3] [--limit 800]
+
+Each arm is trained equally long on the same sample of the same text, under the same rate, which after its warm-up stays as it is
+(a falling one would favour whichever training ends there): so the curves of held-out loss per character can be read at equal
+wordpieces and at equal seconds. Then each, and the model before, is fine-tuned on a sample of NCBI-disease and of ChemProt.
+exBERT and `rows` move their new parameters alone, `module` has no new token; `whole` has new tokens and no module, and all of it
+is trained, as published; `continued` is the model as it was, all of it trained. Every step is a command of vocadapt, and one
+whose result lies in DIR already is not run again. Needs ../shared; some four hours of one core.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+SHARED, DEMO = HERE.parent / "shared" / "data", HERE / "assets" / "demo" / "models" / "demo-bert"
+TEXT = [str(SHARED / "text" / f"biomedical-{name}.txt.gz") for name in ("fulltext", "abstracts")]
+ARMS = {  # name → preset of the model it begins from (none: the model as it is), stage
+    "continued": (None, "continued"),
+    "exbert": ("exbert-s3", "extension"),
+    "rows": ("exbert-no-module", "embeddings"),
+    "whole": ("exbert-no-module", "whole"),
+    "module": ("exbert-no-vocabulary", "extension"),
+}
+WITHOUT_WORDS = "exbert-no-vocabulary"
+TASKS = {"ncbi": ("ner", "ner/NCBI-disease", "tsv"), "chemprot": ("relations", "relations/ChemProt", "txt")}
+SCORES = {"ncbi": ("entity-strict", "wordpiece-macro"), "chemprot": ("micro-f1-positive",)}
+ENOUGH = 0.1  # share by which continued pretraining must lower its loss before arms can be told apart
+
+
+def vocadapt(out: Path, *arguments: object) -> dict:
+    """Run a command unless its result is there; its answer, which is kept beside the result."""
+    kept = out.with_name(f"{out.name}.json")
+    if not out.is_dir() or not kept.is_file():
+        command = [sys.executable, "-m", "vocadapt", *map(str, arguments), "--out", str(out), "--json"]
+        kept.write_text(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE).stdout, encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def pretrained(folder: Path, options: argparse.Namespace) -> dict[str, list[list[float]]]:
+    """Train every arm; of each the points of its curve: step, wordpieces, seconds, loss."""
+    return {name: curve_of(folder, name, options) for name in ARMS}
+
+
+def curve_of(folder: Path, name: str, options: argparse.Namespace) -> list[list[float]]:
+    """Train one arm; its curve."""
+    preset, stage = ARMS[name]
+    start: Path = DEMO
+    if preset is not None:
+        start = folder / f"{preset}-start"
+        words = () if preset == WITHOUT_WORDS else ("--extension-size", options.tokens_added, "--corpus", *TEXT)
+        vocadapt(start, "adapt", "--preset", preset, "--model", DEMO, *words, "--no-certificate")
+    how = ("--sample", ".2", "--lr", "5e-4", "--schedule", "constant", "--hours", options.hours)
+    vocadapt(folder / name, "pretrain", "--model", start, "--stage", stage, "--corpus", *TEXT, *how)
+    manifest = json.loads((folder / name / "manifest.json").read_text(encoding="utf-8"))
+    return manifest["numbers"]["held_out_curve"]["points"]
+
+
+def at(points: list[list[float]], column: int, value: float) -> float:
+    """The loss where a column (1: wordpieces, 2: seconds) has a value, on a line between two points."""
+    for before, after in pairwise(points):
+        if before[column] <= value <= after[column]:
+            share = (value - before[column]) / (after[column] - before[column])
+            return before[3] + share * (after[3] - before[3])
+    raise ValueError(f"{value} lies outside the curve")
+
+
+def report_losses(curves: dict[str, list[list[float]]]) -> None:
+    """Print the loss of every arm where the shortest of them ends, by wordpieces and by seconds."""
+    ends = [min(points[-1][column] for points in curves.values()) for column in (1, 2)]
+    print(f"held-out loss, nats a character; at {ends[0]:,.0f} wordpieces and at {ends[1]:,.0f} s, where the first arm ends")
+    print(f"{'arm':<11}{'before':>9}{'wordpieces':>12}{'seconds':>9}{'at its end':>12}{'read':>12}{'s':>7}")
+    for name, points in curves.items():
+        losses = [at(points, column, end) for column, end in zip((1, 2), ends, strict=True)]
+        last = points[-1]
+        told = f"{losses[0]:>12.4f}{losses[1]:>9.4f}{last[3]:>12.4f}{last[1]:>12,.0f}{last[2]:>7.0f}"
+        print(f"{name:<11}{points[0][3]:>9.4f}{told}")
+    first, last = curves["continued"][0][3], curves["continued"][-1][3]
+    fall = 1 - last / first
+    verdict = "enough to tell" if fall >= ENOUGH else "budget too small to tell"
+    print(f"continued pretraining lowers its loss by {fall:.1%}: {verdict}")
+
+
+def finetuned(folder: Path, options: argparse.Namespace) -> None:
+    """Fine-tune every arm, and the model before, on both tasks; print mean ± sd over the seeds and the test to `before`."""
+    for task, (kind, place, ending) in TASKS.items():
+        files = [word for split in ("train", "test") for word in (f"--{split}", str(SHARED / place / f"{split}.{ending}"))]
+        how = ("--limit", options.limit, "--epochs", 4, "--lr", "5e-4", "--seeds", *options.seeds)
+        runs = []
+        for name in ("before", *ARMS):
+            model = DEMO if name == "before" else folder / name
+            cut = "adapted" if name in ("exbert", "rows", "whole") else "base"
+            out = folder / f"{task}-{name}"
+            vocadapt(out, "finetune", "--model", model, "--task", kind, *files, "--tokenization", cut, *how)
+            runs.append(str(out))
+        for scorer in SCORES[task]:
+            compared = ("results", *runs, "--baseline", runs[0], "--scorer", scorer)
+            subprocess.run([sys.executable, "-m", "vocadapt", *compared], check=True, cwd=HERE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--hours", type=float, default=0.36)
+    parser.add_argument("--tokens-added", type=int, default=4000)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--limit", type=int, default=800)
+    options = parser.parse_args()
+    if options.folder is None:
+        print("not run: it takes four hours; name a folder for what it makes")
+        return
+    folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    report_losses(pretrained(folder, options))
+    finetuned(folder, options)
+
+
+if __name__ == "__main__":
+    main()
