@@ -44,7 +44,7 @@ def put_model(source: Path, place: tuple[str, str]) -> None:
     """Copy what an ordinary model folder needs, and its record without inputs: these lie on another machine."""
     given = open_artefact(source).manifest
     with writing(HERE / Path(*place)) as draft:
-        for file in ORDINARY:
+        for file in filter(lambda name: (source / name).is_file(), ORDINARY):
             shutil.copyfile(source / file, draft / file)
         replace(given, name=place[1], inputs={}, command="", files=()).save(draft)
 
