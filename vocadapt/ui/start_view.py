@@ -29,7 +29,10 @@ def bring_a_text(workspace: Workspace) -> None:
 
 
 def _demo(workspace: Workspace) -> None:
-    st.markdown("**Look first**  \nTwo small language models, general and biomedical, and 20 000 biomedical words with vectors, ready to look at.")
+    st.markdown(
+        "**Look first**  \nTwo small language models, general and biomedical, and 20 000 biomedical words with vectors, ready to "
+        "look at."
+    )
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
         with mistakes.shown():
             open_demo(workspace)
