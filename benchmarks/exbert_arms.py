@@ -5,8 +5,8 @@
 Each arm is trained equally long on the same sample of the same text, under the same rate, which after its warm-up stays as it is
 (a falling one would favour whichever training ends there): so the curves of held-out loss per character can be read at equal
 wordpieces and at equal seconds. Then each, and the model before, is fine-tuned on a sample of NCBI-disease and of ChemProt.
-Curves ask 256 windows of the held-out lines, always the same; what an arm came to is asked of 4 000 windows of Covid-QA's articles,
-which no arm read, with the standard error of its difference to `continued` over these windows.
+Curves ask 256 windows of the held-out lines, always the same; what an arm came to is asked of 4 000 windows of Covid-QA's
+articles, which no arm read, with the standard error of its difference to `continued` over these windows.
 exBERT and `rows` move their new parameters alone, `module` has no new token; `whole` has new tokens and no module, and all of it
 is trained, as published; `continued` is the model as it was, all of it trained. Every step is a command of vocadapt, and one
 whose result lies in DIR already is not run again. Needs ../shared; some four hours of one core.
@@ -110,7 +110,7 @@ def report_unread(folder: Path, most: int) -> None:
     articles = json.loads((SHARED / "qa" / "200423_covidQA.json").read_text(encoding="utf-8"))["data"]
     lines = [line for one in articles for part in one["paragraphs"] for line in part["context"].splitlines() if line.strip()]
     nats, characters = asked_of(folder / "continued", lines, most)
-    print(f"loss on {most:,} windows of {len(articles)} articles, {characters.sum():,} hidden characters; difference to continued")
+    print(f"loss on {most:,} windows of {len(articles)} articles, {characters.sum():,} hidden characters; less that of continued")
     for name in ("before", *ARMS):
         found, its = asked_of(DEMO if name == "before" else folder / name, lines, most)
         differences = found / its.sum() - nats / characters.sum()
