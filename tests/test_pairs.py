@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.finetune_material import one_thread
 from tests.lab_material import KNOWN, NEW
 from tests.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
 from tests.test_exbert_adapt import made
@@ -23,13 +22,9 @@ from vocadapt.training.material import gather
 from vocadapt.training.pairs import NEXT, OTHER, _pairs, pack_pairs
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK = MaskedSettings(length=32, batch=8, lr=3e-3, tokens=32 * 8 * 6)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")
