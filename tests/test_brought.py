@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.conftest import edit_json
 from vocadapt.errors import InputError
 from vocadapt.lab.brought import predictions_of, take_in_each, take_in_predictions
 from vocadapt.lab.uploads import as_uploaded
@@ -39,6 +40,15 @@ def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
     by_name = {one.name: one.of for one in predictions_of(workspace)}
     assert by_name["a"] == by_name["b"] != by_name["c"]
     assert [one.scorer for one in predictions_of(workspace)] == ["", "token", ""]
+
+
+@pytest.mark.parametrize("lost", ["gold", "examples"])
+def test_predictions_whose_manifest_lacks_something_are_passed_over(lost, workspace, tmp_path):
+    gold = write(tmp_path, "gold.conll", GOLD)
+    made = [take_in_predictions("ner", gold, gold, workspace.folder("predictions", name)) for name in ("a", "b")]
+    numbers = {name: value for name, value in made[0].manifest.numbers.items() if name != lost}
+    edit_json(made[0].folder / "manifest.json", numbers=numbers)
+    assert [one.name for one in predictions_of(workspace)] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -27,28 +27,23 @@ GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
 @dataclass(frozen=True)
 class Brought:
-    """Predictions of another program: their artefact, the kind of task, the gold file and the predictions in it, the score."""
+    """Predictions of another program: their artefact, the kind of task, the gold file and the predictions in it, the score.
+
+    `of` is a digest of the gold file, predictions for the same one can be compared; `examples` is how many it holds.
+    """
 
     artefact: Artefact
     kind: str
     gold: Path
     predicted: Path
     scorer: str
+    of: str
+    examples: int
 
     @property
     def name(self) -> str:
         """The name of its folder."""
         return self.artefact.name
-
-    @property
-    def of(self) -> str:
-        """A digest of the gold file: predictions for the same one can be compared."""
-        return str(self.artefact.manifest.numbers[GOLD])
-
-    @property
-    def examples(self) -> int:
-        """How many examples the gold file holds."""
-        return int(self.artefact.manifest.numbers["examples"])
 
 
 def take_in_predictions(kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = "") -> Artefact:
@@ -97,8 +92,9 @@ def predictions_of(workspace: Workspace) -> list[Brought]:
     """All predictions that were brought into a workspace, newest first; what cannot be read is passed over."""
     found = []
     for artefact in workspace.artefacts("predictions"):
-        with suppress(KeyError, TypeError):
-            settings = artefact.manifest.settings
-            files = [artefact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)]
-            found.append(Brought(artefact, settings["kind"], files[0], files[1], settings["scorer"]))
+        with suppress(KeyError, TypeError, ValueError):
+            settings, numbers = artefact.manifest.settings, artefact.manifest.numbers
+            gold, predicted = (artefact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED))
+            of, examples = str(numbers[GOLD]), int(numbers["examples"])
+            found.append(Brought(artefact, settings["kind"], gold, predicted, settings["scorer"], of, examples))
     return found
