@@ -9,6 +9,7 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from vocadapt.lab import demo
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Artefact, Workspace, adapted_models
@@ -65,8 +66,8 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
     """
     known = spaces_of(workspace)
     names = list(known)
-    if names and not st.session_state.get(key, st.query_params.get(key)):
-        begin_with(key, names[min(default, len(names) - 1)])
+    if names:
+        begin_unset(key, names[min(default, len(names) - 1)])
     chosen = st.selectbox(
         label, names, index=None, key=key, bind="query-params", accept_new_options=True,
         placeholder="Type a model, or a folder of word vectors", help=help,
@@ -166,6 +167,12 @@ def begin_with(key: str, value: str) -> None:
         st.query_params[key] = value
 
 
+def begin_unset(key: str, value: str) -> None:
+    """The same as long as nothing was chosen, and nothing stands in the address."""
+    if not st.session_state.get(key, st.query_params.get(key)):
+        begin_with(key, value)
+
+
 def spaces_of(workspace: Workspace) -> dict[str, str]:
     """Every space of a workspace by the name it is shown under: word vectors, models, and models that these were made for."""
     found = {f"word vectors · {one.name}": str(one.folder) for one in workspace.artefacts("vectors")}
@@ -178,6 +185,16 @@ def models_in_use(workspace: Workspace) -> list[str]:
     """The models that vectors and alignments of the workspace were made for, the last one first."""
     made = [artefact for kind in ("vectors", "alignments", "corpora") for artefact in workspace.artefacts(kind)]
     return list(dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made))))
+
+
+def models_to_train(workspace: Workspace) -> dict[str, str]:
+    """What a training may begin with, by the name shown: the workspace's (or the demo's) first, then known ones."""
+    offered = {one.name: str(one.folder) for one in workspace.artefacts("models")}
+    if not offered and demo.shipped():
+        offered[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
+    for name in (*models_in_use(workspace), *COMMON_MODELS):
+        offered.setdefault(shown_model(name), name)
+    return offered
 
 
 def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab import demo, jobs
+from vocadapt.lab import jobs
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.estimating import start_up
 from vocadapt.lab.jobs import promised
@@ -22,7 +22,7 @@ from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
-from vocadapt.ui import cache, choose, finetune_live, run_cache
+from vocadapt.ui import cache, choose, job_panel, run_cache
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
@@ -92,11 +92,7 @@ def form(workspace: Workspace) -> Wanted | None:
 
 def choose_models(workspace: Workspace) -> dict[str, str]:
     """Ask which models; those of the workspace first. Name shown → folder or hub name."""
-    offered = {f"{one.name}": str(one.folder) for one in workspace.artefacts("models")}
-    if not offered and demo.shipped():
-        offered[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
-    for name in (*choose.models_in_use(workspace), *choose.COMMON_MODELS):
-        offered.setdefault(choose.shown_model(name), name)
+    offered = choose.models_to_train(workspace)
     if MODELS not in st.session_state and MODELS not in st.query_params:
         st.session_state[MODELS] = [_first_model(workspace, offered)]
     chosen = st.multiselect(
@@ -250,7 +246,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             f"Start {n} job{'s' * (n > 1)}", type="primary", icon=":material/play_arrow:", key="start_finetune",
             disabled=bool(missing),
         )  # fmt: skip
-        if queued := finetune_live.queue_line(workspace):
+        if queued := job_panel.queue_line(workspace):
             st.markdown(f":gray[{queued}]")
     if pressed:
         for label, model in wanted.models.items():
