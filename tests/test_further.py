@@ -218,6 +218,14 @@ def test_a_model_of_half_precision_is_saved_as_one(make_bert, long_text, tmp_pat
     assert moved(source, out)[0] == {ROWS, BIAS}
 
 
+@pytest.mark.parametrize(("steps", "said"), [(6, "loss is nan at step 2 of 6"), (1, "weights is nan at step 1 of 1")])
+def test_a_training_that_diverges_is_said_and_leaves_nothing(steps, said, folders, long_text, tmp_path):
+    wild = replace(QUICK, lr=1e38, tokens=16 * 8 * steps, warm_up=0.0, schedule="constant")
+    with pytest.raises(InputError, match=said):
+        trained(folders["bert"], long_text, tmp_path / "m", "continued", training=wild)
+    assert not list((tmp_path / "m").iterdir())
+
+
 def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
     out = tmp_path / "m"
     command = ["pretrain", "--model", str(folders["exbert-s3"]), "--corpus", str(long_text), "--stage", "extension",
