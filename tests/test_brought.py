@@ -1,5 +1,7 @@
 """Predictions of other programs as artefacts: what is kept of them, and what is refused with the name of the file."""
 
+import shutil
+
 import pytest
 
 from tests.conftest import edit_json
@@ -83,6 +85,21 @@ def test_of_several_predictions_all_come_in_or_none(names, second, problem, work
     with pytest.raises(InputError, match=problem):
         take_in_each("ner", gold, list(zip((gold, other), places, strict=True)))
     assert [one.name for one in predictions_of(workspace)] == ["taken"]
+
+
+def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, monkeypatch):
+    gold, copy, left = write(tmp_path, "gold.conll", GOLD), shutil.copyfile, [True] * 3
+
+    def copyfile(source, target):
+        if not left:
+            raise OSError(28, "No space left on device")
+        left.pop()
+        return copy(source, target)
+
+    monkeypatch.setattr("vocadapt.lab.brought.shutil.copyfile", copyfile)
+    with pytest.raises(InputError, match="disk is full"):
+        take_in_each("ner", gold, [(gold, workspace.folder("predictions", name)) for name in ("a", "b")])
+    assert not left and not [path for path in workspace.root.rglob("*") if path.is_file()]
 
 
 def test_a_scorer_of_another_kind_and_an_odd_name(workspace, tmp_path):

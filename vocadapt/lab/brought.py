@@ -6,7 +6,7 @@ They stand beside the runs wherever predictions are compared; what only a run kn
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,9 +69,10 @@ def take_in_each(kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scor
     if not split.labelled:
         raise InputError(f"{gold}: holds no labels, so nothing can be compared.", "Give the gold file with its labels.")
     judged = [_judged(kind, split, chosen, predicted) for predicted, _ in files]
-    for (predicted, folder), (numbers, seconds) in zip(files, judged, strict=True):
-        copies = {GOLD: f"{GOLD}{ending_of(gold)}", PREDICTED: f"{PREDICTED}{ending_of(predicted)}"}
-        with writing(folder) as draft:
+    with ExitStack() as stack:
+        drafts = [stack.enter_context(writing(folder)) for _, folder in files]
+        for draft, (predicted, folder), (numbers, seconds) in zip(drafts, files, judged, strict=True):
+            copies = {GOLD: f"{GOLD}{ending_of(gold)}", PREDICTED: f"{PREDICTED}{ending_of(predicted)}"}
             for path, name in zip((gold, predicted), copies.values(), strict=True):
                 shutil.copyfile(path, draft / name)
             settings = {"kind": kind, "scorer": scorer, "from": predicted.name, **copies}
