@@ -186,7 +186,7 @@ def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
     assert any("of the layer" in text for text in texts(app))
     app.number_input(key="extension").set_value(7).run()
     figures = {metric.label: metric.value for metric in app.metric}
-    assert not app.exception and figures["Tokens added"]
+    assert not app.exception and figures["Tokens added"] == "7"
     app.button(key="draw_extension").click().run()
     assert not app.exception and len(app.get("plotly_chart")) >= 2
     assert any("vocabulary extension" in code.value for code in app.code)
