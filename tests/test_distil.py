@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from tests.conftest import TINY_TOKENS
-from tests.finetune_material import one_thread
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
@@ -19,13 +18,9 @@ from vocadapt.training.distil import Distiller, Fitting, Reader, contexts_of, sc
 from vocadapt.vocabulary.initialise import DistilSettings, Materials, RowSettings, initialise
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SETTINGS = DistilSettings(contexts=8, passes=4, length=16, batch=4, lr=0.02)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")

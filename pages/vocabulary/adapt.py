@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.steps import ModelStep, Spec
+from vocadapt.lab.spec import ModelStep, Spec
 from vocadapt.lab.workspace import adapted_models
 from vocadapt.ui import choose, frame, job_panel, model_view, plan_view
 

@@ -80,8 +80,13 @@ def _distilling(task: Task, settings: LeaderboardStep, materials: Materials, hel
             sentences = gather(corpus, task.model.splitter, Path(folder), settings.leaderboard.seed).sentences
         else:
             write_sentences(corpus, task.model.splitter, sentences)
-        whole, said = materials.plan.order is None, part(task.progress, 0.4, 1.0)
-        yield replace(materials, distiller=Distiller(task.model, sentences, whole, said))
+        whole = materials.plan.order is None
+        yield replace(materials, distiller=Distiller(task.model, sentences, whole, _saying(task.progress)))
+
+
+def _saying(progress: Progress) -> Progress:
+    """Messages alone: rows are distilled several times, and each time knows only how far it is itself."""
+    return lambda fraction, message="": progress(None, message)
 
 
 def _distils(settings: LeaderboardStep) -> bool:

@@ -28,9 +28,6 @@ from vocadapt.lab.spec import (
     FinetuneStep,
     FurtherStep,
     ImportStep,
-    LeaderboardStep,
-    MapStep,
-    ModelStep,
     PretrainStep,
     Spec,
     VectorsStep,
@@ -49,11 +46,6 @@ from vocadapt.spaces.foreign import read_space
 from vocadapt.spaces.heldout import HeldOut
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-
-__all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "FurtherStep", "ImportStep", "LeaderboardStep", "MapStep",
-    "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep", "command_of", "judge", "run_step",
-]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
 MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from

@@ -67,8 +67,8 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
     """
     known = spaces_of(workspace)
     names = list(known)
-    if names and not st.session_state.get(key, st.query_params.get(key)):
-        begin_with(key, names[min(default, len(names) - 1)])
+    if names:
+        begin_unset(key, names[min(default, len(names) - 1)])
     chosen = st.selectbox(
         label, names, index=None, key=key, bind="query-params", accept_new_options=True,
         placeholder="Type a model, or a folder of word vectors", help=help,
@@ -166,6 +166,12 @@ def begin_with(key: str, value: str) -> None:
     st.session_state[key] = value
     with suppress(StreamlitAPIException):  # the widget is there: setting it was enough
         st.query_params[key] = value
+
+
+def begin_unset(key: str, value: str) -> None:
+    """The same as long as nothing was chosen, and nothing stands in the address."""
+    if not st.session_state.get(key, st.query_params.get(key)):
+        begin_with(key, value)
 
 
 def spaces_of(workspace: Workspace) -> dict[str, str]:
