@@ -10,7 +10,7 @@ from tests.conftest import TINY_TOKENS
 from tests.finetune_material import one_thread
 from tests.lab_material import NEW, write_text
 from vocadapt.cli import main
-from vocadapt.lab.spec import ModelStep, Spec
+from vocadapt.lab.spec import ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import open_model
@@ -31,6 +31,13 @@ def _one_thread():
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     return write_text(tmp_path_factory.mktemp("text") / "text.txt", lines=600)
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory, tiny_bert, text):
+    step = VectorsStep(word2vec=Word2VecSettings(epochs=1, workers=1))
+    spec = Spec("vectors", step, {"text": str(text), "model": str(tiny_bert)})
+    return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 
 @pytest.fixture
@@ -82,6 +89,25 @@ def test_a_transfer_and_then_everything(tiny_bert, target, text, tmp_path, capsy
     assert type(model.network) is type(open_model(source).network)
     layer = "bert.encoder.layer.0.output.dense.weight"
     assert not torch.equal(state(source)[layer], state(tmp_path / "m")[layer])
+
+
+@pytest.mark.parametrize(
+    "given", [("transfer-syntactic+mlm", "--target"), ("green-bert+mlm", "--vectors")], ids=["transfer", "vectors"]
+)
+def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
+    given, tiny_bert, target, vectors, text, tmp_path, capsys, monkeypatch
+):
+    def counting(*arguments, **options):
+        raise AssertionError("the plan does not look at counts")
+
+    monkeypatch.setattr("vocadapt.lab.adapting.kept_counts", counting)
+    monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
+    name, option = given
+    source = target if option == "--target" else vectors
+    options = ("--model", tiny_bert, option, source, "--corpus", text, "--no-certificate", *QUICK)
+    numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
+    assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
+    assert preset(name).needs == {"text", option.removeprefix("--")}
 
 
 @pytest.mark.parametrize(
