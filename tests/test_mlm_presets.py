@@ -9,7 +9,7 @@ import torch
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import NEW
 from vocadapt.cli import main
-from vocadapt.lab.spec import ModelStep, Spec
+from vocadapt.lab.spec import ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import open_model
@@ -21,6 +21,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 QUICK = ["--tokens", "1024", "--length", "16", "--batch", "8", "--lr", "0.003"]
+
+
+@pytest.fixture(scope="module")
+def long_vectors(tmp_path_factory, tiny_bert, long_text):
+    step = VectorsStep(word2vec=Word2VecSettings(epochs=1, workers=1))
+    spec = Spec("vectors", step, {"text": str(long_text), "model": str(tiny_bert)})
+    return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 
 @pytest.fixture
@@ -72,6 +79,25 @@ def test_a_transfer_and_then_everything(tiny_bert, target, long_text, tmp_path, 
     assert type(model.network) is type(open_model(source).network)
     layer = "bert.encoder.layer.0.output.dense.weight"
     assert not torch.equal(state(source)[layer], state(tmp_path / "m")[layer])
+
+
+@pytest.mark.parametrize(
+    "given", [("transfer-syntactic+mlm", "--target"), ("green-bert+mlm", "--vectors")], ids=["transfer", "vectors"]
+)
+def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
+    given, tiny_bert, target, long_vectors, long_text, tmp_path, capsys, monkeypatch
+):
+    def counting(*arguments, **options):
+        raise AssertionError("the plan does not look at counts")
+
+    monkeypatch.setattr("vocadapt.lab.adapting.kept_counts", counting)
+    monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
+    name, option = given
+    source = target if option == "--target" else long_vectors
+    options = ("--model", tiny_bert, option, source, "--corpus", long_text, "--no-certificate", *QUICK)
+    numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
+    assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
+    assert preset(name).needs == {"text", option.removeprefix("--")}
 
 
 @pytest.mark.parametrize(

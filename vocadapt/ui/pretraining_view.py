@@ -66,19 +66,26 @@ def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
         corpus = choose.pick("Text", corpora, "corpus")
     model = cache.model_of(place)
     about_model(model)
-    if not has_masked_word_head(model):
-        choose.nothing_yet(
-            f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
-            f"It was saved as {plain(model.architecture or 'no class')}. Choose a model that was saved with its head "
-            "(BertForMaskedLM): a head of random numbers would have to be trained first, and its loss would say nothing of the "
-            "model.",
-        )
+    if headless(label, model):
         return None
     stages = stages_for(model)
     with right:
         captions = list(stages.values())
         stage = str(st.radio("Stage", list(stages), key="stage", bind="query-params", captions=captions, help=HELP["stage"]))
     return Wanted(label, place, corpus, settings(stage, model))
+
+
+def headless(label: str, model: LanguageModel) -> bool:
+    """Whether a model lacks the head that pretraining asks; the page then says so."""
+    if has_masked_word_head(model):
+        return False
+    choose.nothing_yet(
+        f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
+        f"It was saved as {plain(model.architecture or 'no class')}. Choose a model that was saved with its head "
+        "(BertForMaskedLM): a head of random numbers would have to be trained first, and its loss would say nothing of the "
+        "model.",
+    )
+    return True
 
 
 def choose_model(workspace: Workspace) -> tuple[str, str]:
@@ -102,20 +109,28 @@ def about_model(model: LanguageModel) -> None:
     st.markdown(f":small[:gray[{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}]]")
 
 
+def fitted(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
+    """Settings whose blocks are no longer than the model reads."""
+    return replace(usual, length=min(usual.length, positions_of(model)))
+
+
+def positions_of(model: LanguageModel) -> int:
+    """How many wordpieces a model reads at most."""
+    return int(model.config.get("max_position_embeddings", 512))
+
+
 def settings(stage: str, model: LanguageModel) -> FurtherSettings:
     """Widgets of the budget and of every setting, those of the preset filled in; no block is longer than the model reads."""
-    positions = int(model.config.get("max_position_embeddings", 512))
     nsp = model.architecture.endswith("ForPreTraining")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         preset = str(st.selectbox("Settings", list(PRETRAININGS), key="preset", bind="query-params", width=150))
-        usual = PRETRAININGS[preset].settings
-        usual = replace(usual, length=min(usual.length, positions))
+        usual = fitted(PRETRAININGS[preset].settings, model)
         budget = st.segmented_control(
             "Budget", list(BUDGETS), key="budget", default="epochs", required=True, bind="query-params", help=HELP["budget"]
         )
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
-            training = replace(usual, **given, **more(usual, preset, positions))  # type: ignore[arg-type]
+            training = replace(usual, **given, **more(usual, preset, positions_of(model)))  # type: ignore[arg-type]
             keep = float(st.number_input("Minutes between saved models", 0.0, 6000.0, 0.0, help=HELP["keep_minutes"]))
             heads = stage == "extension" and st.checkbox("Train the masked-word head, too", help=HELP["train_heads"])
             pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
@@ -148,14 +163,14 @@ def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float 
     }  # fmt: skip
 
 
-def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel]) -> None:
+def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], what: str = "About") -> None:
     """What will be read and how long it will take, and from what that is known."""
     wordpieces, known = wordpieces_of(wanted, workspace)
     per_second, pace = pace_of(wanted, made)
     found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
     seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
-        f"About **{duration(seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
+        f"{what} **{duration(seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
         f"{found.epochs:.2f} passes over the text :small[:gray[at {count(round(per_second))} a second, {pace}; the text has "
         f"{known}]]"
     )
