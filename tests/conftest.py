@@ -3,7 +3,7 @@
 import json
 import os
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,21 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small invented text; read only."""
     return write_text(tmp_path_factory.mktemp("text") / "text.txt")
+
+
+@pytest.fixture(scope="session")
+def long_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a text of 600 lines, enough to hold some of them out; read only."""
+    return write_text(tmp_path_factory.mktemp("text") / "long.txt", lines=600)
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """All tests of a file that asks for it compute on one thread."""
+    from tests.finetune_material import one_thread
+
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

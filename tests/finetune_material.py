@@ -57,5 +57,7 @@ def one_thread() -> Iterator[None]:
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

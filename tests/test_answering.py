@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import build_tiny_bert
-from tests.finetune_material import one_thread, sentences, write_conll
+from tests.finetune_material import sentences, write_conll
 from tests.test_adapt import adapted_folder
 from tests.test_finetune_questions import LONG, questions, squad
 from vocadapt.cli import main
@@ -16,11 +16,7 @@ from vocadapt.training.predicting import LOWEST
 from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Question
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

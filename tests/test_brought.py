@@ -1,7 +1,10 @@
 """Predictions of other programs as artefacts: what is kept of them, and what is refused with the name of the file."""
 
+import shutil
+
 import pytest
 
+from tests.conftest import edit_json
 from vocadapt.errors import InputError
 from vocadapt.lab.brought import predictions_of, take_in_each, take_in_predictions
 from vocadapt.lab.uploads import as_uploaded
@@ -41,6 +44,15 @@ def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
     assert [one.scorer for one in predictions_of(workspace)] == ["", "token", ""]
 
 
+@pytest.mark.parametrize("lost", ["gold", "examples"])
+def test_predictions_whose_manifest_lacks_something_are_passed_over(lost, workspace, tmp_path):
+    gold = write(tmp_path, "gold.conll", GOLD)
+    made = [take_in_predictions("ner", gold, gold, workspace.folder("predictions", name)) for name in ("a", "b")]
+    numbers = {name: value for name, value in made[0].manifest.numbers.items() if name != lost}
+    edit_json(made[0].folder / "manifest.json", numbers=numbers)
+    assert [one.name for one in predictions_of(workspace)] == ["b"]
+
+
 @pytest.mark.parametrize(
     ("gold", "said", "problem"),
     [
@@ -73,6 +85,21 @@ def test_of_several_predictions_all_come_in_or_none(names, second, problem, work
     with pytest.raises(InputError, match=problem):
         take_in_each("ner", gold, list(zip((gold, other), places, strict=True)))
     assert [one.name for one in predictions_of(workspace)] == ["taken"]
+
+
+def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, monkeypatch):
+    gold, copy, left = write(tmp_path, "gold.conll", GOLD), shutil.copyfile, [True] * 3
+
+    def copyfile(source, target):
+        if not left:
+            raise OSError(28, "No space left on device")
+        left.pop()
+        return copy(source, target)
+
+    monkeypatch.setattr("vocadapt.lab.brought.shutil.copyfile", copyfile)
+    with pytest.raises(InputError, match="disk is full"):
+        take_in_each("ner", gold, [(gold, workspace.folder("predictions", name)) for name in ("a", "b")])
+    assert not left and not [path for path in workspace.root.rglob("*") if path.is_file()]
 
 
 def test_a_scorer_of_another_kind_and_an_odd_name(workspace, tmp_path):

@@ -72,6 +72,16 @@ def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path)
     compile(snippet[1], "snippet", "exec")
 
 
+def test_of_many_ways_the_most_frequent_are_told_with_how_many_rows(tiny_bert: Path, tmp_path: Path) -> None:
+    record = json.loads((adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8"))
+    made = [0, 1, 1, 1, 2, 2, 3, 4]
+    record["provenance"] = {"how": [*"abcde"], "tokens": {f"t{i}": [place, []] for i, place in enumerate(made)}}
+    assert "The new rows: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n" in model_card(record)
+    record["provenance"]["tokens"] = {"t0": [0, []], "t1": [1, []]}
+    record["provenance"]["how"] = ["a", "b"]
+    assert "The new rows: a (1 of 2); b (1 of 2).\n" in model_card(record)
+
+
 OTHERS = {
     "reduced-last-5": "with 143 tokens instead of 151",
     "reinit-normal": "with 151 rows made anew",

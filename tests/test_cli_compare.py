@@ -104,6 +104,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(file
         ("{f}/a {f}/b --pieces 1", "both must be above 1"),
         ("{f}/a {f}/b --rounds 0", "at least one draw"),
         ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),
+        ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "into one file"),
         ("{f}/a {f}/b --scorer squad", "no score 'squad'"),
     ],
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
+from tests.finetune_material import sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
 from vocadapt.cli.finetune import shown as as_text
 from vocadapt.lab.finetuning import limited, summed
@@ -13,13 +13,9 @@ from vocadapt.lab.steps import run_step
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.tasks.base import Split, Task
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK = ["--epochs", "2", "--batch", "5", "--lr", "5e-3"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")

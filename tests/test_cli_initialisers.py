@@ -7,11 +7,14 @@ import pytest
 
 from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from tests.lab_material import NEW, write_text
+from vocadapt.analysis.leaderboard import LeaderboardSettings
 from vocadapt.analysis.transfer import MaskedQuestion
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab import comparing
 from vocadapt.lab.comparing import load_compared
+from vocadapt.lab.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import open_artefact
 from vocadapt.vocabulary.initialise import INITIALISERS
 
@@ -117,6 +120,16 @@ def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(ask, tiny_be
     ask("--model", tiny_bert, *target, "--methods", "distilled", "--held-out", 8)
     assert asked and len(asked) + len(fitted) == len(lines)
     assert not {line.strip() for line in asked} & set(fitted)
+
+
+def test_progress_never_runs_backwards_where_rows_are_distilled(tiny_bert, vectors, tmp_path):
+    seen = []
+    text = write_text(tmp_path / "text.txt", lines=30)
+    asked = LeaderboardStep(LeaderboardSettings(methods=("distilled", "syntactic"), held_out=8))
+    spec = Spec("leaderboard", asked, {"model": str(tiny_bert), "vectors": str(vectors), "text": str(text)})
+    run_step(spec, tmp_path / "board", lambda fraction, message="": seen.append((fraction, message)))
+    known = [fraction for fraction, _ in seen if fraction is not None]
+    assert known == sorted(known) and any("distance" in message for _, message in seen)
 
 
 def test_a_folder_without_a_leaderboard_is_refused(tmp_path):

@@ -2,30 +2,33 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from tests.conftest import TINY_TOKENS
-from tests.finetune_material import one_thread
+from tests.lab_material import QUICK
+from vocadapt.analysis.leaderboard import LeaderboardSettings, compare_initialisers
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.lab.spec import ModelStep, Spec
+from vocadapt.lab.steps import run_step
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe
+from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.distil import Distiller, Fitting, Reader, contexts_of, schedule
+from vocadapt.training.further import FurtherSettings
+from vocadapt.training.masked import MaskedSettings
 from vocadapt.vocabulary.initialise import DistilSettings, Materials, RowSettings, initialise
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SETTINGS = DistilSettings(contexts=8, passes=4, length=16, batch=4, lr=0.02)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -158,14 +161,61 @@ def test_what_the_model_lacks_is_said(settings, said, model, sentences):
         Distiller(model, sentences, True)(plan_of(model, "hypertension"), start, asked)
 
 
-def test_a_recipe_walks_with_it(model, sentences):
-    recipe = Recipe(
-        "mine", vocabulary=PlanSettings("extend", refill="words", max_added=2), tokenizer="insertion",
-        rows=RowSettings("distilled", distil=SETTINGS),
-    )  # fmt: skip
-    assert recipe.needs == {"counts", "text"}
-    adapted = adapt(recipe, model, Sources(corpus=open_corpus([sentences])))
+RECIPE = Recipe(
+    "mine", vocabulary=PlanSettings("extend", refill="words", max_added=2), tokenizer="insertion",
+    rows=RowSettings("distilled", distil=SETTINGS),
+)  # fmt: skip
+
+
+class Bar:
+    """What a Progress is told."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, fraction, message=""):
+        self.seen.append((fraction, message))
+
+    def share_of_distilling(self):
+        """How much of the bar it takes to fit rows; the bar never goes back, and is full at the end of the work alone."""
+        fractions = [fraction for fraction, _ in self.seen]
+        assert fractions == sorted(fractions) and all(fraction < 1 for fraction in fractions[:-1])
+        fitting = [fraction for fraction, message in self.seen if "fitting" in message or "step" in message.split(",")[0]]
+        return fitting[-1] - fitting[0]
+
+
+def test_a_recipe_walks_with_it_and_fitting_rows_is_most_of_the_bar(model, sentences):
+    bar = Bar()
+    assert RECIPE.needs == {"counts", "text"} and RECIPE.distils
+    adapted = adapt(RECIPE, model, Sources(corpus=open_corpus([sentences])), bar)
+    assert bar.share_of_distilling() > 0.5
     assert "hypertension" in adapted.plan.added_tokens and adapted.rows.fallbacks == 0
+
+
+@pytest.mark.parametrize(("kind", "stage"), [("append", ""), ("extend", "embeddings"), ("append", "continued")])
+def test_the_bar_of_the_step_with_and_without_vectors_and_training(kind, stage, tiny_bert, text, tmp_path):
+    vocabulary = PlanSettings(kind, max_added=2) if kind == "append" else RECIPE.vocabulary
+    recipe = replace(RECIPE, vocabulary=vocabulary, vectors=QUICK)
+    further = FurtherSettings(stage, training=MaskedSettings(length=16, batch=8, tokens=256))
+    step = ModelStep(replace(recipe, further=further), certify=stage == "continued")
+    spec = Spec("model", step, {"model": str(tiny_bert), "text": str(text)})
+    bar = Bar()
+    run_step(spec, tmp_path / "m", bar)
+    steps = [(fraction, message) for fraction, message in bar.seen if "distance" in message or "fitting" in message]
+    assert steps[-1][0] - steps[0][0] > (0.5 if not stage else 0.4)  # the training takes its own part
+    fractions = [fraction for fraction, _ in bar.seen]
+    assert fractions == sorted(fractions) and max(fractions) < 1 and fractions[-1] > 0.9
+
+
+def test_the_bar_of_a_leaderboard_never_goes_back(model, sentences):
+    plan, bar = plan_of(model, "hypertension", "tachycard"), Bar()
+    words = (*model.vocabulary.tokens, *plan.new_rows)
+    target = EmbeddingSpace(words, np.random.default_rng(1).normal(size=(len(words), model.dim)).astype(np.float32))
+    materials = Materials(plan, model.space, target=target, distiller=Distiller(model, sentences, True))
+    rows = RowSettings(distil=SETTINGS)
+    compare_initialisers(materials, LeaderboardSettings(("syntactic", "distilled"), held_out=4, rows=rows), progress=bar)
+    assert bar.share_of_distilling() > 0.5
+    assert any(message.startswith("distilled: step") for _, message in bar.seen)
 
 
 def test_the_command_makes_them_and_a_leaderboard_judges_them(tiny_bert, make_bert, sentences, tmp_path, capsys):

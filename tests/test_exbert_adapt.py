@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.finetune_material import one_thread, sentences, write_conll
+from tests.finetune_material import sentences, write_conll
 from tests.lab_material import NEW, write_text
 from tests.test_certificate import change
 from vocadapt.cli import main
@@ -28,13 +28,9 @@ from vocadapt.recipe import PRESETS, Recipe, preset
 from vocadapt.training.run_files import runs_in
 from vocadapt.vocabulary.plan import PlanSettings
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 EXBERT = [name for name in PRESETS if name.startswith("exbert")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -70,6 +70,12 @@ def test_the_command(tiny_bert, tmp_path, capsys):
     assert main(command) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [row["size"] for row in answer["sizes"]] == [0, 3, 8] and answer["sizes"][-1]["shorter"] > 0
+    assert main([*command[:-1], "--sizes", "3", "9000", "--json"]) == 0
+    larger = json.loads(capsys.readouterr().out)  # the text gives fewer: they stand for the larger size, and the note says so
+    assert [row["size"] for row in larger["sizes"]][:2] == [0, 3] and len(larger["sizes"]) == 3
+    assert f"{larger['sizes'][-1]['size']:,} of the 9,000 tokens asked for" in larger["note"]
+    assert main([*command[:-1], "--sizes", "9000", "--json"]) == 0
+    assert [row["size"] for row in json.loads(capsys.readouterr().out)["sizes"]] == [0, larger["sizes"][-1]["size"]]
     assert main([*command[:-1], "--sizes", "0"]) == 2 and "1 or more" in capsys.readouterr().err
     assert main([*command[:-4], "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.finetune_material import ner_task, one_thread, sentences, texts, tiny_adapted
+from tests.finetune_material import ner_task, sentences, texts, tiny_adapted
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import open_model
@@ -22,14 +22,10 @@ from vocadapt.training.run_files import load_logits, load_run, runs_in, save_run
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
 from vocadapt.training.watching import read_live
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 FAST = FinetuneSettings(epochs=20, batch=5, lr=1e-2)
 SHORT = FinetuneSettings(epochs=2, batch=4, lr=1e-3)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")

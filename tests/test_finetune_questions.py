@@ -9,7 +9,7 @@ import torch
 from transformers.utils import ModelOutput
 
 from tests.conftest import build_tiny_bert
-from tests.finetune_material import one_thread, tiny_adapted
+from tests.finetune_material import tiny_adapted
 from tests.test_adapt import adapted_folder
 from vocadapt.cli import main
 from vocadapt.errors import InputError
@@ -23,14 +23,10 @@ from vocadapt.training.outputs import QUESTION, Outputs
 from vocadapt.training.predicting import LOWEST, logits_of
 from vocadapt.training.tasks.base import Answer, Question, Split, Task
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QA = Outputs("qa", ("start", "end"))
 LONG = " ".join(["the patients with tachycardia, and placebo"] * 30)  # 7 words each
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.conftest import build_tiny_bert
-from tests.finetune_material import one_thread, texts
+from tests.finetune_material import texts
 from vocadapt.cli import main
 from vocadapt.cli.finetune import shown
 from vocadapt.lab.commands import command_of
@@ -15,13 +15,9 @@ from vocadapt.lab.runs import open_runs
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.training.run_files import runs_in
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK = ["--epochs", "1", "--batch", "4", "--lr", "1e-2"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.finetune_material import one_thread
-from tests.lab_material import write_text
 from tests.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Cancelled, InputError
@@ -28,32 +26,23 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
 from vocadapt.training.tasks.seen import read_seen, write_seen
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
-
-
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt", lines=600)
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory, tiny_bert, text):
+def folders(tmp_path_factory, tiny_bert, long_text):
     """tiny-bert, and what the presets make of it; read only."""
     place = tmp_path_factory.mktemp("models")
     names = ("exbert-s3", "exbert-no-module", "exbert-no-vocabulary")
-    return {"bert": tiny_bert} | {name: made(name, place / name, tiny_bert, text) for name in names}
+    return {"bert": tiny_bert} | {name: made(name, place / name, tiny_bert, long_text) for name in names}
 
 
-def trained(folder, text, out, stage, **options):
+def trained(folder, long_text, out, stage, **options):
     training = options.pop("training", QUICK)
     out.mkdir()
-    return further_in(open_model(folder), open_corpus([text]), FurtherSettings(stage, training=training, **options), out)
+    return further_in(open_model(folder), open_corpus([long_text]), FurtherSettings(stage, training=training, **options), out)
 
 
 def tensors(folder):
@@ -72,9 +61,9 @@ def moved(before, after):
 ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 
 
-def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, text, tmp_path):
+def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, long_text, tmp_path):
     source, out = folders["exbert-s3"], tmp_path / "m"
-    done = trained(source, text, out, "extension")
+    done = trained(source, long_text, out, "extension")
     names, ids = moved(source, out)
     assert {name for name in names if not of_extension(name)} == {ROWS, BIAS}
     assert {name for name in tensors(source) if of_extension(name)} <= names
@@ -91,9 +80,9 @@ def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, text, tmp_pat
     assert [name for name in checks if not run_check(name, edit).passed] == []
 
 
-def test_the_heads_are_trained_where_they_are_asked_for(folders, text, tmp_path):
+def test_the_heads_are_trained_where_they_are_asked_for(folders, long_text, tmp_path):
     source, out = folders["exbert-s3"], tmp_path / "m"
-    trained(source, text, out, "extension", train_heads=True)
+    trained(source, long_text, out, "extension", train_heads=True)
     names, ids = moved(source, out)
     heads = {name for name in names if name.startswith("cls.predictions.transform")}
     assert {name for name in names if not of_extension(name)} == {ROWS, BIAS} | heads and len(heads) == 4
@@ -106,9 +95,9 @@ def test_the_heads_are_trained_where_they_are_asked_for(folders, text, tmp_path)
     [("exbert-s3", "whole"), ("bert", "continued"), ("exbert-no-module", "whole"), ("exbert-no-vocabulary", "extension"),
      ("exbert-no-module", "embeddings"), ("bert", "embeddings")],
 )  # fmt: skip
-def test_what_each_stage_trains(name, stage, folders, text, tmp_path):
+def test_what_each_stage_trains(name, stage, folders, long_text, tmp_path):
     source, out = folders[name], tmp_path / "m"
-    done = trained(source, text, out, stage)
+    done = trained(source, long_text, out, stage)
     names, ids = moved(source, out)
     everything = {n for n in tensors(source) if not n.startswith("cls.predictions.decoder")}
     if stage in ("whole", "continued"):
@@ -157,9 +146,9 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
 
 
 @pytest.mark.parametrize(("name", "stage"), [("exbert-s3", "extension"), ("bert", "continued")])
-def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, folders, text, tmp_path):
+def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, folders, long_text, tmp_path):
     settings = FurtherSettings(stage, training=replace(QUICK, save_minutes=1e-6))
-    model, corpus = folders[name], open_corpus([text])
+    model, corpus = folders[name], open_corpus([long_text])
     (tmp_path / "whole").mkdir()
     expected = pretrain_further(open_model(model), corpus, settings, tmp_path / "whole").loaded.network.state_dict()
     folder = tmp_path / "stopped"
@@ -178,21 +167,21 @@ def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, folders, text
         np.testing.assert_array_equal(value.numpy(), expected[key].numpy(), err_msg=key)
 
 
-def test_a_step_read_in_parts_is_the_same_step(folders, text, tmp_path):
+def test_a_step_read_in_parts_is_the_same_step(folders, long_text, tmp_path):
     """Not to the bit: each part's mean has its own number of asked wordpieces."""
     steps = replace(QUICK, tokens=16 * 8 * 3, lr=1e-3)
-    whole = trained(folders["bert"], text, tmp_path / "a", "continued", training=steps)
-    parts = trained(folders["bert"], text, tmp_path / "b", "continued", training=replace(steps, parts=4))
+    whole = trained(folders["bert"], long_text, tmp_path / "a", "continued", training=steps)
+    parts = trained(folders["bert"], long_text, tmp_path / "b", "continued", training=replace(steps, parts=4))
     assert parts.trained.steps == whole.trained.steps == 3 and parts.trained.tokens == whole.trained.tokens
     assert parts.losses.after.per_character == pytest.approx(whole.losses.after.per_character, rel=0.02)
     assert parts.trained.curve[0][1] == pytest.approx(whole.trained.curve[0][1], rel=0.1)
 
 
-def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders, text, tmp_path):
+def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders, long_text, tmp_path):
     source, out = tmp_path / "source", tmp_path / "m"
     shutil.copytree(folders["exbert-s3"], source)
     write_seen(["0123456789abcdef"], source)
-    first = trained(source, text, out, "extension", keep_minutes=1e-6)
+    first = trained(source, long_text, out, "extension", keep_minutes=1e-6)
     model = open_model(out)
     assert read_seen(out) == {"0123456789abcdef"}  # what it was fine-tuned on before is not forgotten
     assert model.vocabulary.tokens == open_model(source).vocabulary.tokens and before_of(model) is not None
@@ -205,34 +194,43 @@ def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders
     last, early = tensors(out / kept[-1]), tensors(out / kept[0])
     assert all(torch.equal(last[name], value) for name, value in tensors(out).items())
     assert not torch.equal(early[ROWS], last[ROWS])
-    trained(out, text, tmp_path / "again", "whole")
+    trained(out, long_text, tmp_path / "again", "whole")
     stages = [told["stage"] for told in json.loads((tmp_path / "again" / "vocadapt.json").read_text())["pretraining"]]
     assert stages == ["extension", "whole"]
 
 
-def test_the_loss_before_is_that_of_the_model_as_it_was(folders, text, tmp_path):
-    done = trained(folders["bert"], text, tmp_path / "m", "continued")
+def test_the_loss_before_is_that_of_the_model_as_it_was(folders, long_text, tmp_path):
+    done = trained(folders["bert"], long_text, tmp_path / "m", "continued")
     model = open_model(tmp_path / "m")
     assert done.losses.before.words == done.losses.after.words > 0
-    lines = [line for line in text.read_text().splitlines()[:20]]
+    lines = [line for line in long_text.read_text().splitlines()[:20]]
     asked = list(windows(lines, model.splitter, model.vocabulary))
     old = masked_word_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
     assert masked_word_loss(model.network, model.vocabulary, asked).per_character < old.per_character
 
 
-def test_a_model_of_half_precision_is_saved_as_one(make_bert, text, tmp_path):
+def test_a_model_of_half_precision_is_saved_as_one(make_bert, long_text, tmp_path):
     source = make_bert()
     open_model(source).network.half().save_pretrained(source)
     out = tmp_path / "m"
-    trained(source, text, out, "embeddings")
+    trained(source, long_text, out, "embeddings")
     assert {value.dtype for value in open_model(out).network.state_dict().values()} == {torch.float16}
     assert moved(source, out)[0] == {ROWS, BIAS}
 
 
-def test_the_command_answers_in_json(folders, text, tmp_path, capsys):
+@pytest.mark.parametrize(("steps", "said"), [(6, "loss is nan at step 2 of 6"), (1, "weights is nan at step 1 of 1")])
+def test_a_training_that_diverges_is_said_and_leaves_nothing(steps, said, folders, long_text, tmp_path):
+    wild = replace(QUICK, lr=1e38, tokens=16 * 8 * steps, warm_up=0.0, schedule="constant")
+    with pytest.raises(InputError, match=said):
+        trained(folders["bert"], long_text, tmp_path / "m", "continued", training=wild)
+    assert not list((tmp_path / "m").iterdir())
+
+
+def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
     out = tmp_path / "m"
-    command = ["pretrain", "--model", str(folders["exbert-s3"]), "--corpus", str(text), "--stage", "extension", "--out", str(out),
-               "--tokens", "512", "--length", "16", "--batch", "8", "--keep-minutes", "0.000001", "--json"]  # fmt: skip
+    command = ["pretrain", "--model", str(folders["exbert-s3"]), "--corpus", str(long_text), "--stage", "extension",
+               "--out", str(out), "--tokens", "512", "--length", "16", "--batch", "8", "--keep-minutes", "0.000001",
+               "--json"]  # fmt: skip
     assert main(command) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["stage"], answer["tokens"], answer["steps"]) == ("extension", 512, 4)
@@ -266,19 +264,19 @@ def test_its_command_line_is_the_step(tmp_path):
         ("bert", ["--stage", "half"], "choose"),
     ],
 )
-def test_mistakes_are_one_message_and_leave_nothing(model, given, said, folders, text, tmp_path, capsys):
-    command = ["pretrain", "--model", str(folders[model]), "--corpus", str(text), "--out", str(tmp_path / "w" / "m"), *given]
+def test_mistakes_are_one_message_and_leave_nothing(model, given, said, folders, long_text, tmp_path, capsys):
+    command = ["pretrain", "--model", str(folders[model]), "--corpus", str(long_text), "--out", str(tmp_path / "w" / "m"), *given]
     assert main(command) == 2
     found = capsys.readouterr()
     assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
     assert not (tmp_path / "w").exists()
 
 
-def test_a_model_without_a_masked_word_head_is_refused(make_bert, text, tmp_path):
+def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp_path):
     source = make_bert(head="BertModel")
     for stage in ("continued", "embeddings"):
         with pytest.raises(InputError, match="no masked-word head"):
-            pretrain_further(open_model(source), open_corpus([text]), FurtherSettings(stage, training=QUICK), tmp_path)
+            pretrain_further(open_model(source), open_corpus([long_text]), FurtherSettings(stage, training=QUICK), tmp_path)
 
 
 def test_every_stage_says_what_it_trains():

@@ -5,6 +5,7 @@ import pytest
 
 from tests.test_plan import plan
 from vocadapt.errors import InputError
+from vocadapt.progress import Progress
 from vocadapt.spaces.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 from vocadapt.vocabulary.initialise import (
@@ -33,7 +34,9 @@ MODEL = EmbeddingSpace(
 )
 
 
-def distiller(plan: VocabularyPlan, start: np.ndarray, settings: DistilSettings) -> tuple[np.ndarray, np.ndarray]:
+def distiller(
+    plan: VocabularyPlan, start: np.ndarray, settings: DistilSettings, progress: Progress
+) -> tuple[np.ndarray, np.ndarray]:
     """Stands for the network, which tests/test_distil.py asks: half of the tokens have contexts."""
     return start + 1, np.arange(len(start)) % 2
 

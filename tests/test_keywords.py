@@ -1,5 +1,7 @@
 """The words of an error report in context: which ones, how many of how many, in examples and in a text."""
 
+import re
+
 import pytest
 
 from vocadapt.analysis.error_report import Report
@@ -52,6 +54,15 @@ def test_the_words_on_the_cards(pair):
     assert {one.word: one.entries for one in found.words} == {"fever": 2, "beta": 1} and found.of == 2
     fever = found.words[0].found
     assert (fever["test"].of, fever["training"].of) == (2, 3) and "corpus" not in fever
+
+
+def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
+    words = ["euthymia", "alpha", "omega", "beta", "zeta", "gamma", "eta"]
+    said = "".join(f"{word}\t{'I' if place else 'B'}-D\n" for place, word in enumerate(words))
+    for name, text in (("gold", said), ("a", re.sub(r"\t.*", "\tO", said)), ("b", said)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    pair = open_pair(PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner"))
+    assert [one.word for one in keywords(pair.ledger, pair.ledger.entries, pair.words).words] == words
 
 
 def test_so_many_of_so_many(pair, corpus):

@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.finetune_material import one_thread
-from tests.lab_material import write_text
 from vocadapt.errors import Cancelled
 from vocadapt.models.contextual import Window, masked_word_loss
 from vocadapt.models.language_model import open_model
@@ -17,28 +15,19 @@ from vocadapt.training.further import FurtherSettings, pretrain_further
 from vocadapt.training.listening import HeldOutCurve, Listener, Point, evenly, read_curve
 from vocadapt.training.masked import MaskedSettings
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt", lines=600)
-
-
-def train(model, text, folder, **options):
+def train(model, long_text, folder, **options):
     folder.mkdir(exist_ok=True)
     settings = FurtherSettings("continued", training=replace(QUICK, **options.pop("training", {})))
-    return pretrain_further(open_model(model), open_corpus([text]), settings, folder, **options)
+    return pretrain_further(open_model(model), open_corpus([long_text]), settings, folder, **options)
 
 
-def test_the_ends_are_always_asked_and_little_between_in_a_short_training(tiny_bert, text, tmp_path):
-    done = train(tiny_bert, text, tmp_path / "w")
+def test_the_ends_are_always_asked_and_little_between_in_a_short_training(tiny_bert, long_text, tmp_path):
+    done = train(tiny_bert, long_text, tmp_path / "w")
     curve = done.curve
     assert [point.step for point in curve.points] == [0, 12] and [point.tokens for point in curve.points] == [0, 1536]
     assert (curve.steps, curve.step, curve.tokens, curve.asked) == (12, 12, 1536, curve.of)  # few windows: all are asked
@@ -48,28 +37,28 @@ def test_the_ends_are_always_asked_and_little_between_in_a_short_training(tiny_b
     assert done.trained.seconds == curve.seconds > 0 and curve.tokens_per_second == pytest.approx(1536 / curve.seconds)
 
 
-def test_asking_changes_nothing_of_the_training(tiny_bert, text, tmp_path, monkeypatch):
+def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
     dropping = {"dropout": 0.3}  # draws from the random state that asking must leave alone
-    seldom = train(tiny_bert, text, tmp_path / "a", training=dropping)
+    seldom = train(tiny_bert, long_text, tmp_path / "a", training=dropping)
     monkeypatch.setattr(listening, "APART", 1)
-    often = train(tiny_bert, text, tmp_path / "b", training=dropping)
+    often = train(tiny_bert, long_text, tmp_path / "b", training=dropping)
     assert [point.step for point in often.curve.points] == list(range(13))
     assert often.losses.after == seldom.losses.after
 
 
-def test_a_training_that_goes_on_takes_over_what_it_heard(tiny_bert, text, tmp_path, monkeypatch):
+def test_a_training_that_goes_on_takes_over_what_it_heard(tiny_bert, long_text, tmp_path, monkeypatch):
     monkeypatch.setattr(listening, "APART", 1)
     saving = {"save_minutes": 1e-6}
-    whole = train(tiny_bert, text, tmp_path / "whole", training=saving)
+    whole = train(tiny_bert, long_text, tmp_path / "whole", training=saving)
 
     def stop(fraction, message=""):
         if "step 7 " in message:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        train(tiny_bert, text, tmp_path / "stopped", training=saving, progress=stop)
+        train(tiny_bert, long_text, tmp_path / "stopped", training=saving, progress=stop)
     before = read_curve(tmp_path / "stopped")
-    after = train(tiny_bert, text, tmp_path / "stopped", training=saving).curve
+    after = train(tiny_bert, long_text, tmp_path / "stopped", training=saving).curve
     assert [point.step for point in after.points] == list(range(13))
     assert [point.loss for point in after.points] == [point.loss for point in whole.curve.points]
     seconds = [point.seconds for point in after.points]

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from tests.conftest import TINY_TOKENS
-from tests.finetune_material import one_thread
-from tests.lab_material import NEW, write_text
+from tests.lab_material import NEW
 from vocadapt.cli import main
-from vocadapt.lab.spec import ModelStep, Spec
+from vocadapt.lab.spec import ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import open_model
@@ -18,19 +17,17 @@ from vocadapt.recipe import FOLLOWED, PRESETS, is_preset, preset
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.training.stages import new_ids
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 QUICK = ["--tokens", "1024", "--length", "16", "--batch", "8", "--lr", "0.003"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
-
-
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return write_text(tmp_path_factory.mktemp("text") / "text.txt", lines=600)
+def long_vectors(tmp_path_factory, tiny_bert, long_text):
+    step = VectorsStep(word2vec=Word2VecSettings(epochs=1, workers=1))
+    spec = Spec("vectors", step, {"text": str(long_text), "model": str(tiny_bert)})
+    return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 
 @pytest.fixture
@@ -48,8 +45,8 @@ def state(folder):
     return open_model(folder).network.state_dict()
 
 
-def test_green_bert_and_then_its_rows(tiny_bert, text, tmp_path, capsys):
-    given = ("--model", tiny_bert, "--corpus", text)
+def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
+    given = ("--model", tiny_bert, "--corpus", long_text)
     made(capsys, tmp_path / "a", "--preset", "green-bert", *given, "--no-certificate")
     answer = made(capsys, tmp_path / "b", "--preset", "green-bert+mlm", *given, *QUICK[2:], "--tokens", "5120")
     told, before, after = answer["numbers"]["further"], state(tmp_path / "a"), state(tmp_path / "b")
@@ -69,9 +66,9 @@ def test_green_bert_and_then_its_rows(tiny_bert, text, tmp_path, capsys):
     assert "recipe.toml" in json.loads((tmp_path / "b" / "manifest.json").read_text())["command"]  # its budget was changed
 
 
-def test_a_transfer_and_then_everything(tiny_bert, target, text, tmp_path, capsys):
+def test_a_transfer_and_then_everything(tiny_bert, target, long_text, tmp_path, capsys):
     source = tiny_bert
-    given = ("--model", source, "--target", target, "--corpus", text, "--stage", "continued", *QUICK)
+    given = ("--model", source, "--target", target, "--corpus", long_text, "--stage", "continued", *QUICK)
     answer = made(capsys, tmp_path / "m", "--preset", "transfer-syntactic+mlm", *given)
     assert answer["numbers"]["certificate"] is True and answer["numbers"]["further"]["frozen"] == 0
     record = json.loads((tmp_path / "m" / "vocadapt.json").read_text())
@@ -85,6 +82,25 @@ def test_a_transfer_and_then_everything(tiny_bert, target, text, tmp_path, capsy
 
 
 @pytest.mark.parametrize(
+    "given", [("transfer-syntactic+mlm", "--target"), ("green-bert+mlm", "--vectors")], ids=["transfer", "vectors"]
+)
+def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
+    given, tiny_bert, target, long_vectors, long_text, tmp_path, capsys, monkeypatch
+):
+    def counting(*arguments, **options):
+        raise AssertionError("the plan does not look at counts")
+
+    monkeypatch.setattr("vocadapt.lab.adapting.kept_counts", counting)
+    monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
+    name, option = given
+    source = target if option == "--target" else long_vectors
+    options = ("--model", tiny_bert, option, source, "--corpus", long_text, "--no-certificate", *QUICK)
+    numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
+    assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
+    assert preset(name).needs == {"text", option.removeprefix("--")}
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         (["--preset", "transfer-semantic+mlm", "--target", "TARGET"], "needs a text"),
@@ -95,29 +111,29 @@ def test_a_transfer_and_then_everything(tiny_bert, target, text, tmp_path, capsy
         (["--preset", "green-bert+mlm", "--corpus", "TEXT", "--tokens", "5", "--hours", "1"], "not allowed with"),
     ],
 )
-def test_mistakes_are_one_message_and_leave_nothing(given, said, tiny_bert, target, text, tmp_path, capsys):
-    named = {"TARGET": str(target), "TEXT": str(text)}
+def test_mistakes_are_one_message_and_leave_nothing(given, said, tiny_bert, target, long_text, tmp_path, capsys):
+    named = {"TARGET": str(target), "TEXT": str(long_text)}
     command = ["adapt", "--model", str(tiny_bert), *(named.get(part, part) for part in given), "--out", str(tmp_path / "w" / "m")]
     assert main(command) == 2
     found = capsys.readouterr()
     assert said in found.err and len(found.err.splitlines()) <= 3 and not (tmp_path / "w").exists()
 
 
-def test_a_model_without_a_masked_word_head_is_refused_at_once(make_bert, text, tmp_path, capsys):
-    command = ["adapt", "--preset", "green-bert+mlm", "--model", str(make_bert(head="BertModel")), "--corpus", str(text)]
+def test_a_model_without_a_masked_word_head_is_refused_at_once(make_bert, long_text, tmp_path, capsys):
+    command = ["adapt", "--preset", "green-bert+mlm", "--model", str(make_bert(head="BertModel")), "--corpus", str(long_text)]
     capsys.readouterr()
     assert main([*command, "--length", "16", "--out", str(tmp_path / "m")]) == 2
     found = capsys.readouterr().err
     assert "no masked-word head" in found, found
 
 
-def test_progress_never_runs_backwards(tiny_bert, text, tmp_path):
+def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
     seen = []
     recipe = replace(preset("green-bert+mlm"), vectors=Word2VecSettings(epochs=1, workers=1))
     training = replace(recipe.further.training, tokens=256, length=16, batch=8)
     for stage in ("embeddings", "continued"):
         asked = replace(recipe, further=replace(recipe.further, stage=stage, training=training))
-        spec = Spec("model", ModelStep(asked), {"model": str(tiny_bert), "text": str(text)})
+        spec = Spec("model", ModelStep(asked), {"model": str(tiny_bert), "text": str(long_text)})
         run_step(spec, tmp_path / stage, lambda fraction, message="": seen.append(fraction or 0.0))
         assert seen == sorted(seen) and seen[-1] > 0.9
         seen.clear()

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from tests.finetune_material import one_thread
 from tests.lab_material import KNOWN, NEW
 from tests.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
 from tests.test_exbert_adapt import made
 from vocadapt.cli import main
-from vocadapt.errors import InputError
+from vocadapt.errors import Cancelled, InputError
 from vocadapt.models.extending import extended
 from vocadapt.models.extension import ModuleSettings, of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
+from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import NOT_ASKED, MaskedReading
 from vocadapt.training.further import FurtherSettings, pretrain_further
 from vocadapt.training.masked import MaskedSettings, losses
@@ -23,13 +23,9 @@ from vocadapt.training.material import gather
 from vocadapt.training.pairs import NEXT, OTHER, _pairs, pack_pairs
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUICK = MaskedSettings(length=32, batch=8, lr=3e-3, tokens=32 * 8 * 6)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -113,18 +109,29 @@ def test_padding_is_never_asked_and_parts_are_told(tmp_path):
 def test_files_are_documents_and_empty_lines_part_them(tmp_path):
     for name, text in (("a.txt", "heart pain\n\nacid trial\n"), ("b.txt", "drug drug\n" * 300)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    from vocadapt.text.splitter import Splitter
-
     made = gather(open_corpus([tmp_path / "a.txt", tmp_path / "b.txt"]), Splitter.bert(True), tmp_path, documents=True)
     lines = made.sentences.read_text().split("\n")
     assert lines[:5] == ["heart pain", "", "acid trial", "", "drug drug"] and all(made.held_out)
 
 
+def test_looking_for_empty_lines_is_told_and_can_be_stopped(tmp_path):
+    (tmp_path / "a.txt").write_text("heart . pain .\n" * 400, encoding="utf-8")
+    corpus, splitter, seen = open_corpus([tmp_path / "a.txt"]), Splitter.bert(True), []
+    gather(corpus, splitter, tmp_path, 1, lambda fraction, message="": seen.append((fraction, message)), documents=True)
+    assert seen == sorted(seen, key=lambda told: told[0]) and seen[0] == (0.3, "looking for empty lines") and seen[-1][0] == 1
+
+    def stop(fraction, message=""):
+        raise Cancelled
+
+    (tmp_path / "sentences.txt").unlink()
+    with pytest.raises(Cancelled):
+        gather(corpus, splitter, tmp_path, 1, stop, documents=True)
+    assert not (tmp_path / "sentences.txt").exists()
+
+
 @pytest.mark.parametrize("end", ["", "\n\n"])
 def test_several_files_of_a_document_a_line_stay_a_document_a_line(end, tmp_path):
     """Between files nothing is parted where the text has no empty line between lines: one at the end of a file is none."""
-    from vocadapt.text.splitter import Splitter
-
     lines = "heart . pain .\n" * 200
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(lines + end, encoding="utf-8")

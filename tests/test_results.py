@@ -207,7 +207,7 @@ def test_runs_that_cannot_be_read_are_named(workspace, capsys):
     assert main(["results", *root, "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["unreadable"]) == ["broken"]
     assert main(["results", *root]) == 0
-    assert "1 run cannot be read and is passed over: broken (" in capsys.readouterr().out.splitlines()[-1]
+    assert "1 of 3 runs cannot be read and is passed over: broken (" in capsys.readouterr().out.splitlines()[-1]
     for name in ("base", "green"):
         for record in (workspace.root / "runs" / name).rglob("run.json"):
             record.write_text("{", encoding="utf-8")

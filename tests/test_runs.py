@@ -58,9 +58,10 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     runs, found = runs_and_unreadable(workspace, lambda artefact: asked.append(artefact.name) or opened(artefact))
     assert runs == [] and asked == ["green", "base"]  # each once
     assert list(found) == ["green", "base"] and "not valid JSON" in found["base"] and "not one of a run" in found["green"]
-    told = passed_over(found)
-    assert told.startswith("2 runs cannot be read and are passed over: green (") and "; base (" in told
-    assert passed_over({}) == "" and passed_over({"a": "why."}) == "1 run cannot be read and is passed over: a (why)."
+    told = passed_over(found, 2)
+    assert told.startswith("2 of 2 runs cannot be read and are passed over: green (") and "; base (" in told
+    assert passed_over({}, 7) == "" and passed_over({"a": "why."}, 1) == "1 of 1 run cannot be read and is passed over: a (why)."
+    assert passed_over({"a": "x", "b": "y."}, 7) == "2 of 7 runs cannot be read and are passed over: a (x); b (y)."
     with pytest.raises(InputError, match="not one of a run"):
         open_runs(workspace.root / "runs" / "green")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import TINY_TOKENS, build_tiny_bert
-from tests.finetune_material import one_thread, sentences, tiny_adapted
+from tests.finetune_material import sentences, tiny_adapted
 from tests.test_adapt import adapted_folder
 from tests.test_finetune_questions import questions, squad
 from vocadapt.cli import main
@@ -20,11 +20,7 @@ from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Task
 from vocadapt.training.tasks.qa import read_questions
 from vocadapt.training.tasks.seen import count_seen, fingerprints, read_seen, seen_in, write_seen
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_what_is_read_counts_and_neither_case_nor_blanks_nor_labels():

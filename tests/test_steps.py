@@ -12,6 +12,7 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.lab.alignments import load_judged
+from vocadapt.lab.commands import command_of
 from vocadapt.lab.corpora import counts_path, kept_counts, read_corpus
 from vocadapt.lab.spec import (
     FORMS,
@@ -27,7 +28,7 @@ from vocadapt.lab.spec import (
     Spec,
     VectorsStep,
 )
-from vocadapt.lab.steps import STEPS, command_of, run_step
+from vocadapt.lab.steps import STEPS, run_step
 from vocadapt.lab.workspace import Workspace, open_artefact
 from vocadapt.models.language_model import open_model
 from vocadapt.models.occurrences import ContextualSettings

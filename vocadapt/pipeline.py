@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.models.adapt import AdaptedModel, apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.progress import Progress, part, silent
+from vocadapt.progress import Progress, part, parts, silent
 from vocadapt.recipe import Recipe, preset
 from vocadapt.spaces.alignment import fit_alignment
 from vocadapt.spaces.resampled import train_resampled
@@ -37,6 +37,8 @@ from vocadapt.vocabulary.tokenizer import Departures, departures
 
 __all__ = ["Sources", "adapt", "departures_on", "domain_space", "open_corpus", "open_model", "preset"]
 
+VECTORS, DISTILLING = 70.0, 500.0  # of the bar: word vectors trained on a text, and rows fitted to it through the network
+WRITING = 0.05  # of what rows take that are fitted to a text: writing its words to a file
 COUNTING = 0.8  # what reading and counting a text takes, in epochs of training on it
 
 
@@ -67,17 +69,25 @@ def adapt(
             f"The recipe {recipe.name} trains the adapted model further, which this call does not.",
             "Adapt by recipe.untrained, save, open, and give that to pretrain_further; `vocadapt adapt` does both.",
         )
-    domain = None
+    told, domain = parts(progress, _shares(recipe, sources)), None
     if "vectors" in recipe.needs:
-        domain = domain_space(sources, model, recipe.vectors, part(progress, 0.0, 0.7), scratch)
-    progress(0.7, "planning the vocabulary")
-    plan = plan_for(recipe, model, sources, domain, part(progress, 0.7, 0.8))
-    alike = target_space(recipe, sources, model.dim, part(progress, 0.8, 0.85), scratch)
-    progress(0.85, "making the rows")
-    with distilling(recipe, model, sources, part(progress, 0.85, 0.9), scratch) as distiller:
-        rows = make_rows(recipe, model, plan, domain, alike, distiller)
-    progress(0.9, f"giving the model {len(plan.added):,} tokens")
+        domain = domain_space(sources, model, recipe.vectors, told["vectors"], scratch)
+    told["plan"](0.0, "planning the vocabulary")
+    plan = plan_for(recipe, model, sources, domain, told["plan"])
+    alike = target_space(recipe, sources, model.dim, told["alike"], scratch)
+    told["rows"](0.0, "making the rows")
+    with distilling(recipe, model, sources, part(told["rows"], 0.0, WRITING), scratch) as distiller:
+        rows = make_rows(recipe, model, plan, domain, alike, distiller, part(told["rows"], WRITING, 1.0))
+    told["model"](0.0, f"giving the model {len(plan.added):,} tokens")
     return apply_plan(model, plan, rows, recipe.tokenizer, recipe.module)
+
+
+def _shares(recipe: Recipe, sources: Sources) -> dict[str, float]:
+    """How long the parts of the walk take beside each other: what is ready takes no time, the network asked for rows the most."""
+    trained = "vectors" in recipe.needs and sources.vectors is None
+    bare = _reads_target(recipe) and sources.target is not None and sources.target.path.is_file()
+    alike, rows = VECTORS if bare else 5.0, DISTILLING if recipe.distils else 5.0
+    return {"vectors": VECTORS if trained else 0.0, "plan": 10.0, "alike": alike, "rows": rows, "model": 10.0}
 
 
 def plan_for(
@@ -101,7 +111,7 @@ def plan_for(
 
 def make_rows(
     recipe: Recipe, model: LanguageModel, plan: VocabularyPlan, domain: EmbeddingSpace | None, alike: EmbeddingSpace | None,
-    distiller: Distil | None = None,
+    distiller: Distil | None = None, progress: Progress = silent,
 ) -> Rows:  # fmt: skip
     """A row for each token that needs one; the map is fitted where they are made through one."""
     if not plan.new_rows:
@@ -110,7 +120,7 @@ def make_rows(
     alignment = None
     if recipe.needs_alignment and source is not None:
         alignment = fit_alignment(source, model.space, recipe.alignment, model.vocabulary.special)
-    return initialise(Materials(plan, model.space, domain, alignment, alike, distiller), recipe.rows)
+    return initialise(Materials(plan, model.space, domain, alignment, alike, distiller, progress), recipe.rows)
 
 
 @contextmanager
@@ -118,7 +128,7 @@ def distilling(
     recipe: Recipe, model: LanguageModel, sources: Sources, progress: Progress = silent, scratch: Path | None = None
 ) -> Iterator[Distil | None]:
     """What fits rows to the text through the network, as long as it is needed; None where the recipe's rows are made without."""
-    if not recipe.makes_rows or INITIALISERS[recipe.rows.method].needs != "text":
+    if not recipe.distils:
         yield None
         return
     if sources.corpus is None:
@@ -127,8 +137,8 @@ def distilling(
 
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         sentences = Path(folder) / "sentences.txt"
-        write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, 0.05))
-        yield Distiller(model, sentences, recipe.tokenizer == "exact-word", part(progress, 0.05, 1.0))
+        write_sentences(sources.corpus, model.splitter, sentences, progress)
+        yield Distiller(model, sentences, recipe.tokenizer == "exact-word")
 
 
 def target_space(
@@ -138,7 +148,7 @@ def target_space(
 
     A bare vocabulary has no rows: vectors of `width` are trained on the text, cut into its wordpieces.
     """
-    if sources.target is None or not (recipe.makes_rows and INITIALISERS[recipe.rows.method].needs in ("target", "similar")):
+    if sources.target is None or not _reads_target(recipe):
         return None
     if not sources.target.path.is_file():
         return sources.target.space
@@ -149,6 +159,11 @@ def target_space(
         )
     vectors = replace(recipe.vectors, dim=recipe.vectors.dim or width)
     return token_space(sources.corpus, sources.target.splitter, sources.target.vocabulary, vectors, progress, scratch)[0]
+
+
+def _reads_target(recipe: Recipe) -> bool:
+    """Whether rows are made of those of a target, or of what is alike in it."""
+    return recipe.makes_rows and INITIALISERS[recipe.rows.method].needs in ("target", "similar")
 
 
 def domain_space(

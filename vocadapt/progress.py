@@ -3,6 +3,7 @@
 A caller that wants the work to stop raises `Cancelled` from its Progress.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 NARROW = "\N{NARROW NO-BREAK SPACE}"
@@ -26,6 +27,15 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
         progress(None if fraction is None else start + (end - start) * fraction, told)
 
     return report
+
+
+def parts(progress: Progress, weights: Mapping[str, float]) -> dict[str, Progress]:
+    """Cut the whole into parts that follow each other, as long as their weights; one of weight 0 tells where it stands."""
+    whole, done, found = sum(weights.values()) or 1.0, 0.0, {}
+    for name, weight in weights.items():
+        found[name] = part(progress, done / whole, (done + weight) / whole)
+        done += weight
+    return found
 
 
 def count(value: int) -> str:

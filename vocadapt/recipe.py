@@ -61,6 +61,11 @@ class Recipe:
         return self.makes_rows and INITIALISERS[self.rows.method].needs_alignment
 
     @property
+    def distils(self) -> bool:
+        """Whether the rows are fitted to the text through the network, which takes long."""
+        return self.makes_rows and INITIALISERS[self.rows.method].needs == "text"
+
+    @property
     def makes_rows(self) -> bool:
         """Whether any row is made anew; a mere reduction makes none."""
         return self.vocabulary.kind not in ("reduce", "same") or self.vocabulary.renew

@@ -9,6 +9,7 @@ st.title("Error analysis")
 st.markdown("Where two runs disagree on the same examples, and how the words they disagree on were cut.")
 job_panel.job_panel(workspace, ["finetune"])
 
+choose.passed_over(workspace)
 there = comparable.of_workspace(workspace)
 if not there:
     choose.nothing_yet(

@@ -10,9 +10,8 @@ st.markdown(
     "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each cut, and a paired test against a "
     "baseline that you pin."
 )
-found, unreadable = run_cache.runs_and_unreadable(workspace)
-results_view.passed_over(unreadable)
-runs = [one for one in found if one.cuts]
+choose.passed_over(workspace)
+runs = [one for one in run_cache.runs_in(workspace) if one.cuts]
 if not runs:
     choose.nothing_yet(
         "There is no scored run in this workspace yet.",

@@ -10,6 +10,7 @@ st.markdown(
     "Type a text and see what a fine-tuned model makes of it: cut into its old :blue[**wordpieces**], with the :green[**added "
     "words**], and with both votes pooled."
 )
+choose.passed_over(workspace)
 left, right = st.columns([1.7, 1], gap="large")
 with right:
     folder = try_view.choose_run(workspace)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.steps import ModelStep, Spec
+from vocadapt.lab.spec import ModelStep, Spec
 from vocadapt.lab.workspace import adapted_models
 from vocadapt.ui import choose, frame, job_panel, model_view, plan_view
 
@@ -27,6 +27,7 @@ with plan_side:
     if chosen is None:
         st.stop()
     plan_view.plan(workspace, chosen)
+    plan_view.training_cost(workspace, chosen)
     target = choose.name_for(workspace, "models", chosen.wish, "model_name")
     if st.button("Adapt the model", type="primary", icon=":material/library_add:", key="adapt"):
         job_panel.start(workspace, Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs), target)

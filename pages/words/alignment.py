@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from vocadapt.lab.steps import AlignmentStep, Spec
+from vocadapt.lab.spec import AlignmentStep, Spec
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.ui import alignment_view, cache, choose, frame, job_panel, maps
 

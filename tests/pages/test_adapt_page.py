@@ -1,9 +1,16 @@
 """The Adapt page by each kind of recipe: it asks for what the recipe draws on, and shows the plan before anything is made."""
 
+import shutil
+
 import pytest
 
 from tests.conftest import TINY_TOKENS
+from tests.lab_material import write_text
+from tests.pages.test_pages import PRETRAINING, texts
+from vocadapt.lab.spec import CorpusStep, Spec
+from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
+from vocadapt.ui import choose
 from vocadapt.ui.numbers import count
 
 ADAPT = "pages/vocabulary/adapt.py"
@@ -44,4 +51,51 @@ def test_a_heuristic_that_counts_needs_counted_text(open_page, seeded: Workspace
     app = open_page(ADAPT, seeded, preset="reduced-freq-25")
     assert not app.exception  # its tiny model has hardly a token that may go: that is said, and nothing can be started
     assert any("must stay" in text.value for text in app.text)
+    assert not any(button.key == "adapt" for button in app.button)
+
+
+@pytest.fixture
+def uncounted(tmp_path):
+    """A workspace with a text whose words were never counted."""
+    workspace = Workspace(tmp_path / "w")
+    spec = Spec("corpus", CorpusStep(copy=True), {"text": str(write_text(tmp_path / "text.txt"))})
+    run_step(spec, workspace.folder("corpora", "trials"))
+    return workspace
+
+
+def cost_of(app):
+    """What a page says of a training before it begins."""
+    return next(text.replace("\\", "") for text in texts(app) if "wordpieces in" in text)
+
+
+def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(open_page, uncounted, pair):
+    app = open_page(ADAPT, uncounted, preset="transfer-syntactic+mlm")
+    app.selectbox(key="target").set_value(str(pair[1])).run()
+    assert not app.exception and not app.error and metrics(app)["Tokens added"] == "500"  # a text to train on need not be counted
+    assert any(button.key == "adapt" for button in app.button)
+    said = cost_of(app)
+    assert said.startswith("Then training, about **") and "by its size: its words were not counted" in said
+    other = open_page(PRETRAINING, uncounted, model=choose.shown_model(str(pair[0])), stage="embeddings")
+    assert cost_of(other).removeprefix("About") == said.removeprefix("Then training, about")
+    app = open_page(ADAPT, uncounted, preset="transfer-syntactic")
+    app.selectbox(key="target").set_value(str(pair[1])).run()
+    assert not any("wordpieces in" in text for text in texts(app))
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_word_vectors_and_a_text_to_train_on(counted, open_page, seeded: Workspace, tmp_path):
+    workspace = Workspace(shutil.copytree(seeded.root, tmp_path / "copy"))
+    if not counted:
+        shutil.rmtree(workspace.root / "counts")
+    app = open_page(ADAPT, workspace, preset="green-bert+mlm")
+    assert not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
+    assert ("by its size" in cost_of(app)) == (not counted)
+
+
+def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(open_page, uncounted, make_bert, monkeypatch):
+    bare = str(make_bert("bare", head="BertModel"))
+    monkeypatch.setattr("vocadapt.ui.choose.models_in_use", lambda workspace: [bare, str(make_bert("b"))])
+    app = open_page(ADAPT, uncounted, preset="transfer-syntactic+mlm")
+    app.selectbox(key="target").set_value(choose.models_in_use(uncounted)[1]).run()
+    assert not app.exception and any("has no masked-word head" in text for text in texts(app))
     assert not any(button.key == "adapt" for button in app.button)

@@ -139,7 +139,7 @@ def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
         ("org/model", "org/model"),
         ("/home/me/bert/model", "bert"),
         ("/home/me/models/bert", "models/bert"),
-                ("/cache/models--org--name/snapshots/0123abc", "org/name"),
+        ("/cache/models--org--name/snapshots/0123abc", "org/name"),
     ],
 )
 def test_models_are_shown_without_the_folders_round_them(name, shown):

@@ -18,6 +18,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.further import FurtherSettings
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
+from vocadapt.ui.gates_view import listening
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 
@@ -107,6 +108,11 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     assert any("vocadapt gates --model" in code.value for code in app.code)
 
 
+@pytest.mark.parametrize(("added", "listens"), [(0.6, "more"), (0.4, "less"), (0.5, "as much"), (0.50004, "as much")])
+def test_shares_that_read_alike_are_no_difference(added, listens):
+    assert listening(added, 0.5).endswith(f"listen to it {listens}.")
+
+
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
     bare = make_bert(head="BertModel")
     app = open_page(PRETRAINING, pretrained, model=str(bare))
@@ -180,7 +186,7 @@ def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
     assert any("of the layer" in text for text in texts(app))
     app.number_input(key="extension").set_value(7).run()
     figures = {metric.label: metric.value for metric in app.metric}
-    assert not app.exception and figures["Tokens added"]
+    assert not app.exception and figures["Tokens added"] == "7"
     app.button(key="draw_extension").click().run()
     assert not app.exception and len(app.get("plotly_chart")) >= 2
     assert any("vocabulary extension" in code.value for code in app.code)

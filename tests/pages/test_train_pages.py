@@ -123,11 +123,13 @@ def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
     assert not app.exception and any("no classes" in text for text in texts(app))
 
 
-def test_runs_that_cannot_be_read_are_named(open_page, runs):
+@pytest.mark.parametrize("page", [RESULTS, "pages/train/errors.py", "pages/train/try_it.py"])
+def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, open_page, runs):
     (runs.root / "runs" / "base" / "seed-2" / "run.json").write_text("{", encoding="utf-8")
-    app = open_page(RESULTS, runs)
+    app = open_page(page, runs)
     told = [warning.value.replace("\\", "") for warning in app.warning]
-    assert not app.exception and any(text.startswith("1 run cannot be read and is passed over: base (") for text in told)
+    assert not app.exception
+    assert sum(text.startswith("1 of 2 runs cannot be read and is passed over: base (") for text in told) == 1
 
 
 def test_several_tasks_have_group_means(open_page, runs):

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
-from vocadapt.analysis.figures import NULL, SYMBOLS
+from vocadapt.analysis.figures import NULL, SYMBOLS, layout_of
 
 LONGEST = 34  # characters of a label
 
@@ -47,7 +47,7 @@ def norms_against_frequency(panels: Sequence[NormPanel]) -> go.Figure:
     """The length of every row against the frequency of its token, a panel a space, with the 5th, 50th and 95th percentile."""
     many = max(len(panels), 1)
     figure = make_subplots(1, many, subplot_titles=[label(panel.title) for panel in panels], horizontal_spacing=0.07)
-    figure.update_layout(**_layout(340))
+    figure.update_layout(**layout_of(340))
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels, start=1):
         x, y = np.asarray(panel.frequency, dtype=np.float32), np.asarray(panel.lengths, dtype=np.float32)
@@ -86,7 +86,7 @@ def relations(names: Sequence[str], spaces: Sequence[RelationMarks]) -> go.Figur
             hovertemplate="%{x:.3f}<extra>" + label(space.name) + "</extra>",
         )  # fmt: skip
     figure.add_vline(0, line={"color": NULL, "dash": "dot", "width": 1})
-    figure.update_layout(**_layout(90 + (18 + 11 * many) * len(names)))
+    figure.update_layout(**layout_of(90 + (18 + 11 * many) * len(names)))
     figure.update_xaxes(title="mean cosine of the pairs, minus the space's own", showline=False, zeroline=False)
     figure.update_yaxes(
         **_ticks(names), range=[len(names) - 0.4, -0.6], showline=False, zeroline=False, automargin=True, showgrid=False
@@ -106,10 +106,3 @@ def _ticks(names: Sequence[str]) -> dict[str, Any]:
 
 def _floats(values: Sequence[float | None]) -> list[float]:
     return [np.nan if value is None else value for value in values]
-
-
-def _layout(height: int) -> dict[str, Any]:
-    return {
-        "height": height, "uirevision": "fixed", "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    }  # fmt: skip

@@ -56,7 +56,7 @@ def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = Non
     """The card of an entry; `near` tells what lies near a new token's row."""
     example = book.split.examples[entry.place]
     held = words_of(example, entry, words)
-    shown = _telling(held)
+    shown = telling(held)
     vote = book.vote(entry)
     return EntryView(
         entry.id, book.titled(entry), f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
@@ -97,7 +97,7 @@ def _made_line(words: WordBook, token: str, word: WordCut, near: Near | None) ->
     return " · ".join(filter(None, (words.added[token].line, near(token) if near else "", seen)))
 
 
-def _telling(words: Sequence[WordCut]) -> tuple[WordCut, ...]:
+def telling(words: Sequence[WordCut]) -> tuple[WordCut, ...]:
     """The words to show: those cut otherwise where there are any, so many at most."""
     changed = [word for word in words if word.changed]
     return tuple(changed or words)[:MOST_WORDS]

@@ -29,22 +29,24 @@ PATTERNS = ("", "/", "x", ".", "\\", "+")
 MOST_POINTS = 800
 
 
-def frequency_rank(counts: ArrayLike, cut: int = 0) -> go.Figure:
-    """Occurrences of each word against its rank, both axes logarithmic.
+def frequency_rank(
+    counts: ArrayLike, cut: int = 0, said: str = "min count {}", of: str = "word", colour: str = DOMAIN
+) -> go.Figure:
+    """Occurrences of each word, or of each `of`, against its rank, both axes logarithmic.
 
-    counts: occurrences, any order. cut: a floor under which words got no vector, drawn as a line; 0 draws none.
+    counts: occurrences, any order. cut: a floor under which words got no vector, drawn as a line that says so; 0 draws none.
     """
     ordered = np.sort(np.asarray(counts))[::-1]
     ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[: len(ordered)]
-    figure = _figure("rank of the word", "occurrences", height=300)
+    figure = empty_figure(f"rank of the {of}", "occurrences", height=300)
     figure.add_scatter(
-        x=ranks, y=ordered[ranks - 1], mode="lines", line={"color": DOMAIN, "width": 2.5}, name="words",
+        x=ranks, y=ordered[ranks - 1], mode="lines", line={"color": colour, "width": 2.5}, name=f"{of}s",
         hovertemplate="rank %{x}: %{y} occurrences<extra></extra>",
     )  # fmt: skip
     if cut > 0:
         figure.add_hline(y=cut, line={"color": NULL, "dash": "dot"})
         figure.add_annotation(  # on a logarithmic axis an annotation stands at the logarithm
-            x=0, y=np.log10(cut), text=f"min count {cut}", showarrow=False, xanchor="left", yanchor="bottom", font={"color": NULL}
+            x=0, y=np.log10(cut), text=said.format(cut), showarrow=False, xanchor="left", yanchor="bottom", font={"color": NULL}
         )
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_yaxes(type="log", dtick=1, exponentformat="power")
@@ -54,7 +56,7 @@ def frequency_rank(counts: ArrayLike, cut: int = 0) -> go.Figure:
 
 def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
     """Two histograms of cosines: words with their own wordpiece (held out), and with a random one."""
-    figure = _figure("cosine after the map", "share of pairs", height=340)
+    figure = empty_figure("cosine after the map", "share of pairs", height=340)
     for values, name, colour in ((random, "random pairs", NULL), (true, "held-out anchors", GOOD)):
         figure.add_histogram(
             x=np.asarray(values), name=name, marker={"color": colour}, opacity=0.72, histnorm="probability",
@@ -66,7 +68,7 @@ def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
 
 def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
     """How far a job was, against the seconds since each of its runs began: one (seconds, fractions) pair a run."""
-    figure = _figure("seconds", "done", height=210)
+    figure = empty_figure("seconds", "done", height=210)
     for number, (seconds, fractions) in enumerate(runs, start=1):
         last = number == len(runs)
         line = {"color": SOURCE if last else NULL, "width": 2.5, "dash": "solid" if last else "dot"}
@@ -84,7 +86,7 @@ def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
 
     shares: model → number of pieces, as it stands on the axis → share of the running words, from 0 to 1.
     """
-    figure = _figure("wordpieces of a word", "share of the words", height=300)
+    figure = empty_figure("wordpieces of a word", "share of the words", height=300)
     for (model, bars), colour, pattern in zip(shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
         name = html.escape(model)  # plotly reads a few tags in a legend
         figure.add_bar(
@@ -98,7 +100,7 @@ def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
 
 def leaderboard(names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]) -> go.Figure:
     """One bar an initialiser, best on top: its centred cosine to the true rows, ± errors; floors hatched and grey."""
-    figure = _figure("centred cosine to the true row", "", height=60 + 26 * len(names))
+    figure = empty_figure("centred cosine to the true row", "", height=60 + 26 * len(names))
     figure.add_bar(
         x=np.asarray(values), y=list(names), orientation="h",
         error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NULL},
@@ -118,7 +120,7 @@ def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
 
     lengths: vocabulary → characters of a token, without ## → tokens.
     """
-    figure = _figure("characters of a token, without ##", "tokens", height=300)
+    figure = empty_figure("characters of a token, without ##", "tokens", height=300)
     for (name, counts), colour, pattern in zip(lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
         label = html.escape(name)
         figure.add_bar(
@@ -152,7 +154,7 @@ def against_id(
     told = any(np.any(panel.dropped) for panel in panels)  # of one kind only there is nothing to tell apart
     spaced = {"vertical_spacing": 0.5 / down} if down > 1 else {}
     figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spaced)
-    figure.update_layout(**_layout(max(320, 260 * down)))  # not a figure's whole layout: to check that takes plotly .2 s
+    figure.update_layout(**layout_of(max(320, 260 * down)))  # not a figure's whole layout: to check that takes plotly .2 s
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels):
         row, column = place // across + 1, place % across + 1
@@ -183,7 +185,7 @@ def growth_against_size(
 
     curves: heuristic → share kept → growth, both fractions. here: a heuristic, a share and its growth, drawn as a ring.
     """
-    figure = _figure("share of the vocabulary that is kept", "more wordpieces", height=320)
+    figure = empty_figure("share of the vocabulary that is kept", "more wordpieces", height=320)
     for (name, curve), colour, symbol in zip(curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False):
         figure.add_scatter(
             x=list(curve), y=list(curve.values()), mode="lines+markers", name=html.escape(name),
@@ -210,7 +212,7 @@ def overlap_histogram(
     words, null: numbers of words (k + 1,).
     """
     counts = np.asarray(words, dtype=float)
-    figure = _figure("neighbours kept", "share of the words", height=200)
+    figure = empty_figure("neighbours kept", "share of the words", height=200)
     first, last = kept or (0, len(counts) - 1)
     figure.add_bar(
         x=np.arange(len(counts)), y=counts / counts.sum(), name="these two spaces", customdata=counts.astype(int),
@@ -237,7 +239,7 @@ def overlap_by_frequency(
 
     lines: name → (occurrences, mean overlap); the one called "null" is grey and dotted.
     """
-    figure = _figure("occurrences of the word", "neighbours kept, share", height=300)
+    figure = empty_figure("occurrences of the word", "neighbours kept, share", height=300)
     times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
     groups = [(~marked, "not changed" if marked.any() else "words", SOURCE, "circle"), (marked, "changed", CHANGED, "diamond")]
@@ -260,15 +262,16 @@ def overlap_by_frequency(
     return figure
 
 
-def _figure(x: str, y: str, height: int) -> go.Figure:
+def empty_figure(x: str, y: str, height: int) -> go.Figure:
+    """A figure with its layout and the titles of both axes, and nothing drawn yet."""
     figure = go.Figure()
-    figure.update_layout(**_layout(height))
+    figure.update_layout(**layout_of(height))
     figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
     figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
     return figure
 
 
-def _layout(height: int) -> dict[str, Any]:
+def layout_of(height: int) -> dict[str, Any]:
     """What every figure has: its height, no frame, its legend above."""
     return {
         "height": height, "uirevision": "fixed", "margin": {"l": 8, "r": 8, "t": 34, "b": 8},

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vocadapt.analysis.entry_view import view_of
+from vocadapt.analysis.entry_view import telling, words_of
 from vocadapt.analysis.example_context import each_in_examples
 from vocadapt.analysis.ledger import Entry, Ledger
 from vocadapt.analysis.word_cuts import WordBook
@@ -68,7 +68,7 @@ def keywords(
     return Keywords(tuple(shown), len(counts), settings)
 
 
-def _on_card(book: Ledger, entry: Entry, words: WordBook, splitter: Splitter) -> set[str]:
-    """The words that a card shows, as the model meets them; signs alone are none."""
-    written = (one.word for one in view_of(book, entry, words).words)
-    return {word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))}
+def _on_card(book: Ledger, entry: Entry, words: WordBook, splitter: Splitter) -> list[str]:
+    """The words that a card shows, as the model meets them, each once and in their order; signs alone are none."""
+    written = (one.word for one in telling(words_of(book.split.examples[entry.place], entry, words)))
+    return list(dict.fromkeys(word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))))

@@ -17,7 +17,7 @@ import numpy as np
 
 from vocadapt.analysis.row_judges import HELD_OUT, Around, Truth, hide, materials_of_some, materials_without
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, part, silent
+from vocadapt.progress import Progress, part, parts, silent
 from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise, match_norms, mean_row
@@ -30,6 +30,7 @@ FLOORS = {  # what knows nothing of a token
     "random-normal": "random rows",
     "random-uniform": "random rows",
 }
+LONG = 100.0  # what fitting rows through the network takes, in other initialisers
 MATCHED = ", norm-matched"
 FLOPS, PURSUIT = 4e10, 0.006  # a second of two cores; seconds of a token in orthogonal matching pursuit
 
@@ -171,10 +172,10 @@ def compare_initialisers(
     cosines: dict[str, Matrix] = {}
     skipped: dict[str, str] = {}
     chosen = _chosen(settings)
-    for i, rows in enumerate(chosen):
+    shares = parts(progress, {rows.method: LONG if INITIALISERS[rows.method].needs == "text" else 1.0 for rows in chosen})
+    for rows in chosen:
         try:
-            share = part(progress, i / len(chosen), (i + 1) / len(chosen), rows.method)
-            for standing, own in judges.judged(rows, share):
+            for standing, own in judges.judged(rows, part(shares[rows.method], 0.0, 1.0, rows.method)):
                 standings[standing.initialiser], cosines[standing.initialiser] = standing, own
         except InputError as error:
             skipped[rows.method] = str(error)
@@ -218,11 +219,12 @@ class _Judges:
     def judged(self, rows: RowSettings, progress: Progress) -> Iterator[tuple[Standing, Matrix]]:
         """How an initialiser does and its centred cosines, a second time at the old rows' length where that is asked for."""
         progress(0.0, "giving the hidden tokens back")
-        given_back = _made(self.without, rows, self.settings)
-        start = time.perf_counter()
-        made = _made(self.few if self.loss is None else self.materials, rows, self.settings)
+        without = replace(self.without, progress=part(progress, 0.0, 0.5))
+        given_back = _made(without, rows, self.settings)
+        start, few = time.perf_counter(), self.few if self.loss is None else self.materials
+        made = _made(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
         seconds = time.perf_counter() - start
-        progress(0.5, "judging")
+        progress(0.9, "judging")
         for name, back, new in _variants(rows.method, (self.without, given_back), (self.materials, made), self.settings):
             cosines, ranks = self.truth.judge(back.matrix)
             yield Standing(

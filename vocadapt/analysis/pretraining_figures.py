@@ -4,10 +4,14 @@ import html
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
-from vocadapt.analysis.figures import GOOD, SERIES, SOURCE, SYMBOLS
+from vocadapt.analysis.figures import GOOD, SERIES, SOURCE, SYMBOLS, empty_figure, layout_of
 from vocadapt.analysis.gates import GateShares
+from vocadapt.analysis.report import fraction
+from vocadapt.progress import count
 from vocadapt.training.listening import HeldOutCurve
 
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
@@ -19,7 +23,7 @@ def held_out_losses(
     curves: Mapping[str, HeldOutCurve], against: str = "tokens", height: int = 320, among: Sequence[str] = ()
 ) -> go.Figure:
     """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are: each keeps its colour."""
-    figure = go.Figure()
+    figure = empty_figure(AGAINST[against], "held-out loss per character", height)
     styles = dict(zip(dict.fromkeys([*among, *curves]), zip(cycle(SERIES), cycle(SYMBOLS), strict=False), strict=False))
     for name, curve in curves.items():
         colour, symbol = styles[name]
@@ -27,33 +31,33 @@ def held_out_losses(
             x=[getattr(point, against) for point in curve.points], y=[point.loss for point in curve.points],
             mode="lines+markers", name=html.escape(name), line={"color": colour, "width": 2.2},
             marker={"symbol": symbol, "size": 7},
-            hovertemplate=f"%{{x:,.0f}} {AGAINST[against]}: %{{y:.3f}}<extra>{html.escape(name)}</extra>",
+            customdata=[fraction(point.loss) for point in curve.points],
+            hovertemplate=f"%{{x:,.0f}} {AGAINST[against]}: %{{customdata}}<extra>{html.escape(name)}</extra>",
         )  # fmt: skip
-    figure.update_layout(
-        height=height, uirevision="fixed", margin={"l": 8, "r": 8, "t": 34, "b": 8}, showlegend=len(curves) > 1,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    )  # fmt: skip
-    figure.update_xaxes(title=AGAINST[against], showline=False, zeroline=False, automargin=True, rangemode="tozero")
-    figure.update_yaxes(title="held-out loss per character", showline=False, zeroline=False, automargin=True)
+    figure.update_layout(showlegend=len(curves) > 1)
+    figure.update_xaxes(rangemode="tozero")
     return figure
 
 
 def gate_heat(shares: GateShares) -> go.Figure:
     """The extension's share by layer (first one below) and kind of token: blue is BERT's layer, green the extension."""
     half = max(NARROWEST, float(abs(shares.means - 0.5).max()))
-    kinds = [f"{kind}<br>{count:,}" for kind, count in zip(shares.kinds, shares.counts, strict=True)]
+    kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(shares.kinds, shares.counts, strict=True)]
     figure = go.Figure(
         go.Heatmap(
-            z=shares.means, x=kinds, y=[f"layer {layer + 1}" for layer in range(shares.layers)], customdata=shares.deviations,
+            z=shares.means, x=kinds, y=[f"layer {layer + 1}" for layer in range(shares.layers)],
+            text=_fractions(shares.means), customdata=_fractions(shares.deviations),
             zmin=0.5 - half, zmax=0.5 + half, colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)], xgap=2, ygap=2,
-            texttemplate="%{z:.2f}", textfont={"size": 12, "color": "#101418"},
+            texttemplate="%{text}", textfont={"size": 12, "color": "#101418"},
             showscale=False,  # every cell says its number
-            hovertemplate="%{y}, %{x}: %{z:.3f} ± %{customdata:.3f}<extra></extra>",
+            hovertemplate="%{y}, %{x}: %{text} ± %{customdata}<extra></extra>",
         )
     )  # fmt: skip
-    figure.update_layout(
-        height=110 + 34 * shares.layers, uirevision="fixed", margin={"l": 8, "r": 8, "t": 16, "b": 8},
-    )  # fmt: skip
+    figure.update_layout(**layout_of(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}})
     figure.update_xaxes(type="category", showline=False, automargin=True)
     figure.update_yaxes(type="category", showline=False, automargin=True)
     return figure
+
+
+def _fractions(values: NDArray[np.float64]) -> list[list[str]]:
+    return [list(map(fraction, row)) for row in values.tolist()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from vocadapt.analysis.figures import GOOD, NULL, SERIES, SOURCE, SYMBOLS, TARGET
+from vocadapt.analysis.figures import GOOD, NULL, SERIES, SOURCE, SYMBOLS, TARGET, empty_figure
 from vocadapt.analysis.report import fraction
 from vocadapt.training.mixture import CUTS, named_cut
 
@@ -33,7 +33,7 @@ def losses(
     curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
     """Mean loss by step, a line each; `among`: all runs that are shown beside each other, so that each keeps its colour."""
-    figure, styles = _figure("step", "loss", height), _styles([*among, *curves])
+    figure, styles = empty_figure("step", "loss", height), _styles([*among, *curves])
     for name, curve in curves.items():
         figure.add_scatter(
             x=[step for step, _ in curve], y=[loss for _, loss in curve], mode="lines", name=html.escape(name), line=styles[name],
@@ -48,7 +48,7 @@ def dev_scores(
     scores: Mapping[str, Sequence[float]], metric: str, height: int = 240, among: Sequence[str] = ()
 ) -> go.Figure:
     """The dev score after each epoch, a line each; `among` as in `losses`."""
-    figure, styles = _figure("epoch", f"{metric} on dev", height), _styles([*among, *scores])
+    figure, styles = empty_figure("epoch", f"{metric} on dev", height), _styles([*among, *scores])
     symbols = dict(zip(styles, cycle(SYMBOLS), strict=False))
     for name, values in scores.items():
         figure.add_scatter(
@@ -64,7 +64,7 @@ def dev_scores(
 
 def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
     """A line for each run and cut, best on top: each seed a small mark, the mean a large one ± sd; baseline dotted."""
-    figure = _figure(metric, "", 76 + 27 * len(marks))
+    figure = empty_figure(metric, "", 76 + 27 * len(marks))
     places = {id(mark): place for place, mark in enumerate(marks)}
     for cut, (colour, symbol) in STYLES.items():
         own = [mark for mark in marks if mark.cut == cut]
@@ -109,14 +109,3 @@ def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         place = list(seen).index(run)
         styles[name] = {"color": SERIES[place % len(SERIES)], "width": 2.2, "dash": DASHES[own % len(DASHES)]}
     return styles
-
-
-def _figure(x: str, y: str, height: int) -> go.Figure:
-    figure = go.Figure()
-    figure.update_layout(
-        height=height, uirevision="fixed", margin={"l": 8, "r": 8, "t": 34, "b": 8},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    )  # fmt: skip
-    figure.update_xaxes(title=x, showline=False, zeroline=False, automargin=True)
-    figure.update_yaxes(title=y, showline=False, zeroline=False, automargin=True)
-    return figure

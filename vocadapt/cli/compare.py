@@ -57,7 +57,7 @@ def _options(parser: Parser) -> None:
 def _compare(options: Namespace, progress: Progress) -> Answer:
     settings = SliceSettings(SliceSettings().suffix if options.suffix is None else options.suffix, options.pieces, options.seldom)
     chosen = options.slice or ("suffix" if options.suffix is not None else ALL)
-    files = _files(options)
+    files, corpus = _files(options), read_corpus(options.corpus) if options.corpus else None
     found = open_pair(_asked(options))
     slicing = found.slicing(settings)
     slicing.title(chosen)
@@ -66,7 +66,6 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
-    corpus = read_corpus(options.corpus) if options.corpus else None
     names = (first.name, second.name)
     report = Report(slicing, names, found.test, found.by_cut, kept, chosen, command, found.train, corpus)
     for file, make in ((files.get("html"), partial(report.html, progress)), (files.get("csv"), report.csv)):
@@ -99,6 +98,8 @@ def _files(options: Namespace) -> dict[str, Path]:
     if options.corpus and not options.html:
         raise InputError("Only the HTML report shows the lines of a corpus.", "Add --html FILE, or leave --corpus out.")
     files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
+    if len({file.resolve() for file in files.values()}) < len(files):
+        raise InputError("The report and the entries would be written into one file.", "Give --html and --csv a file each.")
     for file in files.values():
         check_free_file(file, options.overwrite)
     return files

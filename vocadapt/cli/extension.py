@@ -43,7 +43,7 @@ def _extension(options: Namespace, progress: Progress) -> Answer:
     recipe = preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))
     plan = plan_for(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))
-    sizes = [size for size in options.sizes if size <= len(plan.added)]
+    sizes = [min(size, len(plan.added)) for size in options.sizes]  # the note says where a text gives fewer
     found = extension_curve(plan, counts, sizes, part(progress, 0.8, 1))
     rows = [
         (at.size, at.tokens, at.fertility, f"{found.shorter(at):.2%}", f"{at.new_share:.2%}", at.seldom) for at in found.sizes

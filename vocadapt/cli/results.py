@@ -53,16 +53,17 @@ def _results(options: Namespace, progress: Progress) -> Answer:
     named = [_opened(given, workspace) for given in options.runs]
     runs, broken = (named, {}) if named else runs_and_unreadable(workspace)
     found = [one for one in runs if options.task in ("", one.task)]
+    unread = one_line(passed_over(broken, len(runs) + len(broken)))
     if not found:
         which = f" on {options.task!r:.60}" if options.task and runs else ""
         there = ", ".join(dict.fromkeys(one.task for one in runs))
         remedy = f"There: {there}." if there else "finetune makes one."
-        raise InputError(" ".join(filter(None, (f"There is no run{which}.", one_line(passed_over(broken))))), remedy)
+        raise InputError(" ".join(filter(None, (f"There is no run{which}.", unread))), remedy)
     baseline = (options.baseline, options.baseline_cut) if options.baseline else None
     draws = Draws(options.rounds, seed=options.seed)
     results = results_of(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)
-    text = export(results.boards).rstrip("\n") if export else _shown(results.boards, results.groups, broken)
+    text = export(results.boards).rstrip("\n") if export else _shown(results.boards, results.groups, unread)
     return Answer({**results.to_dict(), "unreadable": broken}, text)
 
 
@@ -74,13 +75,13 @@ def _opened(given: str, workspace: Workspace) -> RunSet:
     return open_runs(path)
 
 
-def _shown(boards: Sequence[Board], groups: GroupMeans, broken: Mapping[str, str]) -> str:
+def _shown(boards: Sequence[Board], groups: GroupMeans, unread: str) -> str:
     parts = [_board(board) for board in boards]
     if groups:
         names = list(dict.fromkeys(name for own in groups.values() for name in own))
         rows = [(model, *(group_cell(own[name]) for name in names)) for model, own in groups.items()]
         parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
-    return "\n\n".join([*parts, *([one_line(passed_over(broken))] if broken else [])])
+    return "\n\n".join([*parts, *filter(None, [unread])])
 
 
 def _board(board: Board) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from vocadapt.errors import InputError
@@ -16,8 +17,8 @@ from vocadapt.models.extension import is_extended
 from vocadapt.models.in_context import layers_of
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
-from vocadapt.pipeline import Sources, adapt, departures_on, domain_space
-from vocadapt.progress import Progress, part
+from vocadapt.pipeline import DISTILLING, VECTORS, Sources, adapt, departures_on, domain_space
+from vocadapt.progress import Progress, parts
 from vocadapt.recipe import Recipe, called, write_recipe
 from vocadapt.spaces.heldout import held_out
 from vocadapt.spaces.maps import AlignmentSettings
@@ -42,14 +43,15 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     recipe = settings.recipe
     check_model_step(task, settings)
     trains = bool(recipe.further.stage)
-    draft, progress = task.draft / ADAPTED if trains else task.draft, part(task.progress, 0.0, 0.2 if trains else 1.0)
+    whole = parts(task.progress, _shares_of_all(recipe))
+    draft, told = task.draft / ADAPTED if trains else task.draft, parts(whole["adapting"], _shares(task, recipe))
     text = _text_of(task, settings)
     domain = None
     if "vectors" in recipe.needs:
         given = Sources(vectors=task.space) if "vectors" in task.spec.inputs else Sources(corpus=text)
-        domain = domain_space(given, task.model, recipe.vectors, part(progress, 0.0, 0.7), task.draft)
-    sources = _sources(task, recipe, text, domain)
-    adapted = adapt(recipe.untrained, task.model, sources, part(progress, 0.7, 0.85), task.draft)
+        domain = domain_space(given, task.model, recipe.vectors, told["vectors"], task.draft)
+    sources = _sources(task, recipe, text, domain, told["counts"])
+    adapted = adapt(recipe.untrained, task.model, sources, told["rows"], task.draft)
     adapted.save(draft, recipe.to_dict())
     write_recipe(recipe, task.draft / "recipe.toml")
     numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
@@ -60,28 +62,48 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     if domain is not None and "vectors" not in task.spec.inputs:
         numbers["workers"] = recipe.vectors.threads
     if text is not None and adapted.mode == "exact-word":
-        numbers |= _departures(task, text, adapted, part(progress, 0.85, 0.9))
+        numbers |= _departures(task, text, adapted, told["departures"])
     if recipe.needs_alignment and domain is not None:
-        numbers |= _quality(task, domain, recipe.alignment, part(progress, 0.9, 0.92))
+        numbers |= _quality(task, domain, recipe.alignment, told["quality"])
     add_to_record(draft, data=_data(task), **_facts(numbers))
     if trains and text is not None:
-        return numbers | _trained(task, settings, draft, text)
-    return numbers | (_certified(task, draft, progress) if settings.certify else {})
+        return numbers | _trained(task, settings, draft, text, told["certificate"], whole)
+    return numbers | (_certified(task, draft, told["certificate"]) if settings.certify else {})
 
 
-def _trained(task: Task, settings: ModelStep, adapted: Path, text: Corpus) -> Numbers:
-    """Train the adapted model further, into the draft; certified is what was kept: all but new rows, or all until then."""
+def _shares_of_all(recipe: Recipe) -> dict[str, float]:
+    """How long adapting, and the training that may follow, take beside each other."""
+    if not recipe.further.stage:
+        return {"adapting": 1.0}
+    return {"adapting": 150.0 if recipe.distils else 20.0, "training": 72.0, "certificate": 8.0}
+
+
+def _shares(task: Task, recipe: Recipe) -> dict[str, float]:
+    """How long the parts of adapting take beside each other; word vectors that are there take no time."""
+    trained, rows = "vectors" in recipe.needs and "vectors" not in task.spec.inputs, DISTILLING if recipe.distils else 15.0
+    counts = 10.0 if "counts" in recipe.needs else 0.0
+    rest = {"departures": 5.0, "quality": 2.0, "certificate": 8.0}
+    return {"vectors": VECTORS if trained else 0.0, "counts": counts, "rows": rows, **rest}
+
+
+def _trained(
+    task: Task, settings: ModelStep, adapted: Path, text: Corpus, before_it: Progress, told: Mapping[str, Progress]
+) -> Numbers:
+    """Train the adapted model further, into the draft; certified is what was kept: all but new rows, or all until then.
+
+    `before_it` is told of the certificate of what was adapted, `told` of the training and of the certificate behind it.
+    """
     further, before = settings.recipe.further, open_model(adapted)
     rows_alone = further.stage == "embeddings" and bool(new_ids(before))
     kept = rows_alone or (further.stage == "extension" and not further.train_heads)
-    certified = _certified(task, adapted, part(task.progress, 0.0, 0.2)) if settings.certify and not kept else {}
+    certified = _certified(task, adapted, before_it) if settings.certify and not kept else {}
     made = json.loads((adapted / RECORD).read_text(encoding="utf-8")).get("certificate")
-    done = further_in(before, text, further, task.draft, task.checkpoint, part(task.progress, 0.2, 0.92)).to_dict()
+    done = further_in(before, text, further, task.draft, task.checkpoint, told["training"]).to_dict()
     shutil.rmtree(adapted)
     if certified:
         add_to_record(task.draft, certificate=made, certified="before the training")
     elif settings.certify:
-        certified = _certified(task, task.draft, task.progress)
+        certified = _certified(task, task.draft, told["certificate"])
     return {"further": {name: value for name, value in done.items() if name not in LOSSES}} | certified
 
 
@@ -123,10 +145,12 @@ def _usable(task: Task, needs: frozenset[str]) -> set[str]:
     return usable | {"text"} if bare else usable  # vectors of a bare vocabulary's tokens are trained on a text
 
 
-def _sources(task: Task, recipe: Recipe, text: Corpus | None, domain: EmbeddingSpace | None) -> Sources:
+def _sources(
+    task: Task, recipe: Recipe, text: Corpus | None, domain: EmbeddingSpace | None, progress: Progress
+) -> Sources:
     counts = None
     if "counts" in recipe.needs and text is not None:
-        counts = kept_counts(task.root, text, task.model.splitter, task.progress).counts
+        counts = kept_counts(task.root, text, task.model.splitter, progress).counts
     return Sources(text, domain, task.target, counts)
 
 
@@ -175,7 +199,7 @@ def _certified(task: Task, draft: Path, progress: Progress) -> Numbers:
     """Certify a draft and add the certificate to its record."""
     from vocadapt.models.certificate import certify
 
-    progress(0.92, "checking that everything else was kept")
+    progress(0.0, "checking that everything else was kept")
     certificate = certify(task.model, open_model(draft))
     add_to_record(draft, certificate=certificate.to_dict())
     return {"certificate": certificate.passed}

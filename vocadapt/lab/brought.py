@@ -6,7 +6,7 @@ They stand beside the runs wherever predictions are compared; what only a run kn
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,28 +27,23 @@ GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
 
 @dataclass(frozen=True)
 class Brought:
-    """Predictions of another program: their artefact, the kind of task, the gold file and the predictions in it, the score."""
+    """Predictions of another program: their artefact, the kind of task, the gold file and the predictions in it, the score.
+
+    `of` is a digest of the gold file, predictions for the same one can be compared; `examples` is how many it holds.
+    """
 
     artefact: Artefact
     kind: str
     gold: Path
     predicted: Path
     scorer: str
+    of: str
+    examples: int
 
     @property
     def name(self) -> str:
         """The name of its folder."""
         return self.artefact.name
-
-    @property
-    def of(self) -> str:
-        """A digest of the gold file: predictions for the same one can be compared."""
-        return str(self.artefact.manifest.numbers[GOLD])
-
-    @property
-    def examples(self) -> int:
-        """How many examples the gold file holds."""
-        return int(self.artefact.manifest.numbers["examples"])
 
 
 def take_in_predictions(kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = "") -> Artefact:
@@ -74,9 +69,10 @@ def take_in_each(kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scor
     if not split.labelled:
         raise InputError(f"{gold}: holds no labels, so nothing can be compared.", "Give the gold file with its labels.")
     judged = [_judged(kind, split, chosen, predicted) for predicted, _ in files]
-    for (predicted, folder), (numbers, seconds) in zip(files, judged, strict=True):
-        copies = {GOLD: f"{GOLD}{ending_of(gold)}", PREDICTED: f"{PREDICTED}{ending_of(predicted)}"}
-        with writing(folder) as draft:
+    with ExitStack() as stack:
+        drafts = [stack.enter_context(writing(folder)) for _, folder in files]
+        for draft, (predicted, folder), (numbers, seconds) in zip(drafts, files, judged, strict=True):
+            copies = {GOLD: f"{GOLD}{ending_of(gold)}", PREDICTED: f"{PREDICTED}{ending_of(predicted)}"}
             for path, name in zip((gold, predicted), copies.values(), strict=True):
                 shutil.copyfile(path, draft / name)
             settings = {"kind": kind, "scorer": scorer, "from": predicted.name, **copies}
@@ -97,8 +93,9 @@ def predictions_of(workspace: Workspace) -> list[Brought]:
     """All predictions that were brought into a workspace, newest first; what cannot be read is passed over."""
     found = []
     for artefact in workspace.artefacts("predictions"):
-        with suppress(KeyError, TypeError):
-            settings = artefact.manifest.settings
-            files = [artefact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)]
-            found.append(Brought(artefact, settings["kind"], files[0], files[1], settings["scorer"]))
+        with suppress(KeyError, TypeError, ValueError):
+            settings, numbers = artefact.manifest.settings, artefact.manifest.numbers
+            gold, predicted = (artefact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED))
+            of, examples = str(numbers[GOLD]), int(numbers["examples"])
+            found.append(Brought(artefact, settings["kind"], gold, predicted, settings["scorer"], of, examples))
     return found

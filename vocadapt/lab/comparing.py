@@ -15,7 +15,7 @@ from vocadapt.lab import strict_json
 from vocadapt.lab.corpora import read_corpus, text_behind
 from vocadapt.lab.spec import LeaderboardStep
 from vocadapt.lab.task import Numbers, Task
-from vocadapt.progress import Progress, part
+from vocadapt.progress import Progress, parts
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.words import write_sentences
 from vocadapt.training.distil import Distiller
@@ -59,13 +59,22 @@ def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
 def compare(task: Task, settings: LeaderboardStep) -> Compared:
     """Compare the initialisers; raises InputError unless there is one target, or for a text that nothing asks for."""
     _check_held_out(task, settings)
-    materials, lines = materials_of(task, settings, part(task.progress, 0.0, 0.4))
-    with _distilling(task, settings, materials, bool(lines)) as ready:
-        return _compared(task, settings, ready, lines)
+    told = parts(task.progress, _shares(task, settings))
+    materials, lines = materials_of(task, settings, told["materials"])
+    with _distilling(task, settings, materials, bool(lines), told["text"]) as ready:
+        return _compared(task, settings, ready, lines, told["judging"])
+
+
+def _shares(task: Task, settings: LeaderboardStep) -> dict[str, float]:
+    """How long the parts of a comparison take beside each other."""
+    trained, fitted = task.target is not None and task.target.path.is_file(), _distils(settings)
+    return {"materials": 40.0 if trained else 0.0, "text": 10.0 if fitted else 0.0, "judging": 300.0 if fitted else 60.0}
 
 
 @contextmanager
-def _distilling(task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool) -> Iterator[Materials]:
+def _distilling(
+    task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool, progress: Progress
+) -> Iterator[Materials]:
     """The materials with what distils rows, where that is asked for by name: it takes long.
 
     `held_out`: rows are not fitted to the lines that were held out of the text; the same seed draws the same ones again.
@@ -77,22 +86,23 @@ def _distilling(task: Task, settings: LeaderboardStep, materials: Materials, hel
         sentences = Path(folder) / "sentences.txt"
         corpus = read_corpus(task.spec.inputs["text"], settings.corpus)
         if held_out:
-            sentences = gather(corpus, task.model.splitter, Path(folder), settings.leaderboard.seed).sentences
+            sentences = gather(corpus, task.model.splitter, Path(folder), settings.leaderboard.seed, progress).sentences
         else:
-            write_sentences(corpus, task.model.splitter, sentences)
-        whole, said = materials.plan.order is None, part(task.progress, 0.4, 1.0)
-        yield replace(materials, distiller=Distiller(task.model, sentences, whole, said))
+            write_sentences(corpus, task.model.splitter, sentences, progress)
+        yield replace(materials, distiller=Distiller(task.model, sentences, materials.plan.order is None))
 
 
 def _distils(settings: LeaderboardStep) -> bool:
     return any(INITIALISERS[name].needs == "text" for name in settings.leaderboard.methods)
 
 
-def _compared(task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]) -> Compared:
+def _compared(
+    task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str], progress: Progress
+) -> Compared:
     lines = _held_out(task, settings) if "held_out" in task.spec.inputs else lines
     question, why = _question(task, settings, materials, lines)
     loss = question.loss if question else None
-    board = compare_initialisers(materials, settings.leaderboard, loss, part(task.progress, 0.4, 1.0))
+    board = compare_initialisers(materials, settings.leaderboard, loss, progress)
     before = question.before if question else None
     asked = {"lines": len(question.lines), "of": len(lines)} if question else {}
     masked = {"before": before.per_character, "words": before.words, "characters": before.characters} if before else None

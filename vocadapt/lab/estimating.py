@@ -1,8 +1,9 @@
 """How long a job takes in all: what its work takes, and what comes before that, as it was with the latest jobs of its step."""
 
+from itertools import islice
 from statistics import median
 
-from vocadapt.lab.jobs import list_jobs
+from vocadapt.lab.jobs import each_job
 from vocadapt.lab.workspace import Workspace
 
 # Seconds until the first progress of a tiny job with the demo's model: processor time of two cores (2.5 GHz), once and a half,
@@ -18,9 +19,7 @@ def job_seconds(workspace: Workspace, step: str, work: float) -> float:
 
 def start_up(workspace: Workspace, step: str) -> float:
     """How long a job of a step takes to begin its work: the median of the latest ones in the workspace, else as measured once."""
-    found: list[float] = []
-    for job in list_jobs(workspace):  # the newest first
-        status = job.status()
-        if job.spec.step == step and status.paced and not status.past and len(found) < LATEST:
-            found.append(max(0.0, status.paced - status.started))
+    stands = (job.status() for job in each_job(workspace) if job.spec.step == step)
+    begun = (status.paced - status.started for status in stands if status.paced and not status.past)
+    found = [max(0.0, seconds) for seconds in islice(begun, LATEST)]
     return median(found) if found else START_UP.get(step, 0.0)

@@ -67,13 +67,18 @@ def resume(workspace: Workspace, job: Job) -> Job:
     return job
 
 
-def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
-    """The jobs of a workspace that can be read, newest first, `most` at most.
+def each_job(workspace: Workspace) -> Iterator[Job]:
+    """The jobs of a workspace that can be read, newest first, each read when it is asked for.
 
     What another version or a torn file left is not among them.
     """
     found = (Job(path.parent) for path in sorted((workspace.root / "jobs").glob(f"*/{SPEC}"), reverse=True))
-    return list(islice((job for job in found if job.readable), most))
+    return (job for job in found if job.readable)
+
+
+def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
+    """All of them, or the `most` newest."""
+    return list(islice(each_job(workspace), most))
 
 
 def find_job(workspace: Workspace, job_id: str) -> Job:

@@ -1,12 +1,13 @@
 """Further pretraining as a page sees it: the models that came of it, their curves, and which stages fit a model."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.language_model import LanguageModel, name_of
 from vocadapt.training.listening import HeldOutCurve
 from vocadapt.training.stages import STAGES, check_stage
 
@@ -25,18 +26,18 @@ class PretrainedModel:
         """Name of its folder."""
         return self.artefact.name
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, Any]:
         """The report of its training; of a model that was adapted and trained at once, what is told of the training."""
         return report_of(self.artefact)
 
     @property
     def model(self) -> str:
-        """The model it was before, by its name on the hub or that of its folder."""
+        """The model it was before, by its name on the hub or as its folder is called."""
         path = Path(self.artefact.manifest.inputs["model"].paths[0])
-        return LanguageModel(path, path.name).hub_name or path.name
+        return LanguageModel(path, "").hub_name or name_of(path)
 
-    @property
+    @cached_property
     def curve(self) -> HeldOutCurve:
         """How its held-out loss fell; empty where that was not kept."""
         try:
@@ -87,5 +88,4 @@ def stages_for(model: LanguageModel) -> dict[str, str]:
 
 def has_masked_word_head(model: LanguageModel) -> bool:
     """Whether a model's config.json names a class with a masked-word head, without which it cannot be pretrained."""
-    named = model.config.get("architectures") or [""]
-    return named[0] in HEADS
+    return model.architecture in HEADS

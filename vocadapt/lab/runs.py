@@ -168,9 +168,9 @@ def runs_and_unreadable(workspace: Workspace, opening: Opening = opened) -> tupl
     return [one for _, one in found if isinstance(one, RunSet)], broken
 
 
-def passed_over(runs: Mapping[str, str]) -> str:
-    """What to say of unreadable runs, each named with why; "" of none."""
-    count = "1 run cannot be read and is" if len(runs) == 1 else f"{len(runs)} runs cannot be read and are"
+def passed_over(runs: Mapping[str, str], of: int) -> str:
+    """What to say of unreadable runs among so many, each named with why; "" of none."""
+    count = f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and {'is' if len(runs) == 1 else 'are'}"
     told = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
     return f"{count} passed over: {told}." if runs else ""
 

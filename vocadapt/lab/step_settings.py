@@ -1,6 +1,7 @@
 """What each step of the walk is told: its settings as one frozen value, and the seed that its randomness comes from."""
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar
 
 from vocadapt.analysis.leaderboard import LeaderboardSettings
@@ -25,6 +26,11 @@ class Unseeded:
     seed: ClassVar[int | None] = None
 
 
+def _seed_of(settings: str) -> property:
+    """The seed of the settings of this name, as that of a step."""
+    return property(attrgetter(settings), doc="The seed that the step's randomness comes from.")
+
+
 @dataclass(frozen=True)
 class CorpusStep(Unseeded):
     """How text enters the workspace: by reference to the files, or with `copy` as copies of them."""
@@ -45,10 +51,7 @@ class VectorsStep:
         if self.resample < 0:
             raise InputError(f"The seed of the lines drawn anew is {self.resample}.", "Give 0 (the text as it is) or more.")
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.word2vec.seed
+    seed = _seed_of("word2vec.seed")
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,7 @@ class ContextualStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     contextual: ContextualSettings = field(default_factory=ContextualSettings)
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.contextual.seed
+    seed = _seed_of("contextual.seed")
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,7 @@ class AlignmentStep:
     folds: int = 10
     compare: bool = False
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.alignment.seed
+    seed = _seed_of("alignment.seed")
 
 
 @dataclass(frozen=True)
@@ -103,10 +100,7 @@ class ModelStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     certify: bool = True
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.recipe.vectors.seed
+    seed = _seed_of("recipe.vectors.seed")
 
 
 @dataclass(frozen=True)
@@ -116,10 +110,7 @@ class LeaderboardStep:
     leaderboard: LeaderboardSettings = field(default_factory=LeaderboardSettings)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.leaderboard.seed
+    seed = _seed_of("leaderboard.seed")
 
 
 @dataclass(frozen=True)
@@ -130,10 +121,7 @@ class PretrainStep:
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
     half: bool = False
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.scratch.training.seed
+    seed = _seed_of("scratch.training.seed")
 
 
 @dataclass(frozen=True)
@@ -143,10 +131,7 @@ class FurtherStep:
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     further: FurtherSettings = field(default_factory=FurtherSettings)
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.further.training.seed
+    seed = _seed_of("further.training.seed")
 
 
 @dataclass(frozen=True)
@@ -190,10 +175,7 @@ class MapStep:
     choice: TokenChoice = field(default_factory=TokenChoice)
     projection: ProjectionSettings = field(default_factory=ProjectionSettings)
 
-    @property
-    def seed(self) -> int:
-        """The seed that the step's randomness comes from."""
-        return self.projection.seed
+    seed = _seed_of("projection.seed")
 
 
 Settings = (

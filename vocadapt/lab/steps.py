@@ -28,9 +28,6 @@ from vocadapt.lab.spec import (
     FinetuneStep,
     FurtherStep,
     ImportStep,
-    LeaderboardStep,
-    MapStep,
-    ModelStep,
     PretrainStep,
     Spec,
     VectorsStep,
@@ -40,7 +37,7 @@ from vocadapt.lab.workspace import KINDS, Artefact, open_artefact, writing
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.pipeline import Sources, domain_space
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, parts, silent
 from vocadapt.spaces.alignment import fit_alignment
 from vocadapt.spaces.comparison import best, compare, maps_to_compare
 from vocadapt.spaces.files import save_space
@@ -49,11 +46,6 @@ from vocadapt.spaces.foreign import read_space
 from vocadapt.spaces.heldout import HeldOut
 from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
-
-__all__ = [
-    "STEPS", "AlignmentStep", "CorpusStep", "FinetuneStep", "FurtherStep", "ImportStep", "LeaderboardStep", "MapStep",
-    "ModelStep", "PretrainStep", "Spec", "Task", "VectorsStep", "command_of", "judge", "run_step",
-]  # fmt: skip
 
 CHECKPOINT = "checkpoint"  # <job>/checkpoint/
 MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from
@@ -86,12 +78,13 @@ def imported(task: Task, settings: ImportStep) -> Numbers:
     words, text = task.spec.one("words"), task.spec.inputs.get("text")
     if (settings.fold or text) and "model" not in task.spec.inputs:
         raise InputError("Folding, and keeping only the words of a text, need a model whose words count.", "Give --model.")
-    only = None
+    only, told = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
     if text:
-        only = kept_counts(task.root, read_corpus(text, settings.corpus), task.model.splitter, task.progress).counts
+        only = kept_counts(task.root, read_corpus(text, settings.corpus), task.model.splitter, told["counts"]).counts
     beside, limit = Path(words) if words else None, settings.limit or None
     found = read_space(
-        Path(task.spec.inputs["file"][0]), words=beside, limit=limit, only=None if settings.fold else only, progress=task.progress
+        Path(task.spec.inputs["file"][0]), words=beside, limit=limit, only=None if settings.fold else only,
+        progress=told["reading"],
     )
     space, notes = found.space, [*found.notes]
     if settings.fold:

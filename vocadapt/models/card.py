@@ -1,5 +1,6 @@
 """The model card of an adapted folder, written from its record: what it is, its use, how and of what it was made, its limits."""
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -65,6 +66,7 @@ WITH_MODULE = (
     "  a gate. It begins as random weights: train it (`python -m vocadapt pretrain --stage extension`), and compare with the"
 )
 TRAINED = "Its weights were trained further on text, as told above, and are no longer the original's: compare it with the"
+WAYS = 3  # in which new rows were made, that are told
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
 VERDICTS = {  # of the map behind the rows, by held-out words
@@ -95,7 +97,7 @@ def model_card(record: Mapping[str, Any]) -> str:
         "needed": KNOWN if record.get("module") else ALONE,
         "changed": _changed(record),
         "trained": "".join(map(_trained, record.get("pretraining", ()))),
-        "rows": f"The new rows: {'; '.join(how)}." if (how := record["provenance"]["how"]) else "No row was made anew.",
+        "rows": _rows(record["provenance"]),
         "mode": record["tokenizer_mode"],
         "data": _data(record.get("data")),
         "quality": _quality(record.get("quality")),
@@ -117,6 +119,18 @@ def _changed(record: Mapping[str, Any]) -> str:
     if record.get("pretraining"):
         return TRAINED
     return WITH_MODULE.format(**module) if (module := record.get("module")) else ROWS_ONLY
+
+
+def _rows(provenance: Mapping[str, Any]) -> str:
+    """What the new rows are made of; of many ways the most frequent ones, each with how many rows."""
+    ways, tokens = provenance["how"], provenance["tokens"]
+    if len(ways) < 2:
+        return f"The new rows: {ways[0]}." if ways else "No row was made anew."
+    made = Counter(place for place, _ in tokens.values()).most_common()
+    told = [f"{ways[place]} ({rows:,} of {len(tokens):,})" for place, rows in made[:WAYS]]
+    if rest := sum(rows for _, rows in made[WAYS:]):
+        told.append(f"in {len(made) - WAYS} other ways ({rest:,})")
+    return f"The new rows: {'; '.join(told)}."
 
 
 def _trained(told: Mapping[str, Any]) -> str:

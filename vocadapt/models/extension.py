@@ -12,7 +12,7 @@ from vocadapt.errors import InputError
 
 MODEL_TYPE = "vocadapt-exbert"  # transformers repeats it where it does not know it: the name says whom to ask
 MODULE = "vocadapt.models.exbert"  # importing it is what makes transformers know it
-EIGHT = 8
+INSIDE = 8  # units of the feed-forward part come in multiples of so many
 PARTS = (".extension.", ".gate.")  # what an extension module's tensors are called by, and nothing else is
 
 
@@ -75,7 +75,7 @@ class ModuleSize:
             return cls(0, 0, hidden, inner)
         size = SIZES[settings.size]
         units = max(1, round(size.hidden * hidden / heads)) * heads
-        inside = inner if size.intermediate == 1 else max(1, round(size.intermediate * inner / EIGHT)) * EIGHT
+        inside = inner if size.intermediate == 1 else max(1, round(size.intermediate * inner / INSIDE)) * INSIDE
         return cls(units, inside, hidden, inner)
 
     @classmethod

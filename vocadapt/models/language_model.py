@@ -49,6 +49,11 @@ class LanguageModel:
         found = SNAPSHOT.search(str(self.path))
         return found[1].replace("--", "/") if found else None
 
+    @property
+    def architecture(self) -> str:
+        """The class that its config.json says it was saved as; "" where it names none."""
+        return str((self.config.get("architectures") or [""])[0])
+
     @cached_property
     def fast_tokenizer(self) -> Tokenizer:
         """The tokenizer of the tokenizers library: what cuts text, without truncation."""

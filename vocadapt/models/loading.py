@@ -75,13 +75,13 @@ def network_class(model: LanguageModel) -> Any:
     """The transformers class that config.json names; raises InputError for an unknown or unfit one."""
     import transformers
 
-    named = model.config.get("architectures") or []
+    named = model.architecture
     if not named:
         raise InputError(f"{model.path}: config.json names no architecture.", 'Add "architectures": ["BertModel"], for example.')
-    kind = getattr(_classes_for(model), str(named[0]), None)
+    kind = getattr(_classes_for(model), named, None)
     if kind is None or not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
         raise InputError(
-            f"{model.path}: unknown architecture {named[0]!r}, not one of transformers {transformers.__version__}.",
+            f"{model.path}: unknown architecture {named!r}, not one of transformers {transformers.__version__}.",
             "Models with code of their own are not run; choose a BERT-type model of the library.",
         )
     return kind

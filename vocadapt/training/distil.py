@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.models.in_context import SPEED, layers_of, network_until
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.progress import Progress, duration, silent
+from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initialise_distilled import DistilSettings
 from vocadapt.vocabulary.plan import VocabularyPlan
@@ -51,27 +51,28 @@ class Distiller:
     model: LanguageModel
     sentences: Path
     whole: bool
-    progress: Progress = silent
 
-    def __call__(self, plan: VocabularyPlan, start: Matrix, settings: DistilSettings) -> tuple[Matrix, NDArray[np.int64]]:
+    def __call__(
+        self, plan: VocabularyPlan, start: Matrix, settings: DistilSettings, progress: Progress = silent
+    ) -> tuple[Matrix, NDArray[np.int64]]:
         """The rows (new tokens, dim) in the order of the plan, and how many contexts each was fitted to; 0: left as it was.
 
         Raises InputError for a layer that the model lacks and contexts longer than its positions.
         """
         layer = self._layer(settings)
         reader = Reader(self.model, plan, self.whole, settings.length)
-        found = contexts_of(self.sentences, reader, len(plan.new_rows), settings, self.progress)
+        found = contexts_of(self.sentences, reader, len(plan.new_rows), settings, part(progress, 0.0, 0.1))
         fitted = np.array([len(own) for own in found], dtype=np.int64)
         steps = settings.passes * settings.contexts * -(-int((fitted > 0).sum()) // settings.batch)
         about = duration(self.seconds(int((fitted > 0).sum()), settings))
-        self.progress(0.1, f"fitting {int((fitted > 0).sum()):,} of {len(fitted):,} rows, about {about}")
+        progress(0.1, f"fitting {int((fitted > 0).sum()):,} of {len(fitted):,} rows, about {about}")
         network, rows = network_until(self.model, layer), start
         for step, (batch, rate) in enumerate(zip(schedule(found, settings), _rates(steps, settings.lr), strict=True), 1):
             if step == 1:
                 vocabulary = self.model.vocabulary
                 fitting = Fitting(network, layer, start, len(vocabulary), vocabulary.ids.get("[PAD]", 0))
             loss = fitting.step(batch, rate)
-            self.progress(0.1 + 0.9 * step / steps, f"step {step:,} of {steps:,}, distance {loss:.4f}")
+            progress(0.1 + 0.9 * step / steps, f"step {step:,} of {steps:,}, distance {loss:.4f}")
             rows = fitting.rows.numpy()
         return np.where(fitted[:, None] > 0, rows, start).astype(np.float32), fitted
 
@@ -161,17 +162,19 @@ def contexts_of(
     """For each new token its contexts, drawn among all occurrences with equal chances, at most as many as asked for."""
     rng, seen = random.Random(settings.seed), [0] * tokens
     drawn: list[list[Place]] = [[] for _ in range(tokens)]
+    whole = max(1, sentences.stat().st_size)
     for offset, words in _lines(sentences):
+        progress(0.5 * offset / whole, "looking for the new tokens in the text")
         for at, word in enumerate(words):
             for token in reader.carried(word):
                 seen[token] += 1
                 place = len(drawn[token]) if seen[token] <= settings.contexts else rng.randrange(seen[token])
                 drawn[token][place : place + 1] = [(offset, at)] if place < settings.contexts else []
-    progress(0.05, "reading the contexts")
     wanted = sorted({place for own in drawn for place in own})
     readings: dict[Place, Reading] = {}
     with sentences.open("rb") as file:
-        for offset, at in wanted:
+        for number, (offset, at) in enumerate(wanted):
+            progress(0.5 + 0.5 * number / len(wanted), "reading the contexts")
             file.seek(offset)
             readings[offset, at] = reader.reading(file.readline().decode().split(), at)
     return [[readings[place] for place in own] for own in drawn]

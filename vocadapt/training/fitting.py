@@ -1,7 +1,6 @@
 """The training itself: batches → steps on transformers' Trainer, the dev score after every epoch, the best epoch kept."""
 
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.mixture import Reading, read_by
 from vocadapt.training.outputs import NOT_ASKED
 from vocadapt.training.schedules import SCHEDULES
-from vocadapt.training.watching import DEV, begun, watch, without_printers, write_curve, write_whole
+from vocadapt.training.watching import DEV, begun, check_finite, watch, without_printers, write_curve, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -210,7 +209,7 @@ def _batch_trainer(network: "transformers.PreTrainedModel", steps: int, lr: floa
             for start in range(0, len(inputs["input_ids"]), rows):
                 portion = {name: value[start : start + rows] for name, value in inputs.items()} | {"whole": whole}
                 total = total + super().training_step(model, portion)
-            _check_finite(float(total), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
+            check_finite(float(total), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
             return total
 
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
@@ -222,15 +221,6 @@ def _batch_trainer(network: "transformers.PreTrainedModel", steps: int, lr: floa
             return loss_of(said.logits, labels, max(1, whole))
 
     return BatchTrainer
-
-
-def _check_finite(loss: float, step: str, lr: float) -> None:
-    """Raise InputError where the loss is no longer a number."""
-    if not math.isfinite(loss):
-        raise InputError(
-            f"The loss is {loss} at {step}: the training diverged.",
-            f"Lower the learning rate (it is {lr:g}), or check the model's weights.",
-        )
 
 
 def _halve(trainer: Any, model: Any, rows: int, error: RuntimeError) -> None:

@@ -115,9 +115,8 @@ def pretrain_further(
         trained, curve = _train(model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98))
     progress(0.98, "asking it the held-out words")
     losses = Losses(unigram_loss(blocks.counts, asked), before, masked_word_loss(network, model.vocabulary, asked))
-    kept = sorted((folder / KEPT).glob("step-*"), key=_step_of)
     packed = blocks.to_dict() if isinstance(blocks, Pairs) else {}
-    return Further(model, loaded, dtype, settings, trained, losses, curve, tuple(kept), packed)
+    return Further(model, loaded, dtype, settings, trained, losses, curve, kept_in(folder), packed)
 
 
 def check_further(model: LanguageModel, settings: FurtherSettings, extended: bool | None = None) -> None:
@@ -193,8 +192,9 @@ def further_in(
         return made
 
 
-def _step_of(folder: Path) -> int:
-    return int(folder.name.removeprefix("step-"))
+def kept_in(folder: Path) -> tuple[Path, ...]:
+    """The models saved on the way by the training that keeps its checkpoints in a folder, in the order of their steps."""
+    return tuple(sorted((folder / KEPT).glob("step-*"), key=lambda place: int(place.name.removeprefix("step-"))))
 
 
 def _check_length(model: LanguageModel, length: int) -> None:

@@ -12,7 +12,7 @@ from vocadapt.models.contextual import head_on, scores_at
 from vocadapt.progress import Progress, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
 from vocadapt.training.schedules import SCHEDULES, check_schedule
-from vocadapt.training.watching import TIMED, begun, calling, watch, without_printers
+from vocadapt.training.watching import TIMED, begun, calling, check_finite, watch, without_printers
 
 if TYPE_CHECKING:
     import torch
@@ -92,7 +92,7 @@ def train_masked(
     """Train `network` in place; what is trainable is what requires a gradient. `each` is called after every step.
 
     Checkpoints go to `folder`, and where it holds one already the training goes on from there, over the same blocks under
-    the same masks. Raises InputError for a network without a masked-word head.
+    the same masks. Raises InputError for a network without a masked-word head, and for a training that diverges.
     """
     head_on(network)
     start = time.perf_counter()
@@ -103,6 +103,8 @@ def train_masked(
         if each is not None:
             trainer.add_callback(calling(each))
         trainer.train(resume_from_checkpoint=begun(folder))
+        weights = sum(float(value.detach().sum()) for value in moving(network).values())  # after the last step no loss tells
+        check_finite(weights, f"step {steps:,} of {steps:,}", settings.lr, "The sum of the weights is")
     network.eval()
     curve, next_curve = (_curve(trainer.state.log_history, name) for name in ("loss", NEXT_LOSS))
     sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]
@@ -222,7 +224,7 @@ def _trainer(
 ) -> "transformers.Trainer":  # fmt: skip
     """Transformers' Trainer, told to read in the order given, to score asked positions only, and to report itself."""
     watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
-    trainer = _masked_trainer(network)(
+    trainer = _masked_trainer(network, steps, settings.lr)(
         model=network, args=_arguments(settings, steps, folder), train_dataset=reading, callbacks=[watching]
     )
     without_printers(trainer)
@@ -245,8 +247,8 @@ def _arguments(settings: MaskedSettings, steps: int, folder: Path) -> "transform
     )  # fmt: skip
 
 
-def _masked_trainer(network: "transformers.PreTrainedModel") -> "type[transformers.Trainer]":
-    """A Trainer whose checkpoints hold only what moves in `network`."""
+def _masked_trainer(network: "transformers.PreTrainedModel", steps: int, lr: float) -> "type[transformers.Trainer]":
+    """A Trainer whose checkpoints hold only what moves in `network`; `steps` and `lr` are told where the loss is no number."""
     import torch
     from transformers import Trainer
 
@@ -260,6 +262,7 @@ def _masked_trainer(network: "transformers.PreTrainedModel") -> "type[transforme
             if len(found) == 2:
                 self.apart.append((float(found[0].detach()), float(found[1].detach())))
             loss = torch.stack(found).sum()
+            check_finite(float(loss.detach()), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
             return (loss, {}) if return_outputs else loss
 
         def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus, Part
 from vocadapt.text.source import lines_of
 from vocadapt.text.splitter import Splitter
@@ -14,6 +14,7 @@ from vocadapt.text.tally import tally_for
 
 HELD_OUT = 0.01  # share of the lines that is held out …
 MOST_HELD_OUT = 1000  # … up to so many, the rest of the drawn ones is trained on
+LOOKING = 0.3  # of the progress, where the text is read once before, for its empty lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,8 @@ def gather(
     `documents`: where the text itself parts some by empty lines, these stay, and one parts every two files; elsewhere none is
     written, and each line is a document. Raises InputError where a line cannot be held out, for there are too few.
     """
-    parted = documents and _is_parted(corpus)
+    parted = documents and _is_parted(corpus, part(progress, 0.0, LOOKING))
+    progress = part(progress, LOOKING if documents else 0.0, 1.0)
     rng, tally = np.random.default_rng(seed), tally_for(splitter)
     held_out: list[str] = []
     lines, file = 0, folder / "sentences.txt"
@@ -57,7 +59,7 @@ def gather(
     return Material(file, tuple(held_out), splitter, lines)
 
 
-def _is_parted(corpus: Corpus) -> bool:
+def _is_parted(corpus: Corpus, progress: Progress) -> bool:
     """Whether an empty line stands between two others of one file; at the ends of a file it parts nothing."""
     file: Path | None = None
     begun = gap = False
@@ -69,4 +71,5 @@ def _is_parted(corpus: Corpus) -> bool:
                 return True
             begun = begun or bool(line.strip())
             gap = begun and not line.strip()
+        progress(passage.fraction, "looking for empty lines")
     return False

@@ -41,7 +41,7 @@ class Pairs(Blocks):
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How often each id occurs; padding is none."""
-        counts = np.bincount(self.ids.ravel(), minlength=len(self.vocabulary))
+        counts = super().counts
         counts[self.pad] = 0
         return counts
 

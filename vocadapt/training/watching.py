@@ -4,6 +4,7 @@ Beside its checkpoints a training keeps two small files that anyone may read whi
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration
 
 if TYPE_CHECKING:
@@ -116,6 +118,15 @@ def calling(each: Callable[[int], None]) -> Any:
             each(state.global_step)
 
     return Calling()
+
+
+def check_finite(value: float, step: str, lr: float, what: str = "The loss is") -> None:
+    """Raise InputError where what is no longer a number: a training at this learning rate diverged."""
+    if not math.isfinite(value):
+        raise InputError(
+            f"{what} {value} at {step}: the training diverged.",
+            f"Lower the learning rate (it is {lr:g}), or check the model's weights.",
+        )
 
 
 def without_printers(trainer: "transformers.Trainer") -> None:

@@ -12,6 +12,7 @@ from streamlit.errors import StreamlitAPIException
 from vocadapt.lab import demo
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
+from vocadapt.lab.runs import passed_over as told_of
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import SNAPSHOT, name_of
 from vocadapt.training.run_files import SavedRun
@@ -67,8 +68,8 @@ def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, hel
     """
     known = spaces_of(workspace)
     names = list(known)
-    if names and not st.session_state.get(key, st.query_params.get(key)):
-        begin_with(key, names[min(default, len(names) - 1)])
+    if names:
+        begin_unset(key, names[min(default, len(names) - 1)])
     chosen = st.selectbox(
         label, names, index=None, key=key, bind="query-params", accept_new_options=True,
         placeholder="Type a model, or a folder of word vectors", help=help,
@@ -119,13 +120,23 @@ def choose_next(key: str, name: str) -> None:
 
 
 def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
-    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut, the one that counts first."""
+    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut, the one that counts first.
+
+    Those that cannot be read are not among them: `passed_over` names them, once on a page.
+    """
     return [
         ChosenRun(of, run, cut)
         for of in run_cache.runs_in(workspace, task)
         for run in of.runs
         for cut in (sorted(of.cuts, key=lambda cut: cut != of.cut) if cuts else [""])
     ]
+
+
+def passed_over(workspace: Workspace) -> None:
+    """Name the runs of a workspace that cannot be read, and are offered by no picker, where there are any."""
+    runs, unreadable = run_cache.runs_and_unreadable(workspace)
+    if found := told_of(unreadable, len(runs) + len(unreadable)):
+        st.warning(plain(found), icon=":material/warning:")
 
 
 def crowded_note(*names: str) -> None:
@@ -166,6 +177,12 @@ def begin_with(key: str, value: str) -> None:
     st.session_state[key] = value
     with suppress(StreamlitAPIException):  # the widget is there: setting it was enough
         st.query_params[key] = value
+
+
+def begin_unset(key: str, value: str) -> None:
+    """The same as long as nothing was chosen, and nothing stands in the address."""
+    if not st.session_state.get(key, st.query_params.get(key)):
+        begin_with(key, value)
 
 
 def spaces_of(workspace: Workspace) -> dict[str, str]:

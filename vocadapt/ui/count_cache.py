@@ -29,7 +29,12 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 def plan_of(
     recipe: Recipe, model: str, vectors: Artefact | None, target: str | None, corpus: Artefact | None, root: Path
 ) -> VocabularyPlan:
-    """The plan that a recipe gives for this model; raises InputError where the words of its text are not counted yet."""
+    """The plan that a recipe gives for this model.
+
+    Raises InputError where the plan looks at counts and the words of the text are not counted yet; a text that is only trained
+    on afterwards need not be.
+    """
+    corpus = corpus if "counts" in recipe.needs else None
     counts = counts_of(corpus, model, root) if corpus else None
     if corpus and counts is None:
         raise InputError(

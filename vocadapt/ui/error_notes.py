@@ -85,8 +85,7 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
     """Details & export: what was compared and how, the same as a command, the report in three forms."""
     compared, settings = shown.compared, slicing.settings
     name = str(st.session_state.get("slice") or ALL)
-    text = _text_behind(compared)
-    command = command_of(compared, settings, name, text if text and _is_quick(text) else None)
+    command = command_of(compared, settings, name, _looked_through(compared)[0])
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
         st.code(command, language="bash", wrap_lines=True)
@@ -121,8 +120,7 @@ def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, c
     compared = shown.compared
     noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
     first, second = (one.name for one in shown.picked)
-    text = _text_behind(compared)
-    corpus, why = (None, "") if text is None else (text, "") if _is_quick(text) else (None, _too_long(text))
+    corpus, why = _looked_through(compared)
     return Report(slicing, (first, second), compared.test, compared.by_cut, noted, name, command, compared.train, corpus, why)
 
 
@@ -132,14 +130,14 @@ def _text_behind(compared: RunPair) -> Corpus | None:
     return run_cache.corpus_behind(run.folder) if run else None
 
 
-def _is_quick(text: Corpus) -> bool:
-    """Whether looking all words of a report up in a text takes a few seconds only."""
-    return IN_A_REPORT * context_view.estimate_seconds(text) <= AT_MOST
-
-
-def _too_long(text: Corpus) -> str:
-    took = duration(IN_A_REPORT * context_view.estimate_seconds(text))
-    return f"which takes about {took} to look through: longer than a download may; the command takes it as --corpus"
+def _looked_through(compared: RunPair) -> tuple[Corpus | None, str]:
+    """The text behind the new words, where a report may look its words up in it; else None, and why not where one is known."""
+    text = _text_behind(compared)
+    seconds = IN_A_REPORT * context_view.estimate_seconds(text) if text else 0.0
+    if text is None or seconds <= AT_MOST:
+        return text, ""
+    took = duration(seconds)
+    return None, f"which takes about {took} to look through: longer than a download may; the command takes it as --corpus"
 
 
 def command_of(compared: RunPair, settings: SliceSettings, name: str = ALL, corpus: Corpus | None = None) -> str:

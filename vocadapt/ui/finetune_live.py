@@ -3,7 +3,6 @@
 import streamlit as st
 
 from vocadapt.analysis import result_figures
-from vocadapt.lab import jobs
 from vocadapt.lab.finetuning import watched
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.spec import FinetuneStep
@@ -11,7 +10,6 @@ from vocadapt.lab.status import Status
 from vocadapt.lab.steps import CHECKPOINT
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import job_panel
-from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 
 STEP = "finetune"
@@ -55,10 +53,3 @@ def _told(job: Job, status: Status) -> None:
         with dev:
             figure = result_figures.dev_scores(scores, "score", among=list(seeds))
             st.plotly_chart(figure, key=f"dev_{job.id}", config={"displayModeBar": False})
-
-
-def queue_line(workspace: Workspace) -> str:
-    """How many jobs would run before one that is started now, for the form; "" for none."""
-    alive = [job for job in jobs.list_jobs(workspace, job_panel.RECENT) if job.status().alive]
-    names = ", ".join(plain(job.target.name) for job in alive[:3])
-    return f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})." if alive else ""

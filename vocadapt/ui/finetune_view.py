@@ -22,7 +22,7 @@ from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
-from vocadapt.ui import cache, choose, finetune_live, run_cache
+from vocadapt.ui import cache, choose, job_panel, run_cache
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
@@ -246,7 +246,7 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
             f"Start {n} job{'s' * (n > 1)}", type="primary", icon=":material/play_arrow:", key="start_finetune",
             disabled=bool(missing),
         )  # fmt: skip
-        if queued := finetune_live.queue_line(workspace):
+        if queued := job_panel.queue_line(workspace):
             st.markdown(f":gray[{queued}]")
     if pressed:
         for label, model in wanted.models.items():

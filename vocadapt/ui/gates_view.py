@@ -28,8 +28,7 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
         "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the :green[**extension's share**]: 0 is BERT "
         "alone, 1 the extension alone. An untrained gate gives everywhere about what it was begun with."
     )
-    if not st.session_state.get("gates_model", st.query_params.get("gates_model")):
-        choose.begin_with("gates_model", default if default in {one.name for one in able} else able[0].name)
+    choose.begin_unset("gates_model", default if default in {one.name for one in able} else able[0].name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         model = choose.pick("exBERT", able, "gates_model")
         corpus = choose.pick("Read on", corpora, "gates_text")
@@ -55,12 +54,17 @@ def drawn(found: GatesOnText) -> None:
     st.markdown(f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}.]]")
     if "added" in shares.kinds:
         place = shares.kinds.index("added")
-        added, others = shares.means[:, place].mean(), shares.means[:, -1].mean()
-        listens = "more" if added > others else "less"
-        st.markdown(
-            f"Over all layers the extension's share is **{fraction(float(added))}** for added tokens and "
-            f"{fraction(float(others))} for all: at the new tokens the layers listen to it {listens}."
-        )
+        st.markdown(listening(float(shares.means[:, place].mean()), float(shares.means[:, -1].mean())))
+
+
+def listening(added: float, all: float) -> str:
+    """What the extension's share at added tokens and at all tokens says; shares that read alike are no difference."""
+    told = [fraction(share) for share in (added, all)]
+    listens = "as much" if told[0] == told[1] else "more" if added > all else "less"
+    return (
+        f"Over all layers the extension's share is **{told[0]}** for added tokens and {told[1]} for all: at the new tokens the "
+        f"layers listen to it {listens}."
+    )
 
 
 def _has_gates(artefact: Artefact) -> bool:

@@ -69,6 +69,13 @@ def running(workspace: Workspace, step: str, key: str, told: Told) -> None:
         ended(workspace, *last)
 
 
+def queue_line(workspace: Workspace) -> str:
+    """How many jobs would run before one that is started now, for the form; "" for none."""
+    alive = [job for job in jobs.list_jobs(workspace, RECENT) if job.status().alive]
+    names = ", ".join(plain(job.target.name) for job in alive[:3])
+    return f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})." if alive else ""
+
+
 def running_jobs(workspace: Workspace) -> None:
     """Draw the living jobs and those that ended in the last minutes, small, for the sidebar."""
     shown = [job for job in jobs.list_jobs(workspace, RECENT) if _is_news(job.status())]

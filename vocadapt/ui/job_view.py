@@ -105,7 +105,7 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
     if status.error:
         st.error(plain(mistakes.named(status.error)), icon=":material/error:")
     if status.remedy:
-        st.text(status.remedy)
+        st.text(mistakes.named(status.remedy))
     _actions(workspace, job, status)
     _picture(job, status.alive)
     log = job.log(LINES)

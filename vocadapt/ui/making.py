@@ -8,7 +8,7 @@ import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.estimating import job_seconds
-from vocadapt.lab.steps import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.spec import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.uploads import is_upload
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds

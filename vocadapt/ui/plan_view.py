@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from vocadapt.lab.pretraining import pretrained_models
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
 from vocadapt.spaces.alignment import AlignmentSettings
-from vocadapt.ui import cache, choose, count_cache, extension_view, maps, mistakes
+from vocadapt.ui import cache, choose, count_cache, extension_view, maps, mistakes, pretraining_view
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.vocabulary.plan import VocabularyPlan
@@ -59,6 +60,11 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
             choose.nothing_yet("No target is chosen yet.", "This preset takes over another model's vocabulary: name it above.")
             return None
     recipe = _with_options(recipe, vectors, model) if vectors else extension_view.options(recipe, model)
+    if recipe.further.stage:
+        if pretraining_view.headless(choose.shown_model(model), cache.model_of(model)):
+            return None
+        training = pretraining_view.fitted(recipe.further.training, cache.model_of(model))
+        recipe = replace(recipe, further=replace(recipe.further, training=training))
     return Chosen(recipe, model, vectors, target, corpus)
 
 
@@ -107,6 +113,14 @@ def plan(workspace: Workspace, chosen: Chosen) -> None:
             st.dataframe({"token": list(found.dropped), "id until now": [found.base.ids[token] for token in found.dropped]},
                          height=240, hide_index=True, key="dropped",
                          column_config={"token": st.column_config.TextColumn()})  # fmt: skip
+
+
+def training_cost(workspace: Workspace, chosen: Chosen) -> None:
+    """Of a recipe that ends in masked-word training, what that will take; the text as the model cuts it now."""
+    if chosen.recipe.further.stage and chosen.corpus:
+        label = choose.shown_model(chosen.model)
+        wanted = pretraining_view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
+        pretraining_view.cost(workspace, wanted, pretrained_models(workspace), "Then training, about")
 
 
 def plan_figures(plan: VocabularyPlan, dim: int) -> None:

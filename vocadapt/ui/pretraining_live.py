@@ -7,7 +7,7 @@ from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import Status
 from vocadapt.lab.steps import CHECKPOINT
 from vocadapt.lab.workspace import Workspace
-from vocadapt.training.further import KEPT
+from vocadapt.training.further import kept_in
 from vocadapt.training.listening import read_curve
 from vocadapt.ui import job_panel
 from vocadapt.ui.markup import plain
@@ -41,5 +41,5 @@ def _told(job: Job, status: Status) -> None:
     if len(curve.points) > 1:
         figure = pretraining_figures.held_out_losses({job.target.name: curve}, height=220)
         st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
-    if kept := sorted((job.folder / CHECKPOINT / KEPT).glob("step-*"), key=lambda path: int(path.name[5:])):
+    if kept := kept_in(job.folder / CHECKPOINT):
         st.markdown(f":small[{len(kept)} saved on the way; fine-tuning can take the last already: {plain(str(kept[-1]))}]")

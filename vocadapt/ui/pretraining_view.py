@@ -6,19 +6,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.lab import jobs
 from vocadapt.lab.commands import command_of
-from vocadapt.lab.jobs import promised
+from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.pretraining import PretrainedModel, has_masked_word_head, stages_for
 from vocadapt.lab.spec import FurtherStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.extension import ModuleSize, is_extended
-from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.language_model import LanguageModel, name_of
 from vocadapt.training.further import FurtherSettings
 from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.pretraining_cost import PretrainingCost, modelled_masked_pace, pretraining_cost
+from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
 from vocadapt.training.stages import PRETRAININGS
-from vocadapt.ui import cache, choose, count_cache, finetune_live
+from vocadapt.ui import cache, choose, count_cache, job_panel
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
@@ -67,13 +66,7 @@ def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
         corpus = choose.pick("Text", corpora, "corpus")
     model = cache.model_of(place)
     about_model(model)
-    if not has_masked_word_head(model):
-        named = (model.config.get("architectures") or ["no class"])[0]
-        choose.nothing_yet(
-            f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
-            f"It was saved as {plain(str(named))}. Choose a model that was saved with its head (BertForMaskedLM): a head of "
-            "random numbers would have to be trained first, and its loss would say nothing of the model.",
-        )
+    if headless(label, model):
         return None
     stages = stages_for(model)
     with right:
@@ -82,11 +75,23 @@ def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
     return Wanted(label, place, corpus, settings(stage, model))
 
 
+def headless(label: str, model: LanguageModel) -> bool:
+    """Whether a model lacks the head that pretraining asks; the page then says so."""
+    if has_masked_word_head(model):
+        return False
+    choose.nothing_yet(
+        f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
+        f"It was saved as {plain(model.architecture or 'no class')}. Choose a model that was saved with its head "
+        "(BertForMaskedLM): a head of random numbers would have to be trained first, and its loss would say nothing of the "
+        "model.",
+    )
+    return True
+
+
 def choose_model(workspace: Workspace) -> tuple[str, str]:
     """Ask which model. The name it is shown under, and its folder or hub name."""
     offered = choose.models_to_train(workspace)
-    if not st.session_state.get("model", st.query_params.get("model")):
-        choose.begin_with("model", next(iter(offered)))
+    choose.begin_unset("model", next(iter(offered)))
     chosen = st.selectbox(
         "Model", list(offered), index=None, key="model", bind="query-params", accept_new_options=True, help=HELP["model"]
     )
@@ -104,23 +109,31 @@ def about_model(model: LanguageModel) -> None:
     st.markdown(f":small[:gray[{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}]]")
 
 
+def fitted(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
+    """Settings whose blocks are no longer than the model reads."""
+    return replace(usual, length=min(usual.length, positions_of(model)))
+
+
+def positions_of(model: LanguageModel) -> int:
+    """How many wordpieces a model reads at most."""
+    return int(model.config.get("max_position_embeddings", 512))
+
+
 def settings(stage: str, model: LanguageModel) -> FurtherSettings:
     """Widgets of the budget and of every setting, those of the preset filled in; no block is longer than the model reads."""
-    positions = int(model.config.get("max_position_embeddings", 512))
-    nsp = str((model.config.get("architectures") or [""])[0]).endswith("ForPreTraining")
+    nsp = model.architecture.endswith("ForPreTraining")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         preset = str(st.selectbox("Settings", list(PRETRAININGS), key="preset", bind="query-params", width=150))
-        usual = PRETRAININGS[preset].settings
-        usual = replace(usual, length=min(usual.length, positions))
+        usual = fitted(PRETRAININGS[preset].settings, model)
         budget = st.segmented_control(
             "Budget", list(BUDGETS), key="budget", default="epochs", required=True, bind="query-params", help=HELP["budget"]
         )
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
-            training = replace(usual, **given, **more(usual, preset, positions))  # type: ignore[arg-type]
+            training = replace(usual, **given, **more(usual, preset, positions_of(model)))  # type: ignore[arg-type]
             keep = float(st.number_input("Minutes between saved models", 0.0, 6000.0, 0.0, help=HELP["keep_minutes"]))
             heads = stage == "extension" and st.checkbox("Train the masked-word head, too", help=HELP["train_heads"])
-            pairs = bool(nsp) and st.checkbox("Next sentences, too", help=HELP["nsp"])
+            pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
     st.markdown(f":small[{PRETRAININGS[preset].about}]")
     return FurtherSettings(stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training)
 
@@ -150,17 +163,17 @@ def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float 
     }  # fmt: skip
 
 
-def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel]) -> PretrainingCost:
+def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], what: str = "About") -> None:
     """What will be read and how long it will take, and from what that is known."""
     wordpieces, known = wordpieces_of(wanted, workspace)
     per_second, pace = pace_of(wanted, made)
     found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
+    seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
-        f"About **{duration(found.seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
+        f"{what} **{duration(seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
         f"{found.epochs:.2f} passes over the text :small[:gray[at {count(round(per_second))} a second, {pace}; the text has "
         f"{known}]]"
     )
-    return found
 
 
 def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
@@ -178,7 +191,7 @@ def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str
     config = cache.model_of(wanted.model).config
     modelled = modelled_masked_pace(config, wanted.further.stage, wanted.further.training)
     for one in made:
-        same = one.numbers["stage"] == wanted.further.stage and one.model in (wanted.label, Path(wanted.model).name)
+        same = one.numbers["stage"] == wanted.further.stage and one.model in (wanted.label, name_of(Path(wanted.model)))
         if same and one.numbers.get("tokens_per_second"):
             return float(one.numbers["tokens_per_second"]), f"measured in {plain(one.name)}"
     return modelled, "modelled from its layers and width on two cores"
@@ -189,11 +202,9 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
     target = choose.name_for(workspace, "models", wanted.wish, "pretrained_name")
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Start", type="primary", icon=":material/play_arrow:", key="start_pretraining")
-        if queued := finetune_live.queue_line(workspace):
+        if queued := job_panel.queue_line(workspace):
             st.markdown(f":gray[{queued}]")
     if pressed:
-        jobs.start(workspace, wanted.spec, target)
-        st.rerun()
-    name = workspace.free_name("models", target, promised(workspace, "models"))
+        job_panel.start(workspace, wanted.spec, target)
     with st.expander("The same in a terminal", icon=":material/terminal:"):
-        st.code(command_of(wanted.spec, workspace.folder("models", name)), language="bash", wrap_lines=True)
+        st.code(command_of(wanted.spec, workspace.folder("models", target)), language="bash", wrap_lines=True)

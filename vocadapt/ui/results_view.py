@@ -25,7 +25,6 @@ from vocadapt.analysis.results import BASELINE, Board
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.results import GroupMeans, Results, results_of
 from vocadapt.lab.runs import RunSet, tasks_of
-from vocadapt.lab.runs import passed_over as told_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.ui.markup import plain, visible
@@ -42,12 +41,6 @@ HELP = {
     "verdict": "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05.",
     "mean": "Mean over all seeds, collapsed ones included: how many collapsed stands beside it.",
 }
-
-
-def passed_over(unreadable: Mapping[str, str]) -> None:
-    """Name the runs that cannot be read, where there are any."""
-    if found := told_of(unreadable):
-        st.warning(plain(found), icon=":material/warning:")
 
 
 def pick_task(runs: Sequence[RunSet]) -> str:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from vocadapt.lab import jobs
 from vocadapt.lab.demo import MODEL, NEWS, news_text, open_demo, shipped
-from vocadapt.lab.steps import CorpusStep, Spec
+from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import mistakes
 

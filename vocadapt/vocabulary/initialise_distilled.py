@@ -45,7 +45,7 @@ def distilled(materials: Materials, settings: "RowSettings") -> Made:
     if materials.distiller is None:
         raise InputError(NEEDED, "Give --corpus TEXT; a leaderboard must be asked for distilled by name: it takes long.")
     start, sources = mean_of_pieces(materials, materials.plan.new_rows)
-    rows, contexts = materials.distiller(materials.plan, start, settings.distil)
+    rows, contexts = materials.distiller(materials.plan, start, settings.distil, materials.progress)
     provenance = (
         Provenance(f"distilled from the mean of its pieces, over {n} of {settings.distil.contexts} contexts asked for")
         if n

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
 from vocadapt.spaces.alignment import Alignment
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.overlap import position
@@ -49,7 +50,7 @@ class Rows:
 
 
 Made = tuple[Matrix, tuple[Provenance, ...]]
-Distil = Callable[[VocabularyPlan, Matrix, "DistilSettings"], tuple[Matrix, NDArray[np.int64]]]
+Distil = Callable[[VocabularyPlan, Matrix, "DistilSettings", Progress], tuple[Matrix, NDArray[np.int64]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Materials:
     `domain` holds word vectors; `target` the rows of a target model, or vectors trained over the text cut by its vocabulary.
     `alignment` goes from the domain, or from the target where there is no domain, to the model.
     `distiller` fits rows to a text through the network: from the plan and the rows to begin with to the rows, and over how many
-    contexts each was fitted.
+    contexts each was fitted. It takes long, and tells `progress` how far it is.
     """
 
     plan: VocabularyPlan
@@ -68,6 +69,7 @@ class Materials:
     alignment: Alignment | None = None
     target: EmbeddingSpace | None = None
     distiller: Distil | None = None
+    progress: Progress = silent
 
     @property
     def similar(self) -> EmbeddingSpace:
