@@ -69,7 +69,7 @@ def adapt(
             f"The recipe {recipe.name} trains the adapted model further, which this call does not.",
             "Adapt by recipe.untrained, save, open, and give that to pretrain_further; `vocadapt adapt` does both.",
         )
-    told, domain = parts(progress, _shares(recipe, sources)), None
+    told, domain = parts(progress, shares(recipe, sources)), None
     if "vectors" in recipe.needs:
         domain = domain_space(sources, model, recipe.vectors, told["vectors"], scratch)
     told["plan"](0.0, "planning the vocabulary")
@@ -82,7 +82,7 @@ def adapt(
     return apply_plan(model, plan, rows, recipe.tokenizer, recipe.module)
 
 
-def _shares(recipe: Recipe, sources: Sources) -> dict[str, float]:
+def shares(recipe: Recipe, sources: Sources) -> dict[str, float]:
     """How long the parts of the walk take beside each other: what is ready takes no time, the network asked for rows the most."""
     trained = "vectors" in recipe.needs and sources.vectors is None
     bare = _reads_target(recipe) and sources.target is not None and sources.target.path.is_file()

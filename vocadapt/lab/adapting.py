@@ -17,7 +17,7 @@ from vocadapt.models.extension import is_extended
 from vocadapt.models.in_context import layers_of
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class
-from vocadapt.pipeline import DISTILLING, VECTORS, Sources, adapt, departures_on, domain_space
+from vocadapt.pipeline import Sources, adapt, departures_on, domain_space, shares
 from vocadapt.progress import Progress, parts
 from vocadapt.recipe import Recipe, called, write_recipe
 from vocadapt.spaces.heldout import held_out
@@ -43,12 +43,12 @@ def model(task: Task, settings: ModelStep) -> Numbers:
     recipe = settings.recipe
     check_model_step(task, settings)
     trains = bool(recipe.further.stage)
+    draft, text = task.draft / ADAPTED if trains else task.draft, _text_of(task, settings)
+    given = Sources(text, task.space if "vectors" in task.spec.inputs else None, task.target)
     whole = parts(task.progress, _shares_of_all(recipe))
-    draft, told = task.draft / ADAPTED if trains else task.draft, parts(whole["adapting"], _shares(task, recipe))
-    text = _text_of(task, settings)
+    told = parts(whole["adapting"], _shares(recipe, given))
     domain = None
     if "vectors" in recipe.needs:
-        given = Sources(vectors=task.space) if "vectors" in task.spec.inputs else Sources(corpus=text)
         domain = domain_space(given, task.model, recipe.vectors, told["vectors"], task.draft)
     sources = _sources(task, recipe, text, domain, told["counts"])
     adapted = adapt(recipe.untrained, task.model, sources, told["rows"], task.draft)
@@ -78,12 +78,11 @@ def _shares_of_all(recipe: Recipe) -> dict[str, float]:
     return {"adapting": 150.0 if recipe.distils else 20.0, "training": 72.0, "certificate": 8.0}
 
 
-def _shares(task: Task, recipe: Recipe) -> dict[str, float]:
-    """How long the parts of adapting take beside each other; word vectors that are there take no time."""
-    trained, rows = "vectors" in recipe.needs and "vectors" not in task.spec.inputs, DISTILLING if recipe.distils else 15.0
-    counts = 10.0 if "counts" in recipe.needs else 0.0
-    rest = {"departures": 5.0, "quality": 2.0, "certificate": 8.0}
-    return {"vectors": VECTORS if trained else 0.0, "counts": counts, "rows": rows, **rest}
+def _shares(recipe: Recipe, given: Sources) -> dict[str, float]:
+    """How long the parts of adapting take beside each other: those of the walk, and what the step does beside it."""
+    own = shares(recipe, given)
+    counts, rest = 10.0 if "counts" in recipe.needs else 0.0, {"departures": 5.0, "quality": 2.0, "certificate": 8.0}
+    return {"vectors": own.pop("vectors"), "counts": counts, "rows": sum(own.values()), **rest}
 
 
 def _trained(

@@ -75,7 +75,7 @@ NEEDED = {  # need → kind of artefact, its widget, and what to say where there
     "counts": ("corpora", "Text", "There is no text to count tokens in yet.",
                "This preset looks at how often each token stands in a text of your domain: take one in first."),
     "text": ("corpora", "Text", "There is no text to train on yet.",
-             "This preset ends in masked-word training on a text of your domain: take one in first."),
+             "This preset trains on a text of your domain: take one in first."),
 }  # fmt: skip
 
 

@@ -84,7 +84,9 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
 def asked_note(shown: Sequence[PretrainedModel]) -> None:
     """How many windows the points ask; and whether the models were asked the same."""
     said = ", ".join(dict.fromkeys(f"{count(one.curve.asked)} of {count(one.curve.of)}" for one in shown))
-    st.markdown(f":small[:gray[Each point asks {said} held-out windows; time spent asking is not counted.]]")
+    sampled = any(one.curve.asked < one.curve.of for one in shown)
+    few = " Models that lie close may change places on all of them: the table has the loss on all." if sampled else ""
+    st.markdown(f":small[:gray[Each point asks {said} held-out windows; time spent asking is not counted.{few}]]")
     if len({one.asked for one in shown}) > 1:
         st.warning(
             "These were not asked the same words (another text, sample, seed or block length): compare how each falls, not how "
