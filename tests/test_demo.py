@@ -18,6 +18,7 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.neighbours import nearest
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
@@ -132,10 +133,23 @@ def test_what_is_shipped_is_small_and_speaks_of_no_other_machine():
         assert not [path for path in paths if path.startswith("/")] and " /" not in content["command"], manifest
 
 
-def test_the_shipped_model_was_worth_shipping():
-    numbers = Workspace(demo.DEMO).artefact(*MODEL).manifest.numbers
-    loss = numbers["loss_per_character"]
-    assert loss["after"] < loss["unigram"] < loss["before"] and numbers["held_out_words"] > 1000
+def test_the_shipped_models_were_worth_shipping():
+    for place in (MODEL, BIOMEDICAL):
+        numbers = Workspace(demo.DEMO).artefact(*place).manifest.numbers
+        loss = numbers["loss_per_character"]
+        assert loss["after"] < min(loss["unigram"], loss["before"]) and numbers["held_out_words"] > 1000
+
+
+def test_what_the_two_models_know_differs():
+    """A word of medicine is one token of the biomedical model, and a word of both lies near its medical kin there alone."""
+
+    def near(model, word):
+        space = model.space
+        return {space.words[row] for row in nearest(space.matrix[[space.index[word]]], space, 8).rows[0]}
+
+    general, biomedical = (open_model(demo.DEMO.joinpath(*place)) for place in (MODEL, BIOMEDICAL))
+    assert len(general.vocabulary.cut("tachycardia")) > 2 and biomedical.vocabulary.cut("tachycardia") == ("tachycardia",)
+    assert "cough" in near(biomedical, "fever") - near(general, "fever")
 
 
 def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
