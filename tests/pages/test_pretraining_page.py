@@ -89,6 +89,19 @@ def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
     assert not app.exception and not app.error and app.radio(key="stage").value == "continued"
 
 
+def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_path):
+    """Such as the demo's: it was made on another machine, and no two of them are taken to have been asked the same."""
+    workspace = Workspace(tmp_path / "w")
+    for name in ("x-ext", "x-cont"):
+        shutil.copytree(pretrained.folder("models", name), workspace.folder("models", name))
+        file = workspace.folder("models", name) / "manifest.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"inputs": {}, "command": ""}))
+    app = open_page(PRETRAINING, workspace)
+    assert not app.exception and not app.error
+    assert [one.model for one in pretrained_models(workspace)] == ["", ""]
+    assert len({one.asked for one in pretrained_models(workspace)}) == 2
+
+
 def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
     root = tmp_path / "other"
     shutil.copytree(pretrained.root, root)

@@ -33,8 +33,11 @@ class PretrainedModel:
 
     @property
     def model(self) -> str:
-        """The model it was before, by its name on the hub or as its folder is called."""
-        path = Path(self.artefact.manifest.inputs["model"].paths[0])
+        """The model it was before, by its name on the hub or as its folder is called; "" where that was not kept (the demo's)."""
+        given = self.artefact.manifest.inputs.get("model")
+        if given is None:
+            return ""
+        path = Path(given.paths[0])
         return LanguageModel(path, "").hub_name or name_of(path)
 
     @cached_property
@@ -51,7 +54,8 @@ class PretrainedModel:
         manifest = self.artefact.manifest
         settings = manifest.settings
         training = (settings["further"] if "further" in settings else settings["recipe"]["further"])["training"]
-        text = manifest.inputs["text"].stamp
+        given = manifest.inputs.get("text")
+        text = given.stamp if given else self.artefact.stamp
         return text, *(str(value) for value in (settings["corpus"], training["seed"], training["length"]))
 
     @property

@@ -39,7 +39,7 @@ def figures(one: PretrainedModel) -> None:
         "Held-out loss per character", f"{fraction(loss['before'])} → {fraction(loss['after'])}", f"{100 * change:+.1f} %",
         delta_color="inverse",
     )  # fmt: skip
-    columns[1].metric("Stage", numbers["stage"], plain(one.model), delta_color="off", delta_arrow="off")
+    columns[1].metric("Stage", numbers["stage"], plain(one.model) or None, delta_color="off", delta_arrow="off")
     columns[2].metric(
         "Parameters that moved", count(numbers["trainable"]), f"{count(numbers['frozen'])} stayed", delta_color="off",
         delta_arrow="off",
