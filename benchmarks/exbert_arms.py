@@ -110,7 +110,7 @@ def report_unread(folder: Path, most: int) -> None:
     articles = json.loads((SHARED / "qa" / "200423_covidQA.json").read_text(encoding="utf-8"))["data"]
     lines = [line for one in articles for part in one["paragraphs"] for line in part["context"].splitlines() if line.strip()]
     nats, characters = asked_of(folder / "continued", lines, most)
-    print(f"loss on {most:,} windows of {len(articles)} articles, {characters.sum():,} hidden characters; less that of continued")
+    print(f"loss on {len(nats):,} windows, evenly taken from {len(articles)} articles ({characters.sum():,} hidden characters)")
     for name in ("before", *ARMS):
         found, its = asked_of(DEMO if name == "before" else folder / name, lines, most)
         differences = found / its.sum() - nats / characters.sum()
@@ -119,19 +119,19 @@ def report_unread(folder: Path, most: int) -> None:
 
 
 def finetuned(folder: Path, options: argparse.Namespace) -> None:
-    """Fine-tune every arm, and the model before, on both tasks; print mean ± sd over the seeds and the test to `before`."""
+    """Fine-tune every arm, and the model before, on both tasks; print mean ± sd over the seeds and the test to `continued`."""
     for task, (kind, place, limit) in TASKS.items():
         files = [word for split in ("train", "test") for word in (f"--{split}", str(SHARED / place / f"{split}.tsv"))]
         how = ("--limit", limit, "--epochs", 4, "--lr", "5e-4", "--seeds", *options.seeds)
         runs = []
         for name in ("before", *ARMS):
             model = DEMO if name == "before" else folder / name
-            cut = "adapted" if name in ("exbert", "rows", "whole") else "base"
+            cut = "base" if ARMS.get(name, (None,))[0] in (None, WITHOUT_WORDS) else "adapted"
             out = folder / f"{task}-{name}"
             vocadapt(out, "finetune", "--model", model, "--task", kind, *files, "--tokenization", cut, *how)
             runs.append(str(out))
         for scorer in SCORES[task]:
-            compared = ("results", *runs, "--baseline", runs[0], "--scorer", scorer)
+            compared = ("results", *runs, "--baseline", str(folder / f"{task}-continued"), "--scorer", scorer)
             subprocess.run([sys.executable, "-m", "vocadapt", *compared], check=True, cwd=HERE)
 
 
