@@ -16,6 +16,7 @@ import argparse
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,22 +44,30 @@ SCORES = {"ncbi": ("entity-strict", "wordpiece-macro"), "gad": ("micro-f1",)}
 ENOUGH = 0.1  # share by which continued pretraining must lower its loss before arms can be told apart
 
 
-def vocadapt(out: Path, *arguments: object) -> dict:
-    """Run a command unless its result is there; its answer, which is kept beside the result."""
-    kept = out.with_name(f"{out.name}.json")
-    if not out.is_dir() or not kept.is_file():
-        command = [sys.executable, "-m", "vocadapt", *map(str, arguments), "--out", str(out), "--json"]
-        kept.write_text(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE).stdout, encoding="utf-8")
-    return json.loads(kept.read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class Trained:
+    """An arm: the points of its curve (step, wordpieces, seconds, loss), its loss on all held-out words before and at its end."""
+
+    curve: list[list[float]]
+    before: float
+    after: float
+    words: int
 
 
-def pretrained(folder: Path, options: argparse.Namespace) -> dict[str, list[list[float]]]:
-    """Train every arm; of each the points of its curve: step, wordpieces, seconds, loss."""
-    return {name: curve_of(folder, name, options) for name in ARMS}
+def vocadapt(out: Path, *arguments: object) -> None:
+    """Run a command unless its result is there: a command writes its folder whole, or not at all."""
+    if not out.is_dir():
+        command = [sys.executable, "-m", "vocadapt", *map(str, arguments), "--out", str(out)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=HERE)
 
 
-def curve_of(folder: Path, name: str, options: argparse.Namespace) -> list[list[float]]:
-    """Train one arm; its curve."""
+def pretrained(folder: Path, options: argparse.Namespace) -> dict[str, Trained]:
+    """Train every arm."""
+    return {name: trained(folder, name, options) for name in ARMS}
+
+
+def trained(folder: Path, name: str, options: argparse.Namespace) -> Trained:
+    """Train one arm."""
     preset, stage = ARMS[name]
     start: Path = DEMO
     if preset is not None:
@@ -67,8 +76,9 @@ def curve_of(folder: Path, name: str, options: argparse.Namespace) -> list[list[
         vocadapt(start, "adapt", "--preset", preset, "--model", DEMO, *words, "--no-certificate")
     how = ("--sample", ".2", "--lr", "5e-4", "--schedule", "constant", "--hours", options.hours)
     vocadapt(folder / name, "pretrain", "--model", start, "--stage", stage, "--corpus", *TEXT, *how)
-    manifest = json.loads((folder / name / "manifest.json").read_text(encoding="utf-8"))
-    return manifest["numbers"]["held_out_curve"]["points"]
+    numbers = json.loads((folder / name / "manifest.json").read_text(encoding="utf-8"))["numbers"]
+    losses = numbers["loss_per_character"]
+    return Trained(numbers["held_out_curve"]["points"], losses["before"], losses["after"], numbers["held_out_words"])
 
 
 def at(points: list[list[float]], column: int, value: float) -> float:
@@ -80,20 +90,19 @@ def at(points: list[list[float]], column: int, value: float) -> float:
     raise ValueError(f"{value} lies outside the curve")
 
 
-def report_losses(curves: dict[str, list[list[float]]]) -> None:
-    """Print the loss of every arm where the shortest of them ends, by wordpieces and by seconds."""
-    ends = [min(points[-1][column] for points in curves.values()) for column in (1, 2)]
+def report_losses(arms: dict[str, Trained]) -> None:
+    """Print the loss of every arm where the shortest of them ends, by wordpieces and by seconds; on all words, at its own end."""
+    ends = [min(arm.curve[-1][column] for arm in arms.values()) for column in (1, 2)]
     print(f"held-out loss, nats a character; at {ends[0]:,.0f} wordpieces and at {ends[1]:,.0f} s, where the first arm ends")
-    print(f"{'arm':<11}{'before':>9}{'wordpieces':>12}{'seconds':>9}{'at its end':>12}{'read':>12}{'s':>7}")
-    for name, points in curves.items():
-        losses = [at(points, column, end) for column, end in zip((1, 2), ends, strict=True)]
-        last = points[-1]
-        told = f"{losses[0]:>12.4f}{losses[1]:>9.4f}{last[3]:>12.4f}{last[1]:>12,.0f}{last[2]:>7.0f}"
-        print(f"{name:<11}{points[0][3]:>9.4f}{told}")
-    first, last = curves["continued"][0][3], curves["continued"][-1][3]
-    fall = 1 - last / first
+    header = f"{'arm':<11}{'before':>9}{'wordpieces':>12}{'seconds':>9}{'all: before':>13}{'at its end':>12}{'words':>7}"
+    print(f"{header}{'read':>12}{'s':>7}")
+    for name, arm in arms.items():
+        losses = [at(arm.curve, column, end) for column, end in zip((1, 2), ends, strict=True)]
+        told = f"{arm.curve[0][3]:>9.4f}{losses[0]:>12.4f}{losses[1]:>9.4f}{arm.before:>13.4f}{arm.after:>12.4f}"
+        print(f"{name:<11}{told}{arm.words:>7,}{arm.curve[-1][1]:>12,.0f}{arm.curve[-1][2]:>7.0f}")
+    fall = 1 - arms["continued"].after / arms["continued"].before
     verdict = "enough to tell" if fall >= ENOUGH else "budget too small to tell"
-    print(f"continued pretraining lowers its loss by {fall:.1%}: {verdict}")
+    print(f"continued pretraining lowers its loss on all words by {fall:.1%}: {verdict}", flush=True)
 
 
 def asked_of(model: Path, lines: list[str], most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,19 +1,30 @@
 """Reduction: how fast the study of growth is, and whether our heuristic gives less growth than the published ones.
 
-    python benchmarks/reduction.py [--speed] [--growth]          (both without options; seeds 1 2 3 for random)
+    python benchmarks/reduction.py [--speed] [--growth] [--choose]      (all without options; seeds 1 2 3 for random)
 
 Needs ../shared/data. --speed: the study of 4 heuristics × 3 shares on biomedical-fulltext under BERT's vocabulary, against twelve
 re-tokenizations with the fast tokenizer; one of these is timed on the first 20 million characters and scaled by length, and its
 total there is compared. --growth: the order of leaving is chosen on the first half of biomedical-fulltext, growth measured on
 the other half and on three other domains (second halves); a * marks where `cost` is not the best of all. PubMedBERT keeps a
 quarter only if ## counts in lengths (8 512 of its tokens must stay otherwise): its last column is measured with --count-marks.
+--choose: what that first half alone says of `power` and `belief` of `cost`. Its paragraphs are parted by what they are about
+into two groups (2-means over the first 50 directions of TF-IDF), so that each is a text unlike the other; orders of leaving are
+made from one group and judged on the other, both ways, under both vocabularies, at the three shares. A cell's ratio is its
+growth to the best published heuristic's. Told for each pair: the geometric mean of its 12 ratios, the worst of them, and how
+far its mean lies from that of the pair vocadapt has, with the standard error of that over the cells. The power is word2vec's,
+from the literature: it stands unless the half tells against it, which is where another pair is better by more than two standard
+errors.
 """
 
 import argparse
 import gzip
 import sys
 import time
+from dataclasses import replace
+from itertools import groupby, product
 from pathlib import Path
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -24,12 +35,23 @@ from vocadapt.text.words import count_words  # noqa: E402
 from vocadapt.vocabulary.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402
 from vocadapt.vocabulary.recut import mask_of  # noqa: E402
-from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings, dropped  # noqa: E402
+from vocadapt.vocabulary.reduction import (  # noqa: E402
+    PUBLISHED,
+    REDUCTIONS,
+    CostSettings,
+    ReductionSettings,
+    cost_order,
+    dropped,
+    free_ids,
+    leaving,
+)
 from vocadapt.vocabulary.wordpiece import read_tokenizer, tokenizer_of_tokens, vocabulary_of  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 CHOSEN = "biomedical-fulltext"
 OTHERS = ("legal-contracts", "general-wikipedia", "general-reviews")
+VOCABULARIES = ("bert-base-uncased", "pubmedbert-abstract-fulltext")
+POWERS, BELIEFS = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0), (0.01, 0.02, 0.04, 0.08, 0.16)
 SLICE = 20_000_000  # characters of the one re-tokenization that is timed
 
 
@@ -37,11 +59,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--choose", action="store_true")
     options = parser.parse_args()
-    if options.speed or not options.growth:
+    everything = not (options.speed or options.growth or options.choose)
+    if options.speed or everything:
         speed()
-    if options.growth or not options.speed:
-        for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext"):
+    if options.choose or everything:
+        choose()
+    if options.growth or everything:
+        for name in VOCABULARIES:
             growth(name)
 
 
@@ -53,6 +79,72 @@ def halves(name: str) -> tuple[dict[str, int], dict[str, int]]:
     lines = text_of(name).split("\n")
     middle = len(lines) // 2
     return tuple(count_text("\n".join(part), Splitter.bert()) for part in (lines[:middle], lines[middle:]))  # type: ignore[return-value]
+
+
+def unlike(lines: list[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """The words of two groups of paragraphs, as unlike each other as 2-means makes them."""
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    lines = [line for line in lines if line.strip()]
+    weights = TfidfVectorizer(stop_words="english", min_df=20, sublinear_tf=True).fit_transform(lines)
+    places = TruncatedSVD(50, random_state=1).fit_transform(weights)
+    group = KMeans(2, n_init=5, random_state=1).fit_predict(places)
+    parts = [[line for line, its in zip(lines, group, strict=True) if its == wanted] for wanted in (0, 1)]
+    print(f"two groups of {len(parts[0]):,} and {len(parts[1]):,} paragraphs")
+    return tuple(count_text("\n".join(part), Splitter.bert()) for part in parts)  # type: ignore[return-value]
+
+
+def choose() -> None:
+    lines = text_of(CHOSEN).split("\n")
+    groups = unlike(lines[: len(lines) // 2])
+    ratios: dict[tuple[float, float], list[float]] = {pair: [] for pair in product(POWERS, BELIEFS)}
+    for name in VOCABULARIES:
+        vocabulary = vocabulary_of(read_tokenizer(DATA / f"vocab/{name}.txt"))
+        reducers = [Reducer(vocabulary, counts) for counts in groups]
+        for chooser, judge in (reducers, reducers[::-1]):
+            for pair, cells in cells_of(name, chooser, judge).items():
+                ratios[pair] += cells
+    report({pair: np.array(cells) for pair, cells in ratios.items()})
+
+
+def cells_of(name: str, chooser: Reducer, judge: Reducer) -> dict[tuple[float, float], list[float]]:
+    """For each power and belief: growth at every share, as a ratio to that of the best published heuristic."""
+    vocabulary = chooser.vocabulary
+    found: dict[tuple[float, float], list[float]] = {pair: [] for pair in product(POWERS, BELIEFS)}
+    for marks, keeps in groupby(KEEPS, key=lambda keep: needs_marks(name, keep)):
+        shares = [ReductionSettings("cost", keep, count_marks=marks) for keep in keeps]
+        best = [min(grown(chooser, judge, replace(one, heuristic=rival)) for rival in PUBLISHED) for one in shares]
+        free = free_ids(vocabulary, marks)
+        for power, belief in found:
+            order = cost_order(vocabulary, free, chooser.table, CostSettings(power, belief))
+            masks = [np.isin(np.arange(len(vocabulary)), order[: leaving(vocabulary, one)]) for one in shares]
+            found[power, belief] += [
+                (judge.table.total(mask) / judge.tokens - 1) / rival for mask, rival in zip(masks, best, strict=True)
+            ]
+    return found
+
+
+def report(ratios: dict[tuple[float, float], "np.ndarray"]) -> None:
+    ours = np.log(ratios[CostSettings().power, CostSettings().belief])
+    print("growth as a ratio to the best published heuristic's, over 12 cells")
+    print(f"{'power':>6}{'belief':>8}{'mean':>8}{'worst':>8}{'against vocadapt':>18}{'s.e.':>8}")
+    for (power, belief), cells in ratios.items():
+        apart = np.log(cells) - ours
+        error = apart.std(ddof=1) / len(apart) ** 0.5
+        better = "  better" if apart.mean() < -2 * error else ""
+        told = f"{np.exp(np.log(cells).mean()):>8.4f}{cells.max():>8.4f}{apart.mean():>+18.4f}{error:>8.4f}"
+        print(f"{power:>6g}{belief:>8g}{told}{better}")
+
+
+def needs_marks(name: str, keep: float) -> bool:
+    return name.startswith("pubmed") and keep == 0.25
+
+
+def grown(chooser: Reducer, judge: Reducer, settings: ReductionSettings) -> float:
+    """Growth of one text where another chose what leaves."""
+    return judge.table.total(chooser.gone(settings)) / judge.tokens - 1
 
 
 def speed() -> None:
@@ -88,9 +180,8 @@ def growth(name: str) -> None:
     table: dict[tuple[str, str], list[float]] = {}
     for heuristic in REDUCTIONS:
         for keep in KEEPS:
-            marks = name.startswith("pubmed") and keep == 0.25
             seeds = SEEDS if heuristic == "random" else SEEDS[:1]
-            gone = [chooser.gone(ReductionSettings(heuristic, keep, seed, marks)) for seed in seeds]
+            gone = [chooser.gone(ReductionSettings(heuristic, keep, seed, needs_marks(name, keep))) for seed in seeds]
             for text, judge in judges.items():
                 mean = sum(judge.table.total(mask) for mask in gone) / len(gone)
                 table.setdefault((heuristic, text), []).append(100 * (mean / judge.tokens - 1))

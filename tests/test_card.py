@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.test_adapt import adapted_folder
 from vocadapt.models.adapt import add_to_record
-from vocadapt.models.card import code, model_card
+from vocadapt.models.card import code, model_card, new_words
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import preset
@@ -110,3 +110,10 @@ def test_the_card_of_a_model_without_words_behind_the_old_ones(
 def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(tiny_bert: Path, tmp_path: Path) -> None:
     text = card(adapt(preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out"))
     assert "cut otherwise than before" in text and "A new word" not in text and "No row was made anew." in text
+
+
+def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
+    added = [["©", 9], ["##ase", 8], ["statin", 7], ["silent", 6], ["ii", 5], ["b-cell", 4], ["fever", 3]]
+    plan = {"added_tokens": added, "silent_tokens": ["silent"], "continuation": "##"}
+    assert new_words(plan, 3) == ["statin", "fever", "©"]
+    assert new_words(plan, 9) == ["statin", "fever", "©", "ii", "b-cell"]

@@ -1,6 +1,7 @@
 """Gates by kind of token: kinds and means worked by hand, an opened and a shut gate, lines drawn, the command, its mistakes."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from vocadapt.analysis.gates import KINDS, gate_shares, kinds_of
 from vocadapt.analysis.pretraining_figures import gate_heat
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.gating import GateSettings, drawn_lines
+from vocadapt.lab.gating import GateSettings, drawn_lines, gates_on
 from vocadapt.models.extending import gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
@@ -115,6 +116,16 @@ def test_the_command_tells_and_writes_the_same(exbert, text, tmp_path, capsys):
     told = {(row[0], row[1]): float(row[3]) for row in rows}
     assert told["2", "added"] == pytest.approx(answer["kinds"]["added"]["share"][1], abs=1e-6)
     assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 2 and "already exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("gate", [0.5, 0.98])
+def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_path, capsys):
+    shutil.copytree(exbert, tmp_path / "begun")
+    config = json.loads((tmp_path / "begun" / "config.json").read_text()) | {"gate_start": gate}
+    (tmp_path / "begun" / "config.json").write_text(json.dumps(config))
+    assert gates_on(open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)).start == pytest.approx(1 - gate)
+    assert main(["gates", "--model", str(tmp_path / "begun"), "--corpus", str(text), "--lines", "3"]) == 0
+    assert f"before training   about {1 - gate:.2g} everywhere" in capsys.readouterr().out
 
 
 def test_a_model_without_a_module_is_refused(tiny_bert, text, tmp_path):

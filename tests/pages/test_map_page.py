@@ -133,6 +133,23 @@ def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, o
     assert any("vocadapt map" in code.value and "tsne" not in code.value for code in app.code)
 
 
+@pytest.mark.parametrize("others", [False, True])
+def test_a_visit_begins_with_the_newest_map(others, open_page, own):
+    """…whatever its space: not with the newest model."""
+    model = own.artefacts("models")[0].name
+    given = {"space": str(own.folder("vectors", "trials-vectors"))}
+    if others:
+        given["other"] = str(own.folder("models", model))
+    settings = MapStep(TokenChoice(first=60), ProjectionSettings("pca"))
+    run_step(Spec("map", settings, given), own.folder("maps", "mine"))
+    app = open_page(MAP, own)
+    assert not app.exception and not app.error
+    assert app.selectbox(key="space").value == VECTORS and app.selectbox(key="view").value == "mine"
+    assert app.selectbox(key="other").value == (f"model · {model}" if others else "no other")
+    app.selectbox(key="other").select("no other").run()
+    assert app.selectbox(key="other").value == "no other" and app.selectbox(key="space").value == VECTORS
+
+
 def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
     app = open_page(MAP, seeded, space=VECTORS)
     assert any("tokens · about **" in text for text in texts(app))

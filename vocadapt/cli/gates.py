@@ -48,6 +48,7 @@ def _gates(options: Namespace, progress: Progress) -> Answer:
     rows = [(f"layer {layer + 1}", *map(float, shares.means[layer])) for layer in range(shares.layers)]
     told = [("tokens", *shares.counts), *rows]
     read = {"lines": f"{found.lines:,} of {found.of:,}", "windows": shares.windows, "windows too long": shares.too_long}
+    read["before training"] = f"about {found.start:.2g} everywhere"
     place = {"out": str(out)} if out else {}
     return Answer(answer, f"{table(('', *shares.kinds), told)}\n\n{facts({**read, **place})}\n\n{MEANING}")
 

@@ -28,15 +28,16 @@ class GateSettings:
 
 @dataclass(frozen=True, eq=False)
 class GatesOnText:
-    """The gates of a model on `lines` of the `of` lines of a text."""
+    """The gates of a model on `lines` of the `of` lines of a text; `start`: the share they were begun with, all about alike."""
 
     shares: GateShares
     lines: int
     of: int
+    start: float
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return {**self.shares.to_dict(), "lines": self.lines, "of": self.of}
+        return {**self.shares.to_dict(), "lines": self.lines, "of": self.of, "start": self.start}
 
 
 def gates_on(
@@ -44,7 +45,10 @@ def gates_on(
 ) -> GatesOnText:
     """Draw lines of a text and read the gates on them; raises InputError for a model without a gate, and for no text."""
     lines, of = drawn_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
-    return GatesOnText(gate_shares(model, lines, part(progress, 0.2, 1.0)), len(lines), of)
+    from vocadapt.models.exbert.config import ExBertConfig
+
+    shares = gate_shares(model, lines, part(progress, 0.2, 1.0))
+    return GatesOnText(shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start)
 
 
 def drawn_lines(corpus: Corpus, settings: GateSettings, progress: Progress = silent) -> tuple[list[str], int]:

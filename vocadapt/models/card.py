@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 from vocadapt.models.extension import MODULE
 from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
+WORDLIKE = 4  # letters of a new token that shows what was added better than a symbol does
 CARD = """---
 library_name: transformers
 tags: [vocadapt, vocabulary-adaptation]
@@ -108,10 +108,11 @@ def model_card(record: Mapping[str, Any]) -> str:
 
 
 def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
-    """The first new tokens that a text can hold: whole words that fire."""
+    """The first new tokens that a text can hold: whole words that fire, those first that a reader would call words."""
     silent, prefix = frozenset(plan.get("silent_tokens", ())), plan.get("continuation", "##")
-    words = (str(word[0]) for word in plan["added_tokens"])
-    return list(islice((word for word in words if word not in silent and not word.startswith(prefix)), most))
+    words = [str(word[0]) for word in plan["added_tokens"]]
+    firing = [word for word in words if word not in silent and not word.startswith(prefix)]
+    return sorted(firing, key=lambda word: not (word.isalpha() and len(word) >= WORDLIKE))[:most]
 
 
 def _changed(record: Mapping[str, Any]) -> str:

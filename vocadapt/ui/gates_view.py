@@ -26,7 +26,7 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
     st.subheader("How much each layer listens to the extension")
     st.markdown(
         "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the :green[**extension's share**]: 0 is BERT "
-        "alone, 1 the extension alone. An untrained gate gives everywhere about what it was begun with."
+        "alone, 1 the extension alone. An untrained gate gives everywhere about the same: what it was begun with."
     )
     choose.begin_unset("gates_model", default if default in {one.name for one in able} else able[0].name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -51,7 +51,10 @@ def drawn(found: GatesOnText) -> None:
     left_out = f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
     kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in shares.kinds if kind in KINDS)
     read = f"{count(found.lines)} of {count(found.of)} lines{left_out}"
-    st.markdown(f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}.]]")
+    st.markdown(
+        f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. "
+        f"Before any training the share was about {fraction(found.start)} everywhere.]]"
+    )
     if "added" in shares.kinds:
         place = shares.kinds.index("added")
         st.markdown(listening(float(shares.means[:, place].mean()), float(shares.means[:, -1].mean())))

@@ -1,10 +1,13 @@
 """What is put on the map: the spaces, the tokens, which of the finished maps. All of it stands in the address."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import streamlit as st
 
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.choosing import BANDS, TokenChoice
-from vocadapt.ui import choose
+from vocadapt.ui import choose, map_sources
 from vocadapt.ui.map_sources import Named
 from vocadapt.ui.markup import plain
 
@@ -22,10 +25,17 @@ HELP = {
 
 
 def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
-    """Choose a space, and another to compare it with; empty while there is none."""
+    """Choose a space, and another to compare it with; empty while there is none.
+
+    The spaces of the newest map come first; without a map, the newest model.
+    """
     known = choose.spaces_of(workspace)
-    model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
-    first = choose.pick_space(workspace, "Space", "space", default=model)
+    labels = list(known)
+    drawn = _newest_drawn(workspace, known)
+    model = next((label for label in labels if label.startswith("model")), labels[0] if labels else "")
+    if len(drawn) > 1 and "space" not in st.query_params and "space" not in st.session_state:
+        choose.begin_unset("other", drawn[1])
+    first = choose.pick_space(workspace, "Space", "space", default=labels.index(drawn[0] if drawn else model) if labels else 0)
     if not first:
         return ()
     labels = [NONE, *(label for label, name in known.items() if name != first)]
@@ -35,6 +45,14 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     chosen = [first, *([known.get(str(other), str(other))] if other and other != NONE else [])]
     shown = {name: label for label, name in known.items()}
     return tuple(Named(shown.get(name, choose.shown_model(name)), name) for name in chosen)
+
+
+def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
+    """The spaces of the newest map by the name they are shown under; none where one of them is not known."""
+    folders = {Path(name).resolve(): label for label, name in known.items()}
+    newest = workspace.artefacts("maps")[:1]
+    found = [folders.get(folder, "") for made in newest for folder in map_sources.folders_of(workspace, made)]
+    return found if all(found) else []
 
 
 def pick_view(made: list[Artefact]) -> Artefact | None:

@@ -92,10 +92,11 @@ def kept(spaces: tuple[Named, ...], artefact: Artefact) -> Shown:
 def maps_of(workspace: Workspace, spaces: tuple[Named, ...]) -> list[Artefact]:
     """The finished maps of these spaces, newest first."""
     asked = [one.opened.folder.resolve() for one in spaces]
-    return [made for made in workspace.artefacts("maps") if _folders(workspace, made) == asked]
+    return [made for made in workspace.artefacts("maps") if folders_of(workspace, made) == asked]
 
 
-def _folders(workspace: Workspace, made: Artefact) -> list[Path]:
+def folders_of(workspace: Workspace, made: Artefact) -> list[Path]:
+    """Where the spaces of a map lie."""
     given = (made.manifest.inputs.get(role) for role in ("space", "other"))
     return [(workspace.root / one.paths[0]).resolve() for one in given if one]
 

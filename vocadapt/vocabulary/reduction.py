@@ -79,11 +79,16 @@ def ranking(vocabulary: Vocabulary, settings: ReductionSettings, table: WordTabl
     reduction = REDUCTIONS[settings.heuristic]
     if reduction.needs_counts and table is None:
         raise InputError(f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text: --corpus TEXT.")
-    staying = set().union(*protected(vocabulary, settings.count_marks).values())
-    free = np.array([i for i, token in enumerate(vocabulary.tokens) if token not in staying], dtype=np.int64)
+    free = free_ids(vocabulary, settings.count_marks)
     if settings.heuristic == "longest" and settings.count_marks:
         return _longest_with_marks(vocabulary, free, table, settings.seed)
     return reduction.order(vocabulary, free, table, settings.seed)
+
+
+def free_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
+    """The ids that may leave, rising."""
+    staying = set().union(*protected(vocabulary, count_marks).values())
+    return np.array([i for i, token in enumerate(vocabulary.tokens) if token not in staying], dtype=np.int64)
 
 
 def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
@@ -150,22 +155,37 @@ def _random(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: i
     return np.random.default_rng(seed).permutation(free)
 
 
-POWER = 0.75  # counts of a text to this power foretell those of another: as word2vec draws (Mikolov et al. 2013, section 2.2)
-BELIEF = 0.04  # weight of the imagined text, as a share of the real one's words
-ZIPF = 1.2  # its tokens fall with their rank among the ids to this power: measured on general text under BERT's vocabulary
 ROUND, SMALLEST = 0.06, 150  # share of the tokens still there, and their number, that leave before the losses are taken again
 
 
+@dataclass(frozen=True)
+class CostSettings:
+    """What `cost` believes of texts it was not given; benchmarks/reduction.py --choose is where `power` and `belief` come from.
+
+    power: counts of a text to this power foretell those of another, as word2vec draws (Mikolov et al. 2013, section 2.2).
+    belief: weight of the imagined text, as a share of the real one's words. zipf: its tokens fall with their rank among the ids
+    to this power, as measured on general text under BERT's vocabulary.
+    """
+
+    power: float = 0.75
+    belief: float = 0.04
+    zipf: float = 1.2
+
+
 def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+    assert table is not None  # seen to in `ranking`
+    return cost_order(vocabulary, free, table, CostSettings())
+
+
+def cost_order(vocabulary: Vocabulary, free: Ints, table: WordTable, settings: CostSettings) -> Ints:
     """In rounds: the tokens leave whose loss lengthens the text least, as it is cut without those that left before.
 
-    The words of the text count to the power of ¾, so that its few commonest ones do not decide alone what another text needs.
+    The words of the text count to a power below one, so that its few commonest ones do not decide alone what another text needs.
     Beside the real text stands an imagined one that holds each token once, by itself, with a weight that falls with its id: what
     the vocabulary was made for. It decides among tokens that the text does not hold, or hardly.
     """
-    assert table is not None
-    imagined = _imagined(vocabulary, free, BELIEF * float(table.counts.sum()))
-    table = _evened(table)
+    imagined = _imagined(vocabulary, free, settings.belief * float(table.counts.sum()), settings.zipf)
+    table = _evened(table, settings.power)
     gone, order = np.zeros(len(vocabulary), dtype=np.bool_), []
     left = free
     while len(left):
@@ -177,16 +197,16 @@ def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int
     return np.concatenate([*order, left])
 
 
-def _evened(table: WordTable) -> WordTable:
-    """The same words in a text of the same length, their counts to the power of POWER."""
-    counts = table.counts**POWER
+def _evened(table: WordTable, power: float) -> WordTable:
+    """The same words in a text of the same length, their counts to a power."""
+    counts = table.counts**power
     return replace(table, counts=counts * (table.counts.sum() / max(counts.sum(), 1e-9)))
 
 
-def _imagined(vocabulary: Vocabulary, free: Ints, size: float) -> WordTable:
+def _imagined(vocabulary: Vocabulary, free: Ints, size: float, zipf: float) -> WordTable:
     """A text of `size` words in all: each of the tokens by itself, save placeholders."""
     tokens = [vocabulary.tokens[i] for i in free if position(vocabulary.tokens[i], vocabulary) != "unused"]
-    weights = np.arange(1, len(tokens) + 1) ** -ZIPF
+    weights = np.arange(1, len(tokens) + 1) ** -zipf
     weighted = dict(zip(tokens, (weights * size / max(weights.sum(), 1e-9)).tolist(), strict=True))
     goes_on = {token: position(token, vocabulary) == "continuation" for token in tokens}
     return word_table(
