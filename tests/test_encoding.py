@@ -248,3 +248,11 @@ def test_moved_rows_are_found_by_their_tokens(adapted, cuts, tmp_path):
     moved = replace(cuts["base"], rows=np.arange(len(cuts["base"].rows), dtype=np.int32)[::-1])
     plain = cuts["base"].ids(["heart"])["heart"]
     assert moved.ids(["heart"])["heart"].tolist() == [len(cuts["base"].rows) - 1 - int(plain[0])]
+
+
+@pytest.mark.parametrize("name", ["exbert-no-vocabulary", "reinit-normal"])
+def test_a_model_with_the_vocabulary_it_had_has_one_cut(name, tiny_bert, tmp_path):
+    adapt(preset(name), open_model(tiny_bert), Sources()).save(tmp_path / "same")
+    assert list(cuts_of(open_model(tmp_path / "same"))) == ["base"]
+    with pytest.raises(InputError, match="no adapted cut: no token was added"):
+        check_tokenization("adapted", ["base"])

@@ -56,7 +56,7 @@ def test_every_tokenization_trains_and_is_scored_three_ways(adapted, tokenizatio
 def test_a_plain_model_has_the_base_cut_only(tiny_bert):
     run = finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
     assert list(run.logits) == list(run.scores) == ["base"] and run.cut == "base"
-    with pytest.raises(InputError, match="no adapted cut: it was not adapted"):
+    with pytest.raises(InputError, match="no adapted cut: no token was added to it"):
         prepare(open_model(tiny_bert), ner_task(), SHORT, "mixed")
 
 

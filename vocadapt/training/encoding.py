@@ -63,13 +63,14 @@ class Cut:
 def cuts_of(model: LanguageModel) -> dict[str, Cut]:
     """The ways in which a model can cut text, by name.
 
-    A vocabulary that dropped tokens of the original one has no rows for these: then there is "adapted" alone.
+    A vocabulary that dropped tokens of the original one has no rows for these: then there is "adapted" alone. A model whose
+    rows alone were made anew, or that got a module and no token, cuts as it ever did: "base" alone.
     """
     before, known = before_of(model), model.vocabulary.ids
-    if before is None:
+    tokens = before.vocabulary.tokens if before else ()
+    if before is None or set(tokens) == set(known):
         return {BASE: _cut(BASE, model, None)}
     adapted = {ADAPTED: _cut(ADAPTED, model, None)}
-    tokens = before.vocabulary.tokens
     if any(token not in known for token in tokens):
         return adapted
     rows = np.array([known[token] for token in tokens], dtype=np.int32)

@@ -49,7 +49,7 @@ def check_tokenization(tokenization: str, cuts: Sequence[str]) -> str:
         return "mixed" if len(cuts) > 1 else cuts[0]
     wanted = [tokenization] if tokenization in (BASE, ADAPTED) else [BASE, ADAPTED]
     if lacking := [name for name in wanted if name not in cuts]:
-        why = "it was not adapted" if lacking == [ADAPTED] else "it has no rows for all tokens of its original vocabulary"
+        why = "no token was added to it" if lacking == [ADAPTED] else "it has no rows for all tokens of its original vocabulary"
         raise InputError(f"The model has no {lacking[0]} cut: {why}.", f"It has: {', '.join(cuts)}.")
     return tokenization
 
