@@ -162,13 +162,13 @@ ROUND, SMALLEST = 0.06, 150  # share of the tokens still there, and their number
 class CostSettings:
     """What `cost` believes of texts it was not given; benchmarks/reduction.py --choose is where `power` and `belief` come from.
 
-    power: counts of a text to this power foretell those of another, as word2vec draws (Mikolov et al. 2013, section 2.2).
-    belief: weight of the imagined text, as a share of the real one's words. zipf: its tokens fall with their rank among the ids
+    power: counts of a text to this power foretell those of another; word2vec draws with such a one, ¾ (Mikolov et al. 2013,
+    section 2.2). belief: weight of the imagined text, as a share of the real one's words. zipf: its tokens fall with their rank among the ids
     to this power, as measured on general text under BERT's vocabulary.
     """
 
-    power: float = 0.75
-    belief: float = 0.04
+    power: float = 0.8
+    belief: float = 0.01
     zipf: float = 1.2
 
 
