@@ -163,8 +163,8 @@ class CostSettings:
     """What `cost` believes of texts it was not given; benchmarks/reduction.py --choose is where `power` and `belief` come from.
 
     power: counts of a text to this power foretell those of another; word2vec draws with such a one, ¾ (Mikolov et al. 2013,
-    section 2.2). belief: weight of the imagined text, as a share of the real one's words. zipf: its tokens fall with their rank among the ids
-    to this power, as measured on general text under BERT's vocabulary.
+    section 2.2). belief: weight of the imagined text, as a share of the real one's words. zipf: its tokens fall with their rank
+    among the ids to this power, as measured on general text under BERT's vocabulary.
     """
 
     power: float = 0.8
