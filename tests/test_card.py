@@ -113,7 +113,7 @@ def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(tiny_bert: P
 
 
 def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
-    added = [["©", 9], ["##ase", 8], ["statin", 7], ["silent", 6], ["ii", 5], ["b-cell", 4], ["fever", 3]]
+    added = [["©", 9], ["##ase", 8], ["statins", 7], ["silent", 6], ["ii", 5], ["b-cell", 4], ["fevers", 3], ["hypertension", 2]]
     plan = {"added_tokens": added, "silent_tokens": ["silent"], "continuation": "##"}
-    assert new_words(plan, 3) == ["statin", "fever", "©"]
-    assert new_words(plan, 9) == ["statin", "fever", "©", "ii", "b-cell"]
+    assert new_words(plan, 3) == ["statins", "hypertension", "©"]
+    assert new_words(plan, 9) == ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]

@@ -8,7 +8,7 @@ from vocadapt.models.extension import MODULE
 from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
-WORDLIKE = 4  # letters of a new token that shows what was added better than a symbol does
+WORDLIKE = 7  # letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of what was added
 CARD = """---
 library_name: transformers
 tags: [vocadapt, vocabulary-adaptation]
