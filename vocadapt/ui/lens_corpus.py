@@ -116,6 +116,7 @@ def _table(rows: Sequence[CutFigures]) -> None:
         hide_index=True, key="fertility",
         column_config={
             "model": st.column_config.TextColumn(),
+            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("pieces per word", "per distinct word")},
             "one piece": st.column_config.ProgressColumn(format="%.3f", min_value=0, max_value=1, width="small"),
             "[UNK]": st.column_config.TextColumn(width="small"),
         },
