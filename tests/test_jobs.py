@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from tests import counting_step
 from tests.counting_step import CountStep
 from tests.lab_material import LONG, wait_for, write_text
-from vocadapt.errors import InputError
+from vocadapt.errors import Cancelled, InputError
 from vocadapt.lab import strict_json, worker
 from vocadapt.lab.corpora import counts_path, read_corpus
 from vocadapt.lab.job import born
@@ -251,7 +252,7 @@ def test_an_unknown_job_is_said(workspace):
 STARTER = """
 import sys, time
 from pathlib import Path
-from vocadapt.errors import InputError
+from vocadapt.errors import Cancelled, InputError
 from vocadapt.lab.jobs import start
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.workspace import Workspace
@@ -374,6 +375,24 @@ def test_sigterm_from_outside_interrupts_and_does_not_cancel(workspace, endless)
     status = job.wait(SOON)
     assert status.state == "interrupted" and "told to end" in status.error
     assert left_in(workspace.root / "vectors") == []
+
+
+def test_an_end_that_other_code_swallowed_is_taken_up_again(workspace, quick):
+    """Libraries catch everything while they are imported: a signal's exception that comes just then is lost."""
+    job = start(workspace, quick, "mine")
+    job.wait(LONG)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        reporter = worker.Reporter(job, worker.told_by_signal())
+        reporter(0.1)
+        with suppress(Cancelled):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        time.sleep(worker.LOOK_EVERY)
+        with pytest.raises(Cancelled):
+            reporter(0.2)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):

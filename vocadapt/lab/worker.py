@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 from vocadapt.errors import Cancelled, InputError
@@ -34,11 +35,12 @@ log = logging.getLogger(__name__)
 class Reporter:
     """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled when asked to stop.
 
-    A full disk does not stop a job that has no need of it: what cannot be written down is left out.
+    A full disk does not stop a job that has no need of it: what cannot be written down is left out. `told` is set by a signal
+    to end: what that raises is lost where code of others catches everything, as an import may.
     """
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.metrics = job, Metrics(job.folder, WRITE_EVERY)
+    def __init__(self, job: Job, told: threading.Event) -> None:
+        self.job, self.told, self.metrics = job, told, Metrics(job.folder, WRITE_EVERY)
         self.status = replace(read_status(job.folder), pid=os.getpid(), process_started=born(os.getpid()))
         self._written = self._looked = 0.0
         self._tenths = -1
@@ -60,10 +62,10 @@ class Reporter:
         self._log(fraction, message)
 
     def look(self) -> None:
-        """Raise Cancelled where somebody asked the job to stop."""
+        """Raise Cancelled where somebody asked the job to stop, or a signal did."""
         if time.monotonic() - self._looked >= LOOK_EVERY:
             self._looked = time.monotonic()
-            if self.job.cancel_asked:
+            if self.told.is_set() or self.job.cancel_asked:
                 _stop()
 
     def change(self, **changes: Any) -> None:
@@ -87,8 +89,7 @@ class Reporter:
 def work(folder: Path) -> int:
     """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed, 130 stopped."""
     job = Job(folder)
-    signal.signal(signal.SIGTERM, lambda number, frame: _stop())
-    reporter = Reporter(job)
+    reporter = Reporter(job, told_by_signal())
     threading.Thread(target=_watch, args=(job,), daemon=True).start()
     log.info("%s: %s", job.id, f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting")
     ending = _run(job, reporter)
@@ -96,6 +97,18 @@ def work(folder: Path) -> int:
     reporter.change(**ending)
     log.info("%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", ""))
     return EXITS[ending["state"]]
+
+
+def told_by_signal() -> threading.Event:
+    """From now on SIGTERM raises Cancelled, once, and sets what is given back."""
+    told = threading.Event()
+
+    def tell(number: int, frame: FrameType | None) -> NoReturn:
+        told.set()
+        _stop()
+
+    signal.signal(signal.SIGTERM, tell)
+    return told
 
 
 def _run(job: Job, reporter: Reporter) -> dict[str, Any]:

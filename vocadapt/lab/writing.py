@@ -133,7 +133,9 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def _make(folder: Path) -> tuple[Path, int]:
-    """Make a temporary folder beside `folder` and lock it, and clear away what was left there before."""
+    """Clear away what was left beside `folder`, then make a temporary folder there and lock it."""
+    with suppress(OSError):  # what cannot be removed is somebody else's
+        sweep(folder.parent)
     lock = None
     while lock is None:  # None: swept before it could be locked
         draft = folder.parent / f".{folder.name}.{uuid4().hex[:12]}{DRAFT}"
@@ -147,8 +149,6 @@ def _make(folder: Path) -> tuple[Path, int]:
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-    with suppress(OSError):  # what cannot be removed is somebody else's
-        sweep(draft.parent)
     return draft, lock
 
 

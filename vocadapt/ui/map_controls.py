@@ -30,12 +30,11 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     The spaces of the newest map come first; without a map, the newest model.
     """
     known = choose.spaces_of(workspace)
-    labels = list(known)
     drawn = _newest_drawn(workspace, known)
-    model = next((label for label in labels if label.startswith("model")), labels[0] if labels else "")
+    model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
     if len(drawn) > 1 and "space" not in st.query_params and "space" not in st.session_state:
         choose.begin_unset("other", drawn[1])
-    first = choose.pick_space(workspace, "Space", "space", default=labels.index(drawn[0] if drawn else model) if labels else 0)
+    first = choose.pick_space(workspace, "Space", "space", default=list(known).index(drawn[0]) if drawn else model)
     if not first:
         return ()
     labels = [NONE, *(label for label, name in known.items() if name != first)]
