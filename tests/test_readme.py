@@ -31,8 +31,8 @@ def test_the_commands_run_in_their_order(
 ) -> None:
     from gensim.test.utils import datapath
 
-    news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
-    (tmp_path / "articles.txt").write_text(news + "the tachycardia of the patient\n" * 10, encoding="utf-8")
+    news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8").splitlines(keepends=True)[:100]
+    (tmp_path / "articles.txt").write_text("".join(news) + "the tachycardia of the patient\n" * 10, encoding="utf-8")
     tagged = "the O\nacute B-Finding\ntachycardia I-Finding\nended O\n\nno O\nfever B-Finding\n\n"
     for name, times in (("train.tsv", 8), ("test.tsv", 2)):
         (tmp_path / name).write_text((tagged * times).replace(" ", "\t"), encoding="utf-8")
