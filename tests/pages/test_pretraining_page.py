@@ -117,7 +117,7 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     app.button(key="read_gates").click().run()
     assert not app.exception and len(app.get("plotly_chart")) == charts + 1
     assert any("extension's share is" in text and "for added tokens" in text for text in texts(app))
-    assert any("200 of 600 lines" in text for text in texts(app))
+    assert any("40 of 600 lines" in text for text in texts(app))
     assert any("vocadapt gates --model" in code.value for code in app.code)
 
 

@@ -11,7 +11,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 
-LINES = 200
+LINES = 40
 
 
 @dataclass(frozen=True)

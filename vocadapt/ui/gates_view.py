@@ -32,7 +32,7 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         model = choose.pick("exBERT", able, "gates_model")
         corpus = choose.pick("Read on", corpora, "gates_text")
-        lines = int(st.number_input("Lines", 1, 100_000, LINES, 100, key="gates_lines", help="Drawn at random.", width=150))
+        lines = int(st.number_input("Lines", 1, 100_000, LINES, 20, key="gates_lines", help="Drawn at random.", width=150))
         pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if not pressed and st.session_state.get("gates_read") != key:
