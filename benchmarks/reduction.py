@@ -125,7 +125,7 @@ def cells_of(name: str, chooser: Reducer, judge: Reducer) -> dict[tuple[float, f
     return found
 
 
-def report(ratios: dict[tuple[float, float], "np.ndarray"]) -> None:
+def report(ratios: dict[tuple[float, float], np.ndarray]) -> None:
     logs = {pair: np.log(cells) for pair, cells in ratios.items()}
     best = min(logs.values(), key=lambda cells: float(cells.mean()))
     print("growth as a ratio to the best published heuristic's, over 12 cells")

@@ -4,11 +4,10 @@ import doctest
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-
-from vocadapt.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -26,22 +25,20 @@ def test_the_python_lines_give_what_they_show(minilm: str, tmp_path: Path, monke
     assert not report, "".join(report)
 
 
-def test_the_commands_run_in_their_order(
-    minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_run_in_their_order(minilm: str, tmp_path: Path) -> None:
     from gensim.test.utils import datapath
 
-    news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8").splitlines(keepends=True)[:100]
-    (tmp_path / "articles.txt").write_text("".join(news) + "the tachycardia of the patient\n" * 10, encoding="utf-8")
+    news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
+    (tmp_path / "articles.txt").write_text(news + "the tachycardia of the patient\n" * 10, encoding="utf-8")
     tagged = "the O\nacute B-Finding\ntachycardia I-Finding\nended O\n\nno O\nfever B-Finding\n\n"
     for name, times in (("train.tsv", 8), ("test.tsv", 2)):
         (tmp_path / name).write_text((tagged * times).replace(" ", "\t"), encoding="utf-8")
     commands = re.findall(r"^    python -m (vocadapt .*)$", README, re.MULTILINE)
     assert len(commands) >= 6
-    monkeypatch.chdir(tmp_path)
-    for command in commands:  # in this process: to start one for each takes longer than most of them
-        ended = main(shlex.split(command.replace(HUB, minilm), comments=True)[1:])
-        assert ended == 0, f"{command}\n{capsys.readouterr()}"
+    for command in commands:
+        arguments = [sys.executable, "-m", *shlex.split(command.replace(HUB, minilm), comments=True)]
+        done = subprocess.run(arguments, cwd=tmp_path, env=_env(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
 def test_the_two_commands_are_make_targets() -> None:
@@ -54,3 +51,8 @@ def test_files_and_pictures_that_are_named_exist() -> None:
     named = re.findall(r"!\[.*?\]\((.*?)\)", README) + re.findall(r"\| `([\w/.]+)`", README)
     assert [name for name in named if not (ROOT / name).exists()] == []
 
+
+def _env() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT)}

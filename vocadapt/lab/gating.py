@@ -44,9 +44,9 @@ def gates_on(
     model: LanguageModel, corpus: Corpus, settings: GateSettings | None = None, progress: Progress = silent
 ) -> GatesOnText:
     """Draw lines of a text and read the gates on them; raises InputError for a model without a gate, and for no text."""
-    lines, of = drawn_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
     from vocadapt.models.exbert.config import ExBertConfig
 
+    lines, of = drawn_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
     shares = gate_shares(model, lines, part(progress, 0.2, 1.0))
     return GatesOnText(shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start)
 
