@@ -52,7 +52,7 @@ def test_means_are_those_of_the_gates_themselves(exbert):
     ids = [model.vocabulary.ids[token] for word in model.splitter.words(LINE) for token in model.vocabulary.cut(word)]
     ids = [model.vocabulary.ids["[CLS]"], *ids, model.vocabulary.ids["[SEP]"]]
     with torch.no_grad():
-        own = model.network.base_model(torch.tensor([ids]), output_gates=True).gates
+        own = model.reader.base_model(torch.tensor([ids]), output_gates=True).gates
     shares = 1 - torch.stack(own)[:, 0, :, 0].double().numpy()
     new = np.isin(ids, new_ids(model))
     assert new.any() and found.counts[found.kinds.index("added")] == new.sum()
@@ -60,6 +60,17 @@ def test_means_are_those_of_the_gates_themselves(exbert):
     np.testing.assert_allclose(found.means[:, -1], shares.mean(axis=1), atol=1e-6)
     np.testing.assert_allclose(found.deviations[:, -1], shares.std(axis=1), atol=1e-6)
     assert found.kinds[-1] == "all" and found.counts[-1] == len(ids) == sum(found.counts[:-1]) and found.layers == 2
+
+
+def test_a_model_stored_in_half_is_read_in_float32(exbert, tmp_path):
+    stored = open_model(exbert).network.half()
+    shutil.copytree(exbert, tmp_path / "half")
+    stored.save_pretrained(tmp_path / "half")
+    half = open_model(tmp_path / "half")
+    assert half.network.dtype == torch.float16 and half.reader.dtype == torch.float32
+    assert half.network.dtype == torch.float16  # what is adapted or saved stays as it is stored
+    found, whole = gate_shares(half, [LINE]), gate_shares(open_model(exbert), [LINE])
+    np.testing.assert_allclose(found.means, whole.means, atol=2e-3)
 
 
 def test_padding_counts_for_nothing(exbert):
@@ -75,7 +86,7 @@ def test_padding_counts_for_nothing(exbert):
 def test_the_gate_weights_berts_own_layer(exbert, bias, share):
     model = open_model(exbert)
     with torch.no_grad():
-        for gate in gates(model.network):
+        for gate in gates(model.reader):
             gate.weight.zero_()
             gate.bias.fill_(bias)
     assert np.allclose(gate_shares(model, [LINE]).means, share, atol=1e-6)

@@ -146,7 +146,7 @@ def _read(model: LanguageModel, asked: Iterable[Window]) -> Iterator[tuple[Seque
     """Batches of windows, and the gates of each: (windows, layers, length)."""
     import torch
 
-    network, pad = cast(Any, model.network).base_model, model.vocabulary.ids["[PAD]"]
+    network, pad = cast(Any, model.reader).base_model, model.vocabulary.ids["[PAD]"]
     source = iter(asked)
     while batch := list(islice(source, BATCH)):
         ids = np.full((len(batch), max(len(window.ids) for window in batch)), pad)

@@ -42,14 +42,14 @@ class MaskedQuestion:
     @classmethod
     def of(cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]) -> "MaskedQuestion":
         """The question at window lengths that the network can read; raises InputError where it has no masked-word head."""
-        head_on(model.network)
-        positions = int(getattr(model.network.config, "max_position_embeddings", 512))
+        head_on(model.reader)
+        positions = int(getattr(model.reader.config, "max_position_embeddings", 512))
         return cls(model, plan, lines, WindowSettings(words=min(WindowSettings().words, max(1, positions // PIECES_OF_A_WORD))))
 
     @cached_property
     def before(self) -> MaskedLoss:
         """The loss of the model as it is."""
-        return masked_word_loss(self.model.network, self.model.vocabulary, self._asked(self.model.vocabulary))
+        return masked_word_loss(self.model.reader, self.model.vocabulary, self._asked(self.model.vocabulary))
 
     @property
     def mode(self) -> str:
@@ -70,6 +70,6 @@ class MaskedQuestion:
 
         def ask(rows: Rows) -> float:
             adapted = apply_plan(self.model, self.plan, rows, self.mode)
-            return masked_word_loss(adapted.network, *self._after).per_character
+            return masked_word_loss(adapted.network.float(), *self._after).per_character
 
         return ask

@@ -116,6 +116,13 @@ class LanguageModel:
 
         return load_network(self).network
 
+    @cached_property
+    def reader(self) -> "transformers.PreTrainedModel":
+        """The same in float32, to read text with: a CPU takes some four times as long in float16, and rounds more."""
+        from vocadapt.models.loading import load_network
+
+        return load_network(self).network.float()
+
 
 def name_of(path: Path) -> str:
     """How a model in a folder is called: as the folder, or as the one round it where its own name tells nothing ("model").

@@ -107,7 +107,7 @@ class SavedRun:
     @cached_property
     def network(self) -> "transformers.PreTrainedModel":
         """The fine-tuned network."""
-        return self.model.network
+        return self.model.reader
 
     @cached_property
     def cuts(self) -> dict[str, Cut]:

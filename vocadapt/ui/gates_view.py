@@ -35,10 +35,12 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
         lines = int(st.number_input("Lines", 1, 100_000, LINES, 20, key="gates_lines", help="Drawn at random.", width=150))
         pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
-    if not pressed and st.session_state.get("gates_read") != key:
+    if pressed:
+        st.session_state["gates_read"] = (key, _read(model, corpus, lines))
+    read, found = st.session_state.get("gates_read", ((), None))
+    if read != key:
         return
-    st.session_state["gates_read"] = key
-    drawn(_gates(*key, cache.model_of(str(model.folder)), corpus.folder))
+    drawn(found)
     command = [*PROGRAM, "gates", "--model", str(model.folder), "--corpus", str(corpus.folder), "--lines", str(lines)]
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         st.code(shlex.join(command), language="bash", wrap_lines=True)
@@ -83,6 +85,13 @@ def _modules(folder: str, stamp: str) -> bool:
         return False
 
 
-@st.cache_data(max_entries=16, show_spinner="Reading the gates …")
-def _gates(folder: str, stamp: str, text: str, lines: int, _model: LanguageModel, _corpus: Path) -> GatesOnText:
-    return gates_on(_model, read_corpus([_corpus]), GateSettings(lines))
+def _read(model: Artefact, corpus: Artefact, lines: int) -> GatesOnText:
+    """Read the gates, and show how far it is."""
+    bar = st.progress(0.0, text="Reading the gates …")
+
+    def step(fraction: float | None, message: str = "") -> None:
+        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Reading the gates …")
+
+    found = gates_on(cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step)
+    bar.empty()
+    return found
