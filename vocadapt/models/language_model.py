@@ -121,7 +121,9 @@ class LanguageModel:
         """The same in float32, to read text with: a CPU takes some four times as long in float16, and rounds more."""
         from vocadapt.models.loading import load_network
 
-        return load_network(self).network.float()
+        network = load_network(self).network
+        network.float()
+        return network
 
 
 def name_of(path: Path) -> str:
