@@ -22,11 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.models.contextual import masked_word_loss, windows
+from vocadapt.models.contextual import WindowSettings, masked_word_loss, windows
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import load_network
 from vocadapt.training.listening import evenly
-from vocadapt.training.pretrain import window_for
 
 HERE = Path(__file__).resolve().parents[1]
 SHARED, DEMO = HERE.parent / "shared" / "data", HERE / "assets" / "demo" / "models" / "demo-bert"
@@ -109,7 +108,7 @@ def asked_of(model: Path, lines: list[str], most: int) -> tuple[np.ndarray, np.n
     """Of each of some windows of a text: the nats of its hidden words under a model, and their characters."""
     opened = open_model(model)
     network = load_network(opened).network.float()
-    asked = evenly(tuple(windows(lines, opened.splitter, opened.vocabulary, window_for(128))), most)
+    asked = evenly(tuple(windows(lines, opened.splitter, opened.vocabulary, WindowSettings().within(128))), most)
     lost = [masked_word_loss(network, opened.vocabulary, [window]) if window.hidden.any() else None for window in asked]
     return np.array([one.nats if one else 0.0 for one in lost]), np.array([one.characters if one else 0 for one in lost])
 

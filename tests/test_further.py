@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -145,9 +146,12 @@ def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
     assert all(of_extension(name) or name.endswith(("word_embeddings.weight", "decoder.bias")) for name in moving)
 
 
-@pytest.mark.parametrize(("name", "stage"), [("exbert-s3", "extension"), ("bert", "continued")])
-def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, folders, long_text, tmp_path):
-    settings = FurtherSettings(stage, training=replace(QUICK, save_minutes=1e-6))
+@pytest.mark.parametrize(
+    ("name", "stage", "how"),
+    [("exbert-s3", "extension", {}), ("bert", "continued", {}), ("exbert-s3", "extension", {"dropout": 0.3, "parts": 4})],
+)
+def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, how, folders, long_text, tmp_path):
+    settings = FurtherSettings(stage, training=replace(QUICK, save_minutes=1e-6, **how))
     model, corpus = folders[name], open_corpus([long_text])
     (tmp_path / "whole").mkdir()
     expected = pretrain_further(open_model(model), corpus, settings, tmp_path / "whole").loaded.network.state_dict()
@@ -167,14 +171,30 @@ def test_a_run_stopped_twice_ends_as_one_that_was_not(name, stage, folders, long
         np.testing.assert_array_equal(value.numpy(), expected[key].numpy(), err_msg=key)
 
 
+def test_models_saved_on_the_way_outlive_a_save_that_fails(folders, long_text, tmp_path, monkeypatch):
+    settings = FurtherSettings("continued", keep_minutes=1e-6, training=replace(QUICK, tokens=16 * 8 * 2))
+    for name in ("work", "full", "out"):
+        (tmp_path / name).mkdir()
+    done = pretrain_further(open_model(folders["bert"]), open_corpus([long_text]), settings, tmp_path / "work")
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="full"):
+        patched.setattr(shutil, "copytree", Mock(side_effect=OSError("full")))
+        done.save(tmp_path / "full")
+    shutil.rmtree(tmp_path / "full")
+    done.save(tmp_path / "out")
+    shutil.rmtree(tmp_path / "work")  # what the job does in the end
+    for step in (1, 2):
+        assert open_model(tmp_path / "out" / "checkpoints" / f"step-{step}").network.num_parameters() > 0
+
+
 def test_a_step_read_in_parts_is_the_same_step(folders, long_text, tmp_path):
-    """Not to the bit: each part's mean has its own number of asked wordpieces."""
     steps = replace(QUICK, tokens=16 * 8 * 3, lr=1e-3)
     whole = trained(folders["bert"], long_text, tmp_path / "a", "continued", training=steps)
     parts = trained(folders["bert"], long_text, tmp_path / "b", "continued", training=replace(steps, parts=4))
     assert parts.trained.steps == whole.trained.steps == 3 and parts.trained.tokens == whole.trained.tokens
-    assert parts.losses.after.per_character == pytest.approx(whole.losses.after.per_character, rel=0.02)
-    assert parts.trained.curve[0][1] == pytest.approx(whole.trained.curve[0][1], rel=0.1)
+    assert parts.losses.after.per_character == pytest.approx(whole.losses.after.per_character, rel=1e-4)
+    assert parts.trained.curve[0][1] == pytest.approx(whole.trained.curve[0][1], rel=1e-4)
+    for key, value in parts.loaded.network.state_dict().items():  # AdamW's first steps are by sign: a mean of means shows here
+        np.testing.assert_allclose(value.numpy(), whole.loaded.network.state_dict()[key].numpy(), atol=2e-4, err_msg=key)
 
 
 def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(folders, long_text, tmp_path):
@@ -245,7 +265,7 @@ def test_its_command_line_is_the_step(tmp_path):
     spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
     arguments = arguments_of(spec, tmp_path / "m")
     assert arguments[3:] == ["pretrain", "--model", "m", "--corpus", "t.txt", "--stage", "whole", "--batch", "256",
-                             "--epochs", "3.0", "--hours", "1.0", "--dropout", "0.1", "--warm-up", "0.0", "--parts", "16",
+                             "--hours", "1.0", "--dropout", "0.1", "--warm-up", "0.0", "--parts", "16",
                              "--keep-minutes", "2.5", "--out", str(tmp_path / "m")]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Presets …+mlm: adaptation and masked-word training as one command and one artefact, what was kept and what was not."""
 
 import json
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import NEW
 from vocadapt.cli import main
+from vocadapt.cli.adapt import _followed
 from vocadapt.lab.spec import ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.models.adapt import before_of
@@ -117,6 +119,17 @@ def test_mistakes_are_one_message_and_leave_nothing(given, said, tiny_bert, targ
     assert main(command) == 2
     found = capsys.readouterr()
     assert said in found.err and len(found.err.splitlines()) <= 3 and not (tmp_path / "w").exists()
+
+
+def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
+    recipe = PRESETS["green-bert+mlm"]
+    recipe = replace(recipe, further=replace(recipe.further, training=recipe.further.training.with_changes(tokens=5_000_000)))
+    options = Namespace(stage=None, epochs=3.0, tokens=None, hours=None, length=None, batch=None, lr=None)
+    training = _followed(recipe, options).further.training
+    assert (training.budget, training.epochs, training.tokens, training.hours) == ("epochs", 3.0, 0, 0.0)
+    options.epochs, options.lr = None, 2e-3
+    training = _followed(recipe, options).further.training
+    assert (training.budget, training.tokens, training.lr) == ("tokens", 5_000_000, 2e-3)  # none is said: it keeps its own
 
 
 def test_a_model_without_a_masked_word_head_is_refused_at_once(make_bert, long_text, tmp_path, capsys):

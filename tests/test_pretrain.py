@@ -1,5 +1,6 @@
 import os
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,8 +10,11 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
+from vocadapt.training import masked as masked_module
+from vocadapt.training import material as material_module
 from vocadapt.training.blocks import Blocks, MaskedReading, pack
-from vocadapt.training.masked import MaskedSettings, _trainer, train_masked
+from vocadapt.training.listening import read_curve
+from vocadapt.training.masked import MaskedSettings, _trainer, seconds_a_step, train_masked
 from vocadapt.training.material import gather
 from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
 from vocadapt.training.watching import begun
@@ -131,6 +135,33 @@ def test_an_hours_budget_becomes_steps_that_are_written_down(text, tmp_path):
     assert train_masked(fresh(blocks), blocks, settings, tmp_path).steps == 2
 
 
+def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monkeypatch):
+    """A step of many parts on a large network is not waited for: some of its parts tell."""
+    blocks, settings = blocks_of(text, tmp_path), MaskedSettings(length=16, batch=8, parts=4)
+    seen = []
+    assert seconds_a_step(fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)) > 0
+    assert len(seen) == 15 * 4  # nothing is believed too early where it is quick
+    monkeypatch.setattr(masked_module, "BELIEVED", 0.0)
+    seen.clear()
+    assert seconds_a_step(fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)) > 0
+    assert seen == [f"measuring the pace: {part} of at most 60 parts of steps" for part in range(1, 5)]
+
+
+def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path):
+    settings = replace(SMALL, training=replace(QUICK, tokens=16 * 8 * 200, save_minutes=1e-6))
+
+    def progress(fraction, message=""):
+        if "step 195 " in message:
+            raise Cancelled
+
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(Cancelled):
+        pretrain_from_scratch(open_corpus([text]), settings, progress, tmp_path / "kept")
+    heard = read_curve(tmp_path / "kept")
+    report = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "kept").to_dict()
+    assert report["tokens"] == 16 * 8 * 200 and report["seconds"] > 0.9 * heard.seconds > 0
+
+
 def test_a_network_without_a_head_is_refused(text, tmp_path, make_bert):
     network = open_model(make_bert(head="BertModel")).network
     with pytest.raises(InputError, match="no masked-word head"):
@@ -144,6 +175,24 @@ def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
     assert material.lines + len(material.held_out) == 900
     again = gather(corpus, UNCASED, tmp_path, seed=2)
     assert again.held_out == material.held_out != gather(corpus, UNCASED, tmp_path, seed=3).held_out
+
+
+@pytest.mark.parametrize("gap", ["", "\n"])
+def test_of_a_long_text_lines_are_held_out_from_all_of_it(gap, tmp_path, monkeypatch):
+    monkeypatch.setattr(material_module, "MOST_HELD_OUT", 20)
+    path, hits = tmp_path / "long.txt", np.zeros(4)
+    path.write_text("".join(f"line {number}\n{gap}" for number in range(8000)).rstrip("\n"), encoding="utf-8")
+    for seed in range(10):
+        found = gather(open_corpus([path]), UNCASED, tmp_path, seed, documents=bool(gap))
+        assert len(found.held_out) == 20
+        places = [int(line.split()[1]) for line in found.held_out]
+        assert places == sorted(places)
+        hits += np.histogram(places, bins=4, range=(0, 8000))[0]
+        written = [line for line in found.sentences.read_text().splitlines() if line]
+        assert sorted(written) == sorted({f"line {number}" for number in range(8000)} - {f"line {place}" for place in places})
+        lines = found.sentences.read_text().splitlines()
+        assert not gap or not any(one and then for one, then in pairwise(lines))  # each stays a document of its own
+    assert hits.min() > 25  # 50 in each quarter, by chance ± 6
 
 
 def test_too_little_text_is_said(tmp_path):

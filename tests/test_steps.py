@@ -312,6 +312,13 @@ SPECS = [
         ),
         {"model": "m", "text": ["a", "b"]},
     ),
+    *(
+        Spec(
+            "further", FurtherStep(further=FurtherSettings("whole", training=pretraining_preset("exbert", **budget))),
+            {"model": "m", "text": ["a"]},
+        )
+        for budget in ({"hours": 1.5}, {"tokens": 5_000_000}, {"epochs": 1.0})
+    ),
     Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
     Spec("map", MapStep(), {"space": "m"}),
     Spec("map", MapStep(TokenChoice(around="--x $y$ <s>", search="-a")), {"space": "m", "other": "n"}, offline=True),

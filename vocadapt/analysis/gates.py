@@ -75,7 +75,7 @@ def gate_shares(model: LanguageModel, lines: Sequence[str], progress: Progress =
     new = np.zeros(len(model.vocabulary), dtype=bool)
     new[new_ids(model)] = True
     positions = int(model.config.get("max_position_embeddings", 512))
-    usual = WindowSettings(words=max(1, min(WindowSettings().words, positions // 3)), share=0.0)
+    usual = WindowSettings(share=0.0).within(positions)
     cut = list(windows(lines, model.splitter, model.vocabulary, usual))
     fitting = [window for window in cut if len(window.ids) <= positions]
     if not fitting:

@@ -15,8 +15,6 @@ from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.tokenizer import tokenizer_after
 from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of
 
-PIECES_OF_A_WORD = 3  # at most, on average: so windows seldom have more wordpieces than the network has positions
-
 
 def materials_from_target(model: LanguageModel, target: Vocabulary, space: EmbeddingSpace) -> Materials:
     """A target's vocabulary taken over whole, its rows (or vectors trained over its tokens) as the target space."""
@@ -44,7 +42,7 @@ class MaskedQuestion:
         """The question at window lengths that the network can read; raises InputError where it has no masked-word head."""
         head_on(model.reader)
         positions = int(getattr(model.reader.config, "max_position_embeddings", 512))
-        return cls(model, plan, lines, WindowSettings(words=min(WindowSettings().words, max(1, positions // PIECES_OF_A_WORD))))
+        return cls(model, plan, lines, WindowSettings().within(positions))
 
     @cached_property
     def before(self) -> MaskedLoss:

@@ -155,7 +155,8 @@ def _followed(recipe: Recipe, options: Namespace) -> Recipe:
         raise InputError(f"--{next(iter(given))} belongs to the training that follows, and none was asked for.", "Give --stage.")
     if not given and stage == recipe.further.stage:
         return recipe
-    return replace(recipe, further=replace(recipe.further, stage=stage, training=replace(recipe.further.training, **given)))
+    training = recipe.further.training.with_changes(**given)
+    return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
 
 
 def _certify_options(parser: Parser) -> None:

@@ -135,6 +135,8 @@ def _answer(made: Artefact) -> Answer:
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
     shown = {f"loss a character, {name}": loss[name] for name in ("unigram", "before", "after")}
     reported = {name: numbers[name] for name in REPORTED} | {name: numbers[name] for name in PAIRS if name in numbers}
+    if "held_out_too_long" in numbers:
+        reported["held_out_too_long"] = numbers["held_out_too_long"]
     if curve := numbers.get("next_curve"):
         reported["next_sentence_loss"] = curve[-1][1]
     plain = {name: value for name, value in reported.items() if value is not loss}

@@ -13,6 +13,7 @@ from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.files import VECTORS
 from vocadapt.spaces.projectors import ProjectionSettings
 from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.masked import BUDGETS
 
 PROGRAM = ("python", "-m", "vocadapt")
 WORDS = {
@@ -167,7 +168,10 @@ def _flag_of(space: str) -> str:
 
 def _settings(spec: Spec) -> Iterator[str]:
     values, defaults = _flat(asdict(spec.settings)), _flat(asdict(FORMS[spec.step].settings()))
+    overruled = _overruled(spec.settings)
     for path, flag in FLAGS[spec.step].items():
+        if path.rpartition(".")[2] in overruled:
+            continue
         value = "all" if path == "fold" and values[path] == ALL_FOLDS else values[path]
         if value == defaults[path]:
             continue
@@ -177,6 +181,12 @@ def _settings(spec: Spec) -> Iterator[str]:
             yield flag
         else:  # a value that looks like a flag stays a value
             yield from [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
+
+
+def _overruled(settings: object) -> tuple[str, ...]:
+    """Of a masked-word training the budgets that do not count: the command line takes one."""
+    way = settings.further if isinstance(settings, FurtherStep) else getattr(settings, "scratch", None)
+    return tuple(name for name in BUDGETS if name != way.training.budget) if way else ()
 
 
 def _recipe(spec: Spec, folder: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """How well a network knows words in their context: masked-word loss per character, comparable across vocabularies."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int64]
 BATCH = 16  # windows at a time
+PIECES_OF_A_WORD = 3  # at most, on average
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class WindowSettings:
     words: int = 48
     share: float = 0.15
     seed: int = 1
+
+    def within(self, positions: int) -> "WindowSettings":
+        """The same, of no more words than have seldom more wordpieces than a network of so many positions can read."""
+        return replace(self, words=min(self.words, max(1, positions // PIECES_OF_A_WORD)))
 
 
 @dataclass(frozen=True, eq=False)

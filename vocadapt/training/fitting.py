@@ -12,7 +12,7 @@ from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.mixture import Reading, read_by
 from vocadapt.training.outputs import NOT_ASKED
 from vocadapt.training.schedules import SCHEDULES
-from vocadapt.training.watching import DEV, begun, check_finite, watch, without_printers, write_curve, write_whole
+from vocadapt.training.watching import DEV, begun, check_finite, on_one_device, watch, without_printers, write_curve, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -173,7 +173,7 @@ def _arguments(reading: Reading, settings: FinetuneSettings, folder: Path) -> "t
     from transformers import TrainingArguments
 
     half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder), max_steps=len(reading), per_device_train_batch_size=1, learning_rate=settings.lr,
         warmup_steps=round(settings.warm_up * len(reading)), weight_decay=settings.weight_decay, max_grad_norm=settings.clip,
         lr_scheduler_type=SCHEDULES[settings.schedule].trainer, optim="adamw_torch_fused",
@@ -181,6 +181,7 @@ def _arguments(reading: Reading, settings: FinetuneSettings, folder: Path) -> "t
         logging_nan_inf_filter=False, report_to="none", disable_tqdm=True, seed=reading.seed, dataloader_pin_memory=False,
         remove_unused_columns=False, bf16=half,
     )  # fmt: skip
+    return on_one_device(arguments)
 
 
 def _batch_trainer(network: "transformers.PreTrainedModel", steps: int, lr: float) -> "type[transformers.Trainer]":

@@ -4,6 +4,7 @@ Held-out lines, which it never sees, tell how good it became: loss per character
 vocabularies can be compared by.
 """
 
+import os
 import shutil
 import time
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import Window, head_on, masked_word_loss, unigram_loss, windows
+from vocadapt.models.contextual import Window, WindowSettings, head_on, masked_word_loss, unigram_loss, windows
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.saving import save_again
@@ -24,7 +25,7 @@ from vocadapt.training.listening import HeldOutCurve, Listener
 from vocadapt.training.masked import MaskedSettings, Trained, moving, next_head, steps_in, train_masked
 from vocadapt.training.material import gather
 from vocadapt.training.pairs import Pairs, pack_pairs
-from vocadapt.training.pretrain import Losses, window_for
+from vocadapt.training.pretrain import Losses
 from vocadapt.training.stages import PRETRAININGS, begin, check_stage, new_ids
 from vocadapt.training.watching import own_randomness
 
@@ -75,18 +76,19 @@ class Further:
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        told = {"loss_per_character": self.losses.to_dict(), "held_out_words": self.losses.after.words}
-        told["held_out_curve"] = self.curve.to_dict()
+        told = self.losses.told() | {"held_out_curve": self.curve.to_dict()}
         kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
         return {"stage": self.settings.stage, **self.trained.to_dict(), **told, **self.packed, "checkpoints": kept}
 
     def save(self, folder: Path) -> None:
-        """Write the folder the model was, with its weights as they became, and the models on the way below it."""
-        for place in self.kept:
-            (folder / KEPT).mkdir(exist_ok=True)
-            shutil.move(place, folder / KEPT / place.name)
+        """Write the folder the model was, with its weights as they became, and the models on the way below it.
+
+        These stay where they were kept, too: who saves again after a full disk, or a kill, still has them.
+        """
         report = {key: value for key, value in self.to_dict().items() if key not in LONG}
         save_again(self.model, self.loaded, folder, self.dtype, report)
+        for place in self.kept:
+            shutil.copytree(place, folder / KEPT / place.name, copy_function=_linked)
 
 
 def pretrain_further(
@@ -109,7 +111,7 @@ def pretrain_further(
     progress(0.05, "cutting the text into blocks")
     packing = partial(pack_pairs, seed=settings.training.seed, progress=part(progress, 0.05, 0.07)) if settings.nsp else pack
     blocks: Blocks = packing(material.sentences, model.vocabulary, settings.training.length)
-    asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, window_for(settings.training.length)))
+    asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, WindowSettings().within(settings.training.length)))
     before = masked_word_loss(network, model.vocabulary, asked)
     with own_randomness():
         trained, curve = _train(model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98))
@@ -195,6 +197,14 @@ def further_in(
 def kept_in(folder: Path) -> tuple[Path, ...]:
     """The models saved on the way by the training that keeps its checkpoints in a folder, in the order of their steps."""
     return tuple(sorted((folder / KEPT).glob("step-*"), key=lambda place: int(place.name.removeprefix("step-"))))
+
+
+def _linked(source: str, target: str) -> None:
+    """The same file under a second name, which takes no room; a copy where the disk has no such names."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _check_length(model: LanguageModel, length: int) -> None:

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,16 +13,18 @@ from vocadapt.models.contextual import head_on, scores_at
 from vocadapt.progress import Progress, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
 from vocadapt.training.schedules import SCHEDULES, check_schedule
-from vocadapt.training.watching import TIMED, begun, calling, check_finite, watch, without_printers
+from vocadapt.training.watching import TIMED, begun, calling, check_finite, on_one_device, watch, without_printers, write_whole
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
-WARM_UP = 3  # steps that are slower, and not counted in the pace that an hours budget is fixed by
+WARM_UP = 3  # parts of steps that are slower, and not counted in the pace that an hours budget is fixed by
+BELIEVED = 10.0  # seconds of reading after which a pace is believed, however few steps they were
 MOVING = "moving.safetensors"  # in a checkpoint: the weights that are trained
 CURVE = 200  # points that the loss curve keeps
 NEXT_LOSS = "next_loss"
+BUDGETS = ("hours", "tokens", "epochs")  # the first that is given counts
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class MaskedSettings:
 
     The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours budget is turned into steps
     by the pace of the first ones. `save_minutes` lie between two checkpoints. A step is read in so many `parts`, which is
-    another way to the same gradient where memory is short. Raises InputError for values without sense.
+    another way to the same gradient where memory is short: each wordpiece that is asked weighs alike, in whichever part.
+    Raises InputError for values without sense.
     """
 
     length: int = 128
@@ -63,6 +67,17 @@ class MaskedSettings:
         if min(self.tokens, self.hours, self.seed, self.weight_decay) < 0:
             raise InputError("Masked training: tokens, hours, seed and weight decay cannot be negative.")
         check_schedule(self.schedule)
+
+    @property
+    def budget(self) -> str:
+        """Which of BUDGETS counts."""
+        return next((name for name in ("hours", "tokens") if getattr(self, name)), "epochs")
+
+    def with_changes(self, **changes: Any) -> "MaskedSettings":
+        """These settings, some of them changed; a budget among the changes takes the place of the one there was."""
+        if any(name in changes for name in BUDGETS):
+            changes = {name: MaskedSettings.__dataclass_fields__[name].default for name in BUDGETS} | changes
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -97,7 +112,7 @@ def train_masked(
     head_on(network)
     start = time.perf_counter()
     with dropping_out(network, settings.dropout):
-        steps = steps_in(network, blocks, settings, folder)
+        steps = steps_in(network, blocks, settings, folder, progress)
         reading = MaskedReading(blocks, steps * settings.batch, settings.share, settings.seed)
         trainer = _trainer(network, reading, settings, steps, folder, progress)
         if each is not None:
@@ -184,38 +199,56 @@ def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
     return {name: value for name, value in network.named_parameters() if value.requires_grad}
 
 
-def steps_in(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path) -> int:
+def steps_in(
+    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path, progress: Progress = silent
+) -> int:
     """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
     size = settings.batch * settings.length
     if not settings.hours:
         return max(1, round((settings.tokens or settings.epochs * blocks.tokens) / size))
     kept = folder / "steps.txt"
     if not kept.is_file():
-        kept.write_text(str(max(1, round(settings.hours * 3600 / _seconds_a_step(network, blocks, settings)))), encoding="utf-8")
+        pace = seconds_a_step(network, blocks, settings, progress)
+        write_whole(kept, str(max(1, round(settings.hours * 3600 / pace))))
     return int(kept.read_text(encoding="utf-8"))
 
 
-def _seconds_a_step(network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings) -> float:
-    """Time some steps on a copy of the network."""
+def seconds_a_step(
+    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, progress: Progress = silent
+) -> float:
+    """Time some parts of steps on a copy of the network, no longer than it takes to believe them."""
     import copy
 
     import torch
 
     twin = copy.deepcopy(network).to("cuda" if torch.cuda.is_available() else "cpu").train()  # type: ignore[arg-type]
     optimizer = torch.optim.AdamW([value for value in twin.parameters() if value.requires_grad], lr=1e-6)
-    reading = MaskedReading(blocks, (WARM_UP + TIMED) * settings.batch, settings.share, settings.seed)
-    started = 0.0
-    for step in range(WARM_UP + TIMED):
-        if step == WARM_UP:
-            started = time.perf_counter()
-        size = settings.batch // settings.parts
-        for first in range(step * settings.batch, (step + 1) * settings.batch, size):
-            examples = [reading[first + row] for row in range(size)]
-            inputs = {key: torch.stack([example[key] for example in examples]).to(twin.device) for key in examples[0]}
-            torch.stack(losses(twin, inputs)).sum().backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        optimizer.zero_grad()
-    return (time.perf_counter() - started) / TIMED
+    size, most = settings.batch // settings.parts, (WARM_UP + TIMED) * settings.parts
+    reading, read = MaskedReading(blocks, most * size, settings.share, settings.seed), list[float]()
+    while len(read) < most and (len(read) <= WARM_UP or sum(read[WARM_UP:]) < BELIEVED):
+        examples = [reading[len(read) * size + row] for row in range(size)]
+        inputs = {key: torch.stack([example[key] for example in examples]).to(twin.device) for key in examples[0]}
+        read.append(_timed(partial(_backward, twin, inputs)))
+        progress(0.0, f"measuring the pace: {len(read):,} of at most {most:,} parts of steps")
+    move = [_timed(optimizer.step) for _ in range(2)][-1]  # the first makes room
+    return settings.parts * sum(read[WARM_UP:]) / len(read[WARM_UP:]) + move
+
+
+def _backward(network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> None:
+    import torch
+
+    torch.stack(losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    """The seconds that some work takes, on whatever device."""
+    import torch
+
+    start = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
 
 
 def _trainer(
@@ -224,11 +257,11 @@ def _trainer(
 ) -> "transformers.Trainer":  # fmt: skip
     """Transformers' Trainer, told to read in the order given, to score asked positions only, and to report itself."""
     watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
-    trainer = _masked_trainer(network, steps, settings.lr)(
+    trainer = _masked_trainer(network, steps, settings.lr, settings.parts)(
         model=network, args=_arguments(settings, steps, folder), train_dataset=reading, callbacks=[watching]
     )
     without_printers(trainer)
-    trainer.model_accepts_loss_kwargs = False  # the loss is a mean: over several parts the Trainer is to average it
+    trainer.model_accepts_loss_kwargs = settings.parts > 1  # then it counts what is asked in all parts of a step
     return trainer
 
 
@@ -236,7 +269,7 @@ def _arguments(settings: MaskedSettings, steps: int, folder: Path) -> "transform
     """The settings as the Trainer takes them."""
     from transformers import TrainingArguments
 
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch // settings.parts,
         gradient_accumulation_steps=settings.parts, learning_rate=settings.lr,
         warmup_steps=round(settings.warm_up * steps), weight_decay=settings.weight_decay,
@@ -245,9 +278,12 @@ def _arguments(settings: MaskedSettings, steps: int, folder: Path) -> "transform
         logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
         dataloader_pin_memory=False, remove_unused_columns=False,
     )  # fmt: skip
+    return on_one_device(arguments)
 
 
-def _masked_trainer(network: "transformers.PreTrainedModel", steps: int, lr: float) -> "type[transformers.Trainer]":
+def _masked_trainer(
+    network: "transformers.PreTrainedModel", steps: int, lr: float, parts: int
+) -> "type[transformers.Trainer]":
     """A Trainer whose checkpoints hold only what moves in `network`; `steps` and `lr` are told where the loss is no number."""
     import torch
     from transformers import Trainer
@@ -258,10 +294,13 @@ def _masked_trainer(network: "transformers.PreTrainedModel", steps: int, lr: flo
         apart: list[tuple[float, float]] = []  # noqa: RUF012 (a Trainer has one life)
 
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
-            found = losses(model, inputs)
+            found = torch.stack(losses(model, inputs))
+            if num_items_in_batch is not None:  # a part of a step: each asked wordpiece, and each pair, weighs as in the whole
+                asked = (inputs["labels"] != NOT_ASKED).sum() / max(1, int(num_items_in_batch))
+                found = found * torch.stack([asked, torch.full_like(asked, 1 / parts)])[: len(found)]
             if len(found) == 2:
-                self.apart.append((float(found[0].detach()), float(found[1].detach())))
-            loss = torch.stack(found).sum()
+                self.apart.append(tuple((found.detach() * parts).tolist()))
+            loss = found.sum()
             check_finite(float(loss.detach()), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
             return (loss, {}) if return_outputs else loss
 

@@ -13,7 +13,7 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.text.tally import tally_for
 
 HELD_OUT = 0.01  # share of the lines that is held out …
-MOST_HELD_OUT = 1000  # … up to so many, the rest of the drawn ones is trained on
+MOST_HELD_OUT = 1000  # … up to so many, drawn once more from all of them; the others are trained on after all
 LOOKING = 0.3  # of the progress, where the text is read once before, for its empty lines
 
 
@@ -39,7 +39,7 @@ def gather(
     progress = part(progress, LOOKING if documents else 0.0, 1.0)
     rng, tally = np.random.default_rng(seed), tally_for(splitter)
     held_out: list[str] = []
-    lines, file = 0, folder / "sentences.txt"
+    lines, file, gap = 0, folder / "sentences.txt", "\n" if parted else ""
     with file.open("w", encoding="utf-8", newline="\n") as out:
         before: Path | None = None
         for passage in corpus.parts() if parted else corpus.passages():
@@ -47,16 +47,28 @@ def gather(
             out.write("\n" if before not in (None, file_of) else "")
             before, kept = file_of, list[str]()
             for line in passage.text.splitlines(keepends=True):
-                drawn = bool(rng.random() < HELD_OUT) and len(held_out) < MOST_HELD_OUT and not (documents and not line.strip())
+                drawn = bool(rng.random() < HELD_OUT) and not (documents and not line.strip())
                 (held_out if drawn else kept).append(line)
             out.writelines(f"{sentence}\n" for sentence in tally.sentences("".join(kept)) if sentence or parted)
             lines += len(kept)
-            progress(passage.fraction, f"{lines:,} lines, {len(held_out):,} held out")
+            progress(passage.fraction, f"{lines:,} lines, {min(len(held_out), MOST_HELD_OUT):,} held out")
+        held_out, back = _fewer(held_out, rng)
+        out.writelines(f"{gap}{sentence}\n" for sentence in tally.sentences("\n".join(back)) if sentence)
+        lines += len(back)
     if not held_out:
         raise InputError(
             f"Too little text: of {lines:,} lines none could be held out.", f"Give at least {round(3 / HELD_OUT)} lines."
         )
     return Material(file, tuple(held_out), splitter, lines)
+
+
+def _fewer(drawn: list[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """At most MOST_HELD_OUT of the drawn lines, each as likely as any other wherever in the text it stands; and the others."""
+    if len(drawn) <= MOST_HELD_OUT:
+        return drawn, []
+    chosen = set(rng.choice(len(drawn), MOST_HELD_OUT, replace=False).tolist())
+    back = [line for place, line in enumerate(drawn) if place not in chosen]
+    return [drawn[place] for place in sorted(chosen)], back
 
 
 def _is_parted(corpus: Corpus, progress: Progress) -> bool:

@@ -19,7 +19,8 @@ from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import Blocks, pack
-from vocadapt.training.masked import MaskedSettings, Trained, train_masked
+from vocadapt.training.listening import Listener
+from vocadapt.training.masked import MaskedSettings, Trained, steps_in, train_masked
 from vocadapt.training.material import Material, gather
 from vocadapt.training.token_space import token_vectors
 from vocadapt.training.watching import begun
@@ -72,6 +73,11 @@ class Losses:
         """Nats per character."""
         return {name: getattr(self, name).per_character for name in ("before", "after", "unigram")}
 
+    def told(self) -> dict[str, Any]:
+        """What a report says: the losses, of how many words, and how many windows were left out for their length."""
+        numbers = {"loss_per_character": self.to_dict(), "held_out_words": self.after.words}
+        return numbers | ({"held_out_too_long": self.after.too_long} if self.after.too_long else {})
+
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
@@ -94,7 +100,7 @@ class Pretrained:
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        return {**self.trained.to_dict(), "loss_per_character": self.losses.to_dict(), "held_out_words": self.losses.after.words}
+        return {**self.trained.to_dict(), **self.losses.told()}
 
 
 def pretrain_from_scratch(
@@ -106,26 +112,25 @@ def pretrain_from_scratch(
     Raises InputError for too little text.
     """
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
-        folder = checkpoint or Path(temporary)
-        material = gather(corpus, Splitter.bert(not settings.cased), folder, settings.training.seed, part(progress, 0.0, 0.05))
+        folder, how = checkpoint or Path(temporary), settings.training
+        material = gather(corpus, Splitter.bert(not settings.cased), folder, how.seed, part(progress, 0.0, 0.05))
         tokens = _vocabulary(material, settings, folder, part(progress, 0.05, 0.06))
         vocabulary = vocabulary_of(tokenizer_of_tokens(tokens, not settings.cased))
         progress(0.06, "cutting the text into blocks")
-        blocks = pack(material.sentences, vocabulary, settings.training.length)
-        asked = tuple(windows(material.held_out, material.splitter, vocabulary, window_for(settings.training.length)))
+        blocks = pack(material.sentences, vocabulary, how.length)
+        asked = tuple(windows(material.held_out, material.splitter, vocabulary, WindowSettings().within(how.length)))
         network = build(vocabulary.ids["[PAD]"], len(vocabulary), settings)
         random = masked_word_loss(network, vocabulary, asked)
         if not settings.random_rows and not begun(folder):  # else the rows come with the checkpoint
             _put_rows(network, _rows(material, blocks, settings, folder, part(progress, 0.07, 0.12)), vocabulary)
-        trained = train_masked(network, blocks, settings.training, folder, part(progress, 0.12, 0.98))
+        listener = Listener(
+            network, vocabulary, asked, folder, how.batch * how.length, lambda: steps_in(network, blocks, how, folder)
+        )
+        trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), listener)
+        trained = replace(trained, seconds=listener.seconds or trained.seconds)  # of all that was done, stopped or not
         progress(0.98, "asking it the held-out words")
         after = masked_word_loss(network, vocabulary, asked)
         return Pretrained(network, tokens, settings, trained, Losses(unigram_loss(blocks.counts, asked), random, after))
-
-
-def window_for(length: int) -> WindowSettings:
-    """Windows of words that seldom have more wordpieces than a network of `length` positions can read."""
-    return WindowSettings(words=min(WindowSettings().words, max(1, length // 3)))
 
 
 def build(pad: int, tokens: int, settings: ScratchSettings) -> "transformers.PreTrainedModel":

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
@@ -36,7 +36,8 @@ class Pretraining:
 PRETRAININGS: Mapping[str, Pretraining] = {
     "quick": Pretraining("one pass, batch 16, 1e-4", MaskedSettings(lr=1e-4)),
     "exbert": Pretraining(
-        "3 passes, batch 256 read in 16 parts, 1e-4, 128 wordpieces, no warm-up, dropout as BERT's; take 5 % with --sample .05",
+        "3 passes, batch 256 read in 16 parts, 1e-4, 128 wordpieces, no warm-up, dropout as BERT's. As published: of 5 % of the "
+        "text (its share of the lines), 24 hours of the stage extension, then whole",
         MaskedSettings(batch=256, parts=16, lr=1e-4, epochs=3.0, warm_up=0.0, dropout=0.1),
     ),
 }
@@ -46,7 +47,7 @@ def pretraining_preset(name: str, **changes: Any) -> MaskedSettings:
     """The settings of a preset, some of them changed; raises InputError for an unknown one."""
     if name not in PRETRAININGS:
         raise InputError(f"There are no pretraining settings {name!r}.", f"Choose one of: {', '.join(PRETRAININGS)}.")
-    return replace(PRETRAININGS[name].settings, **changes)
+    return PRETRAININGS[name].settings.with_changes(**changes)
 
 
 def check_stage(model: LanguageModel, stage: str, train_heads: bool = False, extended: bool | None = None) -> None:

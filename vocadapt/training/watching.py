@@ -129,6 +129,12 @@ def check_finite(value: float, step: str, lr: float, what: str = "The loss is") 
         )
 
 
+def on_one_device(arguments: "transformers.TrainingArguments") -> "transformers.TrainingArguments":
+    """Let the Trainer use one GPU of several: each would read a batch of its own, which is another training."""
+    arguments._n_gpu = min(1, arguments.n_gpu)
+    return arguments
+
+
 def without_printers(trainer: "transformers.Trainer") -> None:
     """Take away the callbacks that print: what is to be said goes through Progress."""
     for printer in [call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__]:

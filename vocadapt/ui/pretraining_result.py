@@ -48,10 +48,12 @@ def figures(one: PretrainedModel) -> None:
                       delta_arrow="off")  # fmt: skip
     columns[4].metric("Time", duration(numbers["seconds"]), f"{count(round(numbers['tokens_per_second']))} wordpieces/s",
                       delta_color="off", delta_arrow="off")  # fmt: skip
+    too_long = numbers.get("held_out_too_long", 0)
+    left_out = f" {count(too_long)} stretches of these lines were too long for the model and left out." if too_long else ""
     st.markdown(
-        f":small[:gray[Asked {count(numbers['held_out_words'])} words of lines that this training never read, before and after. "
-        f"A model that knows only how often each wordpiece occurs gets {fraction(loss['unigram'])}. Per character, so that "
-        "vocabularies compare; lower is better.]]"
+        f":small[:gray[Asked {count(numbers['held_out_words'])} words of lines that this training never read, before and after."
+        f"{left_out} A model that knows only how often each wordpiece occurs gets {fraction(loss['unigram'])}. Per character, so "
+        "that vocabularies compare; lower is better.]]"
     )
     if one.kept:
         with st.expander(f"{len(one.kept)} models saved on the way, which fine-tuning can take", icon=":material/bookmarks:"):

@@ -130,7 +130,7 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
         )
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
-            training = replace(usual, **given, **more(usual, preset, positions_of(model)))  # type: ignore[arg-type]
+            training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
             keep = float(st.number_input("Minutes between saved models", 0.0, 6000.0, 0.0, help=HELP["keep_minutes"]))
             heads = stage == "extension" and st.checkbox("Train the masked-word head, too", help=HELP["train_heads"])
             pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
