@@ -5,8 +5,9 @@
 Each arm is trained equally long on the same sample of the same text, under the same rate, which after its warm-up stays as it is
 (a falling one would favour whichever training ends there): so the curves of held-out loss per character can be read at equal
 wordpieces and at equal seconds. Then each, and the model before, is fine-tuned on a sample of NCBI-disease and of GAD.
-Curves ask 256 windows of the held-out lines, always the same; what an arm came to is asked of 4 000 windows of Covid-QA's
-articles, which no arm read, with the standard error of its difference to `continued` over these windows.
+Curves ask 256 windows of the held-out lines, always the same; they are printed, and drawn where --curves says. What an arm
+came to is asked of 4 000 windows of Covid-QA's articles, which no arm read, with the standard error of its difference to
+`continued`; windows of one article are alike, so it is the error over articles.
 exBERT and `rows` move their new parameters alone, `module` has no new token; `whole` has new tokens and no module, and all of it
 is trained, as published; `continued` is the model as it was, all of it trained. Every step is a command of vocadapt, and one
 whose result lies in DIR already is not run again. Needs ../shared; some four hours of one core.
@@ -24,7 +25,6 @@ import numpy as np
 
 from vocadapt.models.contextual import WindowSettings, masked_word_loss, windows
 from vocadapt.models.language_model import open_model
-from vocadapt.models.loading import load_network
 from vocadapt.training.listening import evenly
 
 HERE = Path(__file__).resolve().parents[1]
@@ -40,6 +40,8 @@ ARMS = {  # name → preset of the model it begins from (none: the model as it i
 WITHOUT_WORDS = "exbert-no-vocabulary"
 TASKS = {"ncbi": ("ner", "ner/NCBI-disease", 800), "gad": ("relations", "relations/GAD", 400)}  # kind, place, examples of a split
 SCORES = {"ncbi": ("entity-strict", "wordpiece-macro"), "gad": ("micro-f1",)}
+EVERY = 500_000  # wordpieces between two lines of the printed curves
+COLOURS = ("#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7")  # Okabe and Ito's
 ENOUGH = 0.1  # share by which continued pretraining must lower its loss before arms can be told apart
 
 
@@ -104,26 +106,71 @@ def report_losses(arms: dict[str, Trained]) -> None:
     print(f"continued pretraining lowers its loss on all words by {fall:.1%}: {verdict}", flush=True)
 
 
-def asked_of(model: Path, lines: list[str], most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each of some windows of a text: the nats of its hidden words under a model, and their characters."""
+def report_curves(arms: dict[str, Trained]) -> None:
+    """Print the loss of every arm at every half million wordpieces, as far as it read."""
+    print(f"{'wordpieces':>10}" + "".join(f"{name:>11}" for name in arms))
+    for read in range(0, int(max(arm.curve[-1][1] for arm in arms.values())) + 1, EVERY):
+        losses = [f"{at(arm.curve, 1, read):>11.3f}" if read <= arm.curve[-1][1] else f"{'':>11}" for arm in arms.values()]
+        print(f"{read:>10,}{''.join(losses)}")
+
+
+def drawn(arms: dict[str, Trained]) -> str:
+    """The curves as an SVG: held-out loss per character against wordpieces read."""
+    most = max(arm.curve[-1][1] for arm in arms.values())
+    losses = [point[3] for arm in arms.values() for point in arm.curve]
+    low, high = np.floor(min(losses) * 10) / 10, np.ceil(max(losses) * 10) / 10
+
+    def place(read: float, loss: float) -> tuple[float, float]:
+        return 60 + 560 * read / most, 20 + 320 * (high - loss) / (high - low)
+
+    parts = []
+    for loss in np.arange(low, high + 0.05, 0.1):
+        x, y = place(0, loss)
+        parts.append(f'<path d="M{x:.0f} {y:.1f}h560" stroke="#8886"/>')
+        parts.append(f'<text x="{x - 8:.0f}" y="{y + 4:.1f}" text-anchor="end">{loss:.1f}</text>')
+    for million in range(int(most // 1_000_000) + 1):
+        x, _ = place(million * 1_000_000, low)
+        parts.append(f'<text x="{x:.1f}" y="360" text-anchor="middle">{million} M</text>')
+    told = 0.0
+    for (name, arm), colour in sorted(zip(arms.items(), COLOURS, strict=True), key=lambda one: -one[0][1].curve[-1][3]):
+        points = " ".join("{:.1f},{:.1f}".format(*place(point[1], point[3])) for point in arm.curve)
+        x, y = place(arm.curve[-1][1], arm.curve[-1][3])
+        told = y = max(y, told + 14)  # no name on another's
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="{x + 6:.1f}" y="{y + 4:.1f}" fill="{colour}">{name}</text>')
+    parts.append('<text x="340" y="383" text-anchor="middle">wordpieces read; nats per character of hidden words</text>')
+    head = 'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 390" font-family="sans-serif" font-size="12" fill="#777"'
+    return "\n".join([f"<svg {head}>", *parts, "</svg>\n"])
+
+
+def asked_of(model: Path, articles: list[list[str]], most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of some windows of each article: the nats of their hidden words under a model, and their characters."""
     opened = open_model(model)
-    network = load_network(opened).network.float()
-    asked = evenly(tuple(windows(lines, opened.splitter, opened.vocabulary, WindowSettings().within(128))), most)
-    lost = [masked_word_loss(network, opened.vocabulary, [window]) if window.hidden.any() else None for window in asked]
-    return np.array([one.nats if one else 0.0 for one in lost]), np.array([one.characters if one else 0 for one in lost])
+    network, settings = opened.reader, WindowSettings().within(128)
+    asked = [tuple(windows(lines, opened.splitter, opened.vocabulary, settings)) for lines in articles]
+    share = most / sum(map(len, asked))
+    nats, characters = np.zeros(len(articles)), np.zeros(len(articles))
+    for place, cut in enumerate(asked):
+        for window in evenly(cut, max(1, round(share * len(cut)))):
+            if window.hidden.any():
+                lost = masked_word_loss(network, opened.vocabulary, [window])
+                nats[place], characters[place] = nats[place] + lost.nats, characters[place] + lost.characters
+    return nats, characters
 
 
 def report_unread(folder: Path, most: int) -> None:
     """Print what every arm makes of articles that none of them read."""
-    articles = json.loads((SHARED / "qa" / "200423_covidQA.json").read_text(encoding="utf-8"))["data"]
-    lines = [line for one in articles for part in one["paragraphs"] for line in part["context"].splitlines() if line.strip()]
-    nats, characters = asked_of(folder / "continued", lines, most)
-    print(f"loss on {len(nats):,} windows, evenly taken from {len(articles)} articles ({characters.sum():,} hidden characters)")
+    data = json.loads((SHARED / "qa" / "200423_covidQA.json").read_text(encoding="utf-8"))["data"]
+    articles = [[line for part in one["paragraphs"] for line in part["context"].splitlines() if line.strip()] for one in data]
+    nats, characters = asked_of(folder / "continued", articles, most)
+    print(f"loss on {characters.sum():,.0f} hidden characters of about {most:,} windows of {len(articles)} articles")
     for name in ("before", *ARMS):
-        found, its = asked_of(DEMO if name == "before" else folder / name, lines, most)
-        differences = found / its.sum() - nats / characters.sum()
-        error = differences.std(ddof=1) * len(differences) ** 0.5
-        print(f"{name:<11}{found.sum() / its.sum():>9.4f}{differences.sum():>+9.4f} ± {error:.4f}", flush=True)
+        found, its = asked_of(DEMO if name == "before" else folder / name, articles, most)
+        mean = found.sum() / its.sum() - nats.sum() / characters.sum()
+        rest = found - nats - mean * characters  # a ratio's error, articles being what is drawn
+        error = (len(rest) * rest.var(ddof=1)) ** 0.5 / characters.sum()
+        alike = "" if np.array_equal(its, characters) else f"  ({its.sum():,.0f} characters)"
+        print(f"{name:<11}{found.sum() / its.sum():>9.4f}{mean:>+9.4f} ± {error:.4f}{alike}", flush=True)
 
 
 def finetuned(folder: Path, options: argparse.Namespace) -> None:
@@ -150,13 +197,18 @@ def main() -> None:
     parser.add_argument("--tokens-added", type=int, default=4000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--windows", type=int, default=4000)
+    parser.add_argument("--curves", type=Path, metavar="FILE", help="draw them there, as an SVG")
     options = parser.parse_args()
     if options.folder is None:
         print("not run: it takes four hours; name a folder for what it makes")
         return
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    report_losses(pretrained(folder, options))
+    arms = pretrained(folder, options)
+    report_losses(arms)
+    report_curves(arms)
+    if options.curves is not None:
+        options.curves.write_text(drawn(arms), encoding="utf-8")
     report_unread(folder, options.windows)
     finetuned(folder, options)
 

@@ -17,6 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual import Window, WindowSettings, windows
 from vocadapt.models.extension import ModuleSize
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.padding import padded
 from vocadapt.progress import Progress, silent
 from vocadapt.training.stages import new_ids
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -92,7 +93,7 @@ def kinds_of(ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.boo
     """For each token of a window its kind, as a place in KINDS; `new`: which ids the extension brought."""
     tokens = [vocabulary.tokens[i] for i in ids]
     special = [token in vocabulary.special or token == vocabulary.unknown for token in tokens]
-    goes_on = [token.startswith(vocabulary.continuation) and not own for token, own in zip(tokens, special, strict=True)]
+    goes_on = [vocabulary.continues(token) and not own for token, own in zip(tokens, special, strict=True)]
     names = list(KINDS)
     found = np.empty(len(ids), dtype=np.int64)
     for place, token in enumerate(tokens):
@@ -149,12 +150,7 @@ def _read(model: LanguageModel, asked: Iterable[Window]) -> Iterator[tuple[Seque
     network, pad = cast(Any, model.reader).base_model, model.vocabulary.ids["[PAD]"]
     source = iter(asked)
     while batch := list(islice(source, BATCH)):
-        ids = np.full((len(batch), max(len(window.ids) for window in batch)), pad)
-        attended = np.zeros(ids.shape, dtype=np.int64)
-        for row, window in enumerate(batch):
-            ids[row, : len(window.ids)], attended[row, : len(window.ids)] = window.ids, 1
+        ids, attended = padded([window.ids for window in batch], pad)
         with torch.inference_mode():
-            found: Sequence[torch.Tensor] = network(
-                torch.from_numpy(ids), attention_mask=torch.from_numpy(attended), output_gates=True
-            ).gates
+            found: Sequence[torch.Tensor] = network(ids, attention_mask=attended, output_gates=True).gates
         yield batch, torch.stack(list(found), dim=1)[..., 0].double().numpy()

@@ -17,6 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.extension import ModuleSize
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import LAST, ContextualSettings, Targets, Window, windows
+from vocadapt.models.padding import padded
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -129,11 +130,7 @@ def _by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
 
 def _hidden(network: "transformers.PreTrainedModel", batch: list[Window], layer: int, pad: int) -> "torch.Tensor":
     """What leaves the layer (windows, length, width)."""
-    import torch
-
-    longest = max(len(window.ids) for window in batch)
-    ids = torch.tensor([window.ids + [pad] * (longest - len(window.ids)) for window in batch])
-    attended = torch.tensor([[1] * len(window.ids) + [0] * (longest - len(window.ids)) for window in batch])
+    ids, attended = padded([window.ids for window in batch], pad)
     states = network(input_ids=ids, attention_mask=attended, output_hidden_states=True).hidden_states
     return cast("torch.Tensor", states[layer])
 

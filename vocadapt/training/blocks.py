@@ -48,8 +48,7 @@ class Blocks:
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
         """For each id, whether it goes on with the word before it."""
-        prefix, special = self.vocabulary.continuation, self.vocabulary.special
-        return np.array([token.startswith(prefix) and token not in special for token in self.vocabulary.tokens])
+        return np.array(list(map(self.vocabulary.continues, self.vocabulary.tokens)))
 
     @cached_property
     def ordinary(self) -> NDArray[np.bool_]:

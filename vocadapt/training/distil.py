@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.models.in_context import SPEED, layers_of, network_until
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.padding import padded
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initialise_distilled import DistilSettings
@@ -209,7 +210,7 @@ class Fitting:
         """Move the rows that a batch holds; gives the mean squared distance of its hidden states before."""
         import torch
 
-        new, attended = self._padded([reading.new for reading in batch])
+        new, attended = padded([reading.new for reading in batch], self.pad)
         ids = torch.unique(new[new >= len(self.table)] - len(self.table))
         rows = self.rows[ids].requires_grad_()
         loss = self._distance(batch, new, attended, ids, rows)
@@ -234,7 +235,7 @@ class Fitting:
         vectors = self.table[new.clamp(max=size - 1)].index_put((new >= size,), rows[place])
         states = self._states(inputs_embeds=vectors, attention_mask=attended)
         with torch.no_grad():
-            old, also = self._padded([reading.old for reading in batch])
+            old, also = padded([reading.old for reading in batch], self.pad)
             wanted = self._states(input_ids=old, attention_mask=also)
         pairs = [(row, *pair, 1 / len(reading.places)) for row, reading in enumerate(batch) for pair in reading.places]
         at, before, after = (torch.tensor([pair[part] for pair in pairs]) for part in range(3))
@@ -244,14 +245,6 @@ class Fitting:
 
     def _states(self, **inputs: Any) -> "torch.Tensor":
         return cast("torch.Tensor", self.network(**inputs, output_hidden_states=True).hidden_states[self.layer])
-
-    def _padded(self, several: Sequence[Sequence[int]]) -> "tuple[torch.Tensor, torch.Tensor]":
-        import torch
-
-        longest = max(map(len, several))
-        ids = torch.tensor([[*own, *[self.pad] * (longest - len(own))] for own in several])
-        attended = torch.tensor([[1] * len(own) + [0] * (longest - len(own)) for own in several])
-        return ids, attended
 
 
 def _rates(steps: int, lr: float) -> Iterator[float]:
