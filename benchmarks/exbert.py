@@ -155,7 +155,7 @@ def main(steps):
 
 
 def measured(ways, steps, dropout):
-    """Of each way the median seconds of a step, and its wordpieces a second; the first step of each is not counted."""
+    """Of each way the median seconds of a step, and the wordpieces a second at that pace; the first step is not counted."""
     seconds, read = {name: [] for name in ways}, dict.fromkeys(ways, 0)
     for turn in range(steps + 1):
         for name, way in ways.items():
@@ -166,9 +166,8 @@ def measured(ways, steps, dropout):
             if turn:
                 seconds[name].append(took)
                 read[name] += pieces
-    return {name: float(np.median(took)) for name, took in seconds.items()}, {
-        name: read[name] / sum(took) for name, took in seconds.items()
-    }
+    usual = {name: float(np.median(took)) for name, took in seconds.items()}
+    return usual, {name: read[name] / steps / usual[name] for name in ways}
 
 
 def report(dropout, seconds, pace):
