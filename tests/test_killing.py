@@ -131,24 +131,34 @@ def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_killed_pretraining_goes_on_from_its_newest_whole_checkpoint(workspace, tmp_path):
+def test_a_pretraining_killed_twice_goes_on_and_ends_as_one_that_was_not(workspace, tmp_path):
     text = write_text(tmp_path / "text.txt", lines=600)
-    training = MaskedSettings(length=16, batch=8, tokens=128 * 4000, save_minutes=0.001)
+    training = MaskedSettings(length=16, batch=8, tokens=128 * 800, dropout=0.1, save_minutes=0.005)
     scratch = ScratchSettings(vocabulary=120, layers=1, hidden=32, random_rows=True, training=training)
-    job = start(workspace, Spec("pretrain", PretrainStep(scratch=scratch), {"text": text}), "small")
-    end = time.monotonic() + 2 * LONG
-    while not begun(job.folder / "checkpoint"):
-        assert time.monotonic() < end and job.status().alive, job.log()
-        time.sleep(0.05)
-    kill(job)
+    spec = Spec("pretrain", PretrainStep(scratch=scratch), {"text": text})
+    whole, job = start(workspace, spec, "whole"), start(workspace, spec, "killed")
+    end, reached = time.monotonic() + 4 * LONG, 0
+    for _ in range(2):
+        while (newest := _step(job)) <= reached:
+            assert time.monotonic() < end and job.status().alive, job.log()
+            time.sleep(0.02)
+        kill(job)
+        half = job.folder / "checkpoint" / "checkpoint-999999"
+        half.mkdir(exist_ok=True)
+        (half / "model.safetensors").write_text("half")
+        assert _step(job) >= newest and job.goes_on
+        reached = _step(job)
+        resume(workspace, job)
+        while not (step := re.match(r"step ([\d,]+) of", job.status().message)):
+            assert time.monotonic() < end and job.status().alive, job.log()
+            time.sleep(0.02)
+        assert int(step[1].replace(",", "")) > reached > 0
+    assert [one.wait(2 * LONG).state for one in (whole, job)] == ["done", "done"], job.log()
+    weights = [(workspace.folder("models", name) / "model.safetensors").read_bytes() for name in ("whole", "killed")]
+    assert weights[0] == weights[1]
+
+
+def _step(job):
+    """The step of the newest whole checkpoint of a job; 0 before there is one."""
     newest = begun(job.folder / "checkpoint")
-    half = job.folder / "checkpoint" / "checkpoint-999999"
-    half.mkdir()
-    (half / "model.safetensors").write_text("half")
-    assert begun(job.folder / "checkpoint") == newest and job.goes_on
-    resume(workspace, job)
-    while not (step := re.match(r"step ([\d,]+) of", job.status().message)):
-        assert time.monotonic() < end and job.status().alive, job.log()
-        time.sleep(0.02)
-    assert int(step[1].replace(",", "")) > int(newest.rpartition("-")[2]) > 0
-    assert job.cancel(grace=10).state == "cancelled" and not workspace.artefacts("models")
+    return int(newest.rpartition("-")[2]) if newest else 0
