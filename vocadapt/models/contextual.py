@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.models.asked import states_at
 from vocadapt.models.layers import output_layer
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -130,8 +131,7 @@ def scores_at(
     network: "transformers.PreTrainedModel", ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
 ) -> "torch.Tensor":
     """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is true, and nowhere else."""
-    hidden = cast(Any, network).base_model(ids, attention_mask=attended)[0]
-    return head_on(network)(hidden[places])
+    return head_on(network)(states_at(network.base_model, ids, attended, places))
 
 
 def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:

@@ -21,6 +21,7 @@ from transformers.models.bert.modeling_bert import (
     eager_attention_forward,
 )
 
+from vocadapt.models.asked import attend, bert_layer_at
 from vocadapt.models.exbert.config import ExBertConfig
 
 Tensor = torch.Tensor
@@ -52,6 +53,11 @@ class ExtensionAttention(nn.Module):
         return cast(Tensor, found.reshape(*hidden.shape[:-1], -1))
 
 
+    def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """The same at some places alone: (batch, places, width) → (batch, places, units)."""
+        return attend(self, self.query(asked), self.key(hidden), self.value(hidden), self.heads, mask)
+
+
 class ExtensionModule(nn.Module):
     """The layer beside BERT's: attention and feed-forward in its own units, each ending at the model's width with a residual."""
 
@@ -64,7 +70,14 @@ class ExtensionModule(nn.Module):
 
     def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """(batch, length, width) → the same shape."""
-        attended = self.attention_output(self.attention(hidden, mask, **more), hidden)
+        return self._ended(self.attention(hidden, mask, **more), hidden)
+
+    def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """The same at some places alone: (batch, places, width) → the same shape."""
+        return self._ended(self.attention.at(asked, hidden, mask), asked)
+
+    def _ended(self, read: Tensor, hidden: Tensor) -> Tensor:
+        attended = self.attention_output(read, hidden)
         return cast(Tensor, self.output(self.intermediate(attended), attended))
 
 
@@ -93,6 +106,12 @@ class ExBertLayer(BertLayer):
         kwargs.pop("encoder_attention_mask", None), kwargs.pop("past_key_values", None)  # a decoder's
         beside = self.extension(hidden_states, attention_mask, **kwargs)
         return torch.lerp(beside, own, self.gate(hidden_states))  # at a gate of 1 it gives `own`, bit for bit
+
+
+    def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """The same at some places alone: (batch, places, width) → the same shape."""
+        own = bert_layer_at(self, asked, hidden, mask)
+        return torch.lerp(self.extension.at(asked, hidden, mask), own, self.gate(asked)) if self.extended else own
 
 
 class ExBertEncoder(BertEncoder):
