@@ -186,8 +186,8 @@ def test_the_modelled_pace_knows_what_is_frozen_and_what_stands_beside():
     plain, rows = (modelled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings"))
     stage_1, whole = (modelled_masked_pace(extended, stage, settings) for stage in ("extension", "whole"))
     assert rows > plain > whole and stage_1 > whole
-    # 4 layers of 12 · 256² at 6 operations, the head at .15 of them
-    operations = 4 * 12 * 256**2 * 6 + 0.15 * 6 * (256**2 + 256 * 16000)
+    # 3 layers of 12 · 256² at 6 operations, of the last a sixth and .225 of the rest, the head at .15 of the wordpieces
+    operations = (3 + 1 / 6 + 5 / 6 * 0.225) * 12 * 256**2 * 6 + 0.15 * 6 * (256**2 + 256 * 16000)
     assert plain == pytest.approx(1 / (operations / 1e11 + 0.02 / (16 * 128)))
 
 

@@ -10,6 +10,7 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.material import HELD_OUT
 
 STEP = 0.02  # seconds that a step takes beside its products
+MOST_ASKED = 1.5  # times as many as usual are asked in the block with the most
 TRAINED, PASSED = 6, 4  # operations a weight costs a wordpiece: forward and both gradients, or forward and that of its input
 
 
@@ -37,7 +38,8 @@ def pretraining_cost(wordpieces: int, settings: MaskedSettings, per_second: floa
 
 def modelled_masked_pace(config: Mapping[str, Any], stage: str, settings: MaskedSettings) -> float:
     """Wordpieces a second on two cores, from a model's layers, width, module and vocabulary, and from what the stage trains."""
-    layers, width = int(config.get("num_hidden_layers", 12)), int(config.get("hidden_size", 768))
+    width, asked = int(config.get("hidden_size", 768)), min(1.0, MOST_ASKED * settings.share)
+    layers = int(config.get("num_hidden_layers", 12)) - 1 + (1 + 5 * asked) / 6  # the last: keys and values, the rest where asked
     own = 12 * width**2
     frozen = stage in ("extension", "embeddings")
     module = own * ModuleSize.beside(config).share * (PASSED if stage == "embeddings" else TRAINED)
