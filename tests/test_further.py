@@ -1,6 +1,7 @@
 """Further pretraining by stages: what moves and what does not, to the bit; budgets, parts, resuming, the folder it leaves."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from unittest.mock import Mock
@@ -23,6 +24,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import input_rows
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.further import FurtherSettings, further_in, pretrain_further
+from vocadapt.training.listening import Listener
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
 from vocadapt.training.tasks.seen import read_seen, write_seen
@@ -260,6 +262,41 @@ def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
     assert "--stage extension" in json.loads((out / "manifest.json").read_text())["command"]
 
 
+def test_a_command_that_was_killed_goes_on_from_its_checkpoints(folders, long_text, tmp_path, capsys, monkeypatch):
+    command = ["pretrain", "--model", str(folders["bert"]), "--corpus", str(long_text), "--stage", "continued", "--length", "16",
+               "--batch", "8", "--tokens", "1536", "--save-minutes", "0.000001"]  # fmt: skip
+    assert main([*command, "--out", str(tmp_path / "whole")]) == 0
+    kept, once, ask = [*command, "--checkpoints", str(tmp_path / "kept")], Listener.__call__, []
+
+    def stop(self, step):
+        once(self, step)
+        ask.append(step)
+        if step == 7:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Listener, "__call__", stop)
+        assert main([*kept, "--out", str(tmp_path / "m")]) != 0
+    assert not (tmp_path / "m").exists() and list((tmp_path / "kept").glob("checkpoint-*"))
+    capsys.readouterr()
+    assert main([*kept, "--lr", "0.5", "--out", str(tmp_path / "m")]) == 2
+    assert "does not hold the checkpoints of this command" in capsys.readouterr().err
+    with monkeypatch.context() as patched:
+        patched.setattr(Listener, "__call__", lambda self, step: (once(self, step), ask.append(step))[0])
+        assert main([*kept, "--out", str(tmp_path / "m")]) == 0
+    assert ask == [*range(1, 8), *range(7, 13)] and not (tmp_path / "kept").exists()
+    for key, value in tensors(tmp_path / "whole").items():
+        assert torch.equal(value, tensors(tmp_path / "m")[key]), key
+
+
+def test_few_steps_are_said_and_losses_have_three_decimals(folders, long_text, tmp_path, capsys):
+    command = ["pretrain", "--model", str(folders["bert"]), "--corpus", str(long_text), "--stage", "continued", "--length", "16",
+               "--tokens", "512", "--out", str(tmp_path / "m")]  # fmt: skip
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "Few steps" in told and re.search(r"loss a character, after +\d\.\d{3}\n", told)
+
+
 def test_its_command_line_is_the_step(tmp_path):
     further = FurtherSettings("whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0))
     spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
@@ -282,6 +319,9 @@ def test_its_command_line_is_the_step(tmp_path):
         ("bert", ["--stage", "whole", "--length", "16", "--batch", "6", "--parts", "4"], "equal parts"),
         ("bert", ["--stage", "whole", "--keep-minutes", "-1"], "kept every"),
         ("bert", ["--stage", "half"], "choose"),
+        ("bert", ["--stage", "whole", "--length", "16", "--hours", "0"], "--hours must be above 0, got 0.0"),
+        ("bert", ["--stage", "whole", "--length", "16", "--tokens", "-5"], "--tokens must be above 0, got -5"),
+        ("bert", ["--stage", "whole", "--length", "16", "--batch", "16", "--parts", "5"], "one of: 1, 2, 4, 8, 16"),
     ],
 )
 def test_mistakes_are_one_message_and_leave_nothing(model, given, said, folders, long_text, tmp_path, capsys):

@@ -136,7 +136,7 @@ def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_pa
     (tmp_path / "begun" / "config.json").write_text(json.dumps(config))
     assert gates_on(open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)).start == pytest.approx(1 - gate)
     assert main(["gates", "--model", str(tmp_path / "begun"), "--corpus", str(text), "--lines", "3"]) == 0
-    assert f"before training   about {1 - gate:.2g} everywhere" in capsys.readouterr().out
+    assert f"before training   about {1 - gate:.2g} on the whole" in capsys.readouterr().out
 
 
 def test_a_model_without_a_module_is_refused(tiny_bert, text, tmp_path):

@@ -48,7 +48,7 @@ def gate_heat(shares: GateShares) -> go.Figure:
             z=shares.means, x=kinds, y=[f"layer {layer + 1}" for layer in range(shares.layers)],
             text=_fractions(shares.means), customdata=_fractions(shares.deviations),
             zmin=0.5 - half, zmax=0.5 + half, colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)], xgap=2, ygap=2,
-            texttemplate="%{text}", textfont={"size": 12, "color": "#101418"},
+            texttemplate="%{text}", textfont={"size": 12},  # plotly takes black or white, whichever can be read there
             showscale=False,  # every cell says its number
             hovertemplate="%{y}, %{x}: %{text} ± %{customdata}<extra></extra>",
         )

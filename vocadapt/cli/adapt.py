@@ -6,9 +6,19 @@ from itertools import islice
 from pathlib import Path
 
 from vocadapt.catalogue import catalogue
-from vocadapt.cli.options import add_casing, add_model, add_offline, add_out, add_text, corpus_settings, write, written
+from vocadapt.cli.options import (
+    add_casing,
+    add_checkpoints,
+    add_model,
+    add_offline,
+    add_out,
+    add_text,
+    corpus_settings,
+    write,
+    written,
+)
 from vocadapt.cli.parser import Parser, real, whole
-from vocadapt.cli.pretrain import BUDGET, TRAINING
+from vocadapt.cli.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
@@ -54,6 +64,7 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
     add_casing(parser)
     add_text(parser)
+    add_checkpoints(parser)
     add_out(parser)
 
 
@@ -149,6 +160,7 @@ def _gated(recipe: Recipe, gate: float) -> Recipe:
 
 def _followed(recipe: Recipe, options: Namespace) -> Recipe:
     """The recipe with the masked-word training that the options ask for."""
+    check_budget(options)
     given = {name: value for name in (*BUDGET, *FURTHER) if (value := getattr(options, name)) is not None}
     stage = options.stage or recipe.further.stage
     if given and not stage:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import add_model, add_out, write
+from vocadapt.cli.options import add_checkpoints, add_model, add_out, write
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
@@ -76,6 +76,7 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--unit", choices=UNITS, default="", help=unit)
     limit = "examples of each split at most, drawn at random (0: all)"
     parser.add_argument("--limit", type=whole, default=0, metavar="N", help=limit)
+    add_checkpoints(parser)
     add_out(parser)
 
 

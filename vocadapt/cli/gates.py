@@ -21,7 +21,8 @@ MEANING = "Each figure is the extension's share of what a layer gives: 0 is BERT
 def _options(parser: Parser) -> None:
     parser.description = (
         "How much each layer of an exBERT listens to its extension, by kind of token: 1 minus the gate, which weights BERT's own "
-        "layer. A gate that was never trained gives everywhere about what it was begun with: .5 as published."
+        "layer. A gate that was never trained gives about what it was begun with, .5 as published, in single fields up to a "
+        "tenth more or less."
     )
     add_model(parser, help="an exBERT: the folder that adapt --preset exbert-… wrote, or pretrain after it")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
@@ -48,7 +49,7 @@ def _gates(options: Namespace, progress: Progress) -> Answer:
     rows = [(f"layer {layer + 1}", *map(float, shares.means[layer])) for layer in range(shares.layers)]
     told = [("tokens", *shares.counts), *rows]
     read = {"lines": f"{found.lines:,} of {found.of:,}", "windows": shares.windows, "windows too long": shares.too_long}
-    read["before training"] = f"about {found.start:.2g} everywhere"
+    read["before training"] = f"about {found.start:.2g} on the whole"
     place = {"out": str(out)} if out else {}
     return Answer(answer, f"{table(('', *shares.kinds), told)}\n\n{facts({**read, **place})}\n\n{MEANING}")
 

@@ -66,6 +66,12 @@ def add_out(parser: Parser, flag: str = "--out") -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace what vocadapt wrote there before")
 
 
+def add_checkpoints(parser: Parser) -> None:
+    """Where a training keeps what it goes on from."""
+    help = "keep checkpoints here: after a kill the same command goes on from them (a job of the lab keeps its own)"
+    parser.add_argument("--checkpoints", metavar="DIR", help=help)
+
+
 def destination(options: Namespace, kind: str) -> Path | None:
     """The folder to write, None where none was asked for; raises InputError for two, and for a name that may not be one."""
     if options.out is not None and options.name is not None:
@@ -80,7 +86,8 @@ def write(spec: Spec, options: Namespace, progress: Progress) -> Artefact:
     folder = destination(options, spec.kind)
     if folder is None:
         raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
-    return run_step(spec.absolute(), folder, progress, options.overwrite)
+    keep = getattr(options, "checkpoints", None)
+    return run_step(spec.absolute(), folder, progress, options.overwrite, keep=Path(keep) if keep else None)
 
 
 def written(artefact: Artefact, exit: int = 0) -> Answer:

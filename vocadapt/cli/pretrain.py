@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from vocadapt.cli.options import add_offline, add_out, add_text, corpus_settings, write
+from vocadapt.cli.options import add_checkpoints, add_offline, add_out, add_text, corpus_settings, write
 from vocadapt.cli.parser import Parser, real, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
@@ -28,7 +28,7 @@ TRAINING = {
     "warm_up": (real, "share of the steps over which the learning rate rises"),
     "share": (real, "share of the words that is asked"),
     "dropout": (real, "share of the activations that is dropped while it trains"),
-    "save_minutes": (real, "minutes between the checkpoints that a training goes on from"),
+    "save_minutes": (real, "minutes between the checkpoints of --checkpoints, or of a job"),
     "seed": (whole, "of all that is drawn"),
 }
 BUDGET = {
@@ -38,6 +38,8 @@ BUDGET = {
 }
 REPORTED = ("tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "held_out_words")
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
+FEW = 50  # steps below which a training has hardly begun
+SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
 NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has to be told
 
 
@@ -56,6 +58,7 @@ def _options(parser: Parser) -> None:
     _scratch_options(parser)
     add_offline(parser)
     add_text(parser, own_seed=False)
+    add_checkpoints(parser)
     add_out(parser)
 
 
@@ -114,8 +117,16 @@ def _further(options: Namespace) -> Spec:
 
 
 def _training(options: Namespace) -> dict[str, Any]:
-    """How it is trained, as far as that was said."""
+    """How it is trained, as far as that was said; raises InputError for a budget of nothing."""
+    check_budget(options)
     return _given(options, *TRAINING, *BUDGET, "schedule")
+
+
+def check_budget(options: Namespace) -> None:
+    """Raises InputError for a budget that is given and buys nothing."""
+    for name in BUDGET:
+        if (value := getattr(options, name)) is not None and not value > 0:
+            raise InputError(f"--{name} must be above 0, got {value}.", "Leave it out for the default, or give a budget.")
 
 
 def _given(options: Namespace, *names: str) -> dict[str, Any]:
@@ -133,7 +144,7 @@ def _answer(made: Artefact) -> Answer:
     numbers: Mapping[str, Any] = made.manifest.numbers
     loss = numbers["loss_per_character"]
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
-    shown = {f"loss a character, {name}": loss[name] for name in ("unigram", "before", "after")}
+    shown = {f"loss a character, {name}": f"{loss[name]:.3f}" for name in ("unigram", "before", "after")}
     reported = {name: numbers[name] for name in REPORTED} | {name: numbers[name] for name in PAIRS if name in numbers}
     if "held_out_too_long" in numbers:
         reported["held_out_too_long"] = numbers["held_out_too_long"]
@@ -143,7 +154,8 @@ def _answer(made: Artefact) -> Answer:
     kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
     listed = {"checkpoints": "; ".join(kept)} if kept else {}
     answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
-    return Answer(answer, facts({**plain, **shown, **listed, **place}))
+    few = "" if numbers["steps"] >= FEW else f"\n\n{SHORT}"
+    return Answer(answer, f"{facts({**plain, **shown, **listed, **place})}{few}")
 
 
 PRETRAIN = Command(_options, _pretrain)

@@ -1,5 +1,6 @@
 """Further pretraining as a page sees it: the models that came of it, their curves, and which stages fit a model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -68,6 +69,12 @@ def pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
     """The models of a workspace that were pretrained further, newest first."""
     found = (model for model in workspace.artefacts("models") if report_of(model).get("stage") in STAGES)
     return [PretrainedModel(model) for model in found if "loss_per_character" in report_of(model)]
+
+
+def asked_alike(models: Sequence[PretrainedModel]) -> bool:
+    """Whether these were asked the same held-out words, without which the levels of their losses do not compare."""
+    digests = {str(one.numbers.get("held_out_asked", "")) for one in models}
+    return len(digests if "" not in digests else {one.asked for one in models}) <= 1
 
 
 def report_of(model: Artefact) -> dict[str, Any]:

@@ -172,11 +172,13 @@ STEPS: dict[str, Step] = {
 
 
 def run_step(
-    spec: Spec, folder: Path, progress: Progress = silent, overwrite: bool = False, job: Path | None = None
-) -> Artefact:
+    spec: Spec, folder: Path, progress: Progress = silent, overwrite: bool = False, job: Path | None = None,
+    keep: Path | None = None,
+) -> Artefact:  # fmt: skip
     """Run one step and put its artefact at `folder`: whole, or not at all.
 
-    `job` is the folder of the job that runs it: the step's checkpoints lie there, and the manifest names it.
+    `job` is the folder of the job that runs it: the step's checkpoints lie there, and the manifest names it. Without a job they
+    lie in `keep`, where one is given: the same step goes on from there, and takes the folder away when it is done.
     Raises InputError for mistakes in the spec, where `folder` is taken, and when the disk is full.
     """
     start = time.perf_counter()
@@ -185,7 +187,8 @@ def run_step(
     with writing(folder, overwrite) as draft:
         root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
         inputs = Task(spec, draft, root, progress).inputs()  # before the step: what changes meanwhile makes its result stale
-        task = Task(spec, draft, root, progress, checkpoint_of(job, inputs) if job else None)
+        checkpoint = checkpoint_of(job, inputs) if job else keep and kept_for(keep, spec, inputs)
+        task = Task(spec, draft, root, progress, checkpoint)
         numbers = STEPS[spec.step].run(task, spec.settings)
         Manifest(
             kind=spec.kind,
@@ -200,6 +203,8 @@ def run_step(
             job=job.name if job else "",
             casing=spec.casing,
         ).save(draft)
+    if keep is not None and not job:
+        shutil.rmtree(keep, ignore_errors=True)
     return open_artefact(folder)
 
 
@@ -224,6 +229,28 @@ def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         strict_json.write(folder / MADE_FROM, stamps)
+    return folder
+
+
+def kept_for(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
+    """The folder of a step's own checkpoints; raises InputError where it holds anything else, or those of another step."""
+    about = {"spec": spec.to_json(), "inputs": {role: given.stamp for role, given in inputs.items()}}
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            same = strict_json.loads((folder / MADE_FROM).read_text(encoding="utf-8"), MADE_FROM) == about
+        except (OSError, ValueError, InputError):
+            same = False
+        if not same:
+            raise InputError(
+                f"{folder} does not hold the checkpoints of this command, with these settings and these inputs.",
+                "Give the command that was stopped, or another folder.",
+            )
+        return folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strict_json.write(folder / MADE_FROM, about)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write there: {error.strerror}.", "Choose another folder.") from error
     return folder
 
 

@@ -4,11 +4,13 @@ Held-out lines, which it never sees, tell how good it became: loss per character
 vocabularies can be compared by.
 """
 
+import json
 import os
 import shutil
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -73,10 +75,11 @@ class Further:
     curve: HeldOutCurve
     kept: tuple[Path, ...]
     packed: dict[str, float] = field(default_factory=dict)  # of pairs of sentences, what was packed
+    asked: str = ""  # a digest of the lines and the draw: who has the same was asked the same words
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        told = self.losses.told() | {"held_out_curve": self.curve.to_dict()}
+        told = self.losses.told() | {"held_out_asked": self.asked, "held_out_curve": self.curve.to_dict()}
         kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
         return {"stage": self.settings.stage, **self.trained.to_dict(), **told, **self.packed, "checkpoints": kept}
 
@@ -111,14 +114,16 @@ def pretrain_further(
     progress(0.05, "cutting the text into blocks")
     packing = partial(pack_pairs, seed=settings.training.seed, progress=part(progress, 0.05, 0.07)) if settings.nsp else pack
     blocks: Blocks = packing(material.sentences, model.vocabulary, settings.training.length)
-    asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, WindowSettings().within(settings.training.length)))
+    drawn = WindowSettings().within(settings.training.length)
+    asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, drawn))
     before = masked_word_loss(network, model.vocabulary, asked)
     with own_randomness():
         trained, curve = _train(model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98))
     progress(0.98, "asking it the held-out words")
     losses = Losses(unigram_loss(blocks.counts, asked), before, masked_word_loss(network, model.vocabulary, asked))
     packed = blocks.to_dict() if isinstance(blocks, Pairs) else {}
-    return Further(model, loaded, dtype, settings, trained, losses, curve, kept_in(folder), packed)
+    digest = sha256(json.dumps([asdict(drawn), material.held_out]).encode()).hexdigest()
+    return Further(model, loaded, dtype, settings, trained, losses, curve, kept_in(folder), packed, digest)
 
 
 def check_further(model: LanguageModel, settings: FurtherSettings, extended: bool | None = None) -> None:

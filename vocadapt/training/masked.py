@@ -63,9 +63,14 @@ class MaskedSettings:
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"Masked training: {name} is a share of 1, got {getattr(self, name)}.")
         if self.parts < 1 or self.batch % self.parts:
-            raise InputError(f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal parts.")
-        if min(self.tokens, self.hours, self.seed, self.weight_decay) < 0:
-            raise InputError("Masked training: tokens, hours, seed and weight decay cannot be negative.")
+            fitting = ", ".join(str(parts) for parts in range(1, self.batch + 1) if self.batch % parts == 0)
+            raise InputError(
+                f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal parts.",
+                f"Choose one of: {fitting}.",
+            )
+        for name in ("tokens", "hours", "seed", "weight_decay"):
+            if getattr(self, name) < 0:
+                raise InputError(f"Masked training: {name.replace('_', ' ')} cannot be negative, got {getattr(self, name)}.")
         check_schedule(self.schedule)
 
     @property

@@ -6,7 +6,7 @@ import streamlit as st
 
 from vocadapt.analysis import pretraining_figures
 from vocadapt.analysis.pretraining_figures import AGAINST
-from vocadapt.lab.pretraining import PretrainedModel
+from vocadapt.lab.pretraining import PretrainedModel, asked_alike
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import choose, export, job_panel
 from vocadapt.ui.markup import plain
@@ -89,7 +89,7 @@ def asked_note(shown: Sequence[PretrainedModel]) -> None:
     sampled = any(one.curve.asked < one.curve.of for one in shown)
     few = " Models that lie close may change places on all of them: the table has the loss on all." if sampled else ""
     st.markdown(f":small[:gray[Each point asks {said} held-out windows; time spent asking is not counted.{few}]]")
-    if len({one.asked for one in shown}) > 1:
+    if not asked_alike(shown):
         st.warning(
             "These were not asked the same words (another text, sample, seed or block length): compare how each falls, not how "
             "low it lies.", icon=":material/info:",
