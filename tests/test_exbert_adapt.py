@@ -212,3 +212,11 @@ def test_a_module_goes_with_any_recipe():
     recipe = replace(preset("green-bert"), module=ModuleSettings("s1"))
     assert recipe.to_dict()["module"] == {"size": "s1", "gate": 0.5, "seed": 1}
     assert Recipe("x", vocabulary=PlanSettings("same"), module=ModuleSettings("s5")).module.size == "s5"
+
+
+@pytest.mark.parametrize(("head", "said"), [("Model", True), ("ForTokenClassification", True), ("ForMaskedLM", False)])
+def test_an_extension_that_cannot_be_pretrained_is_said(head, said, make_bert, tmp_path, capsys):
+    command = ["adapt", "--preset", "exbert-s3", "--model", str(make_bert(head=f"Bert{head}")), "--no-certificate",
+               "--corpus", str(write_text(tmp_path / "text.txt")), "--out", str(tmp_path / "m")]  # fmt: skip
+    assert main(command) == 0
+    assert ("cannot be pretrained" in capsys.readouterr().out) is said

@@ -22,6 +22,7 @@ from vocadapt.cli.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
+from vocadapt.lab.pretraining import has_masked_word_head
 from vocadapt.lab.spec import ConvertStep, ModelStep, Spec
 from vocadapt.models.certificate import certify
 from vocadapt.models.language_model import open_model
@@ -38,6 +39,10 @@ from vocadapt.vocabulary.reduction import REDUCTIONS
 
 FURTHER = ("length", "batch", "lr")  # of the training that follows, what can be said on the command line beside its budget
 CHANCE = "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the model's language."
+UNTRAINABLE = (
+    "Without a masked-word head the extension cannot be pretrained, and what it adds is random until it is. Begin with a model "
+    "that has one (BertForMaskedLM)."
+)
 OF_TRAINING = ("task", "training", "stage", "pretraining", "tokenization", "scorer")  # what no recipe chooses
 
 
@@ -92,7 +97,10 @@ def _adapt(options: Namespace, progress: Progress) -> Answer:
     spec = Spec("model", settings, inputs, options.offline, options.casing)
     artefact = write(spec, options, progress)
     answer = written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
-    return replace(answer, text=f"{answer.text}\n\n{CHANCE}") if artefact.manifest.numbers.get("verdict") == "chance" else answer
+    notes = [CHANCE] if artefact.manifest.numbers.get("verdict") == "chance" else []
+    if recipe.module.size and not has_masked_word_head(open_model(artefact.folder)):
+        notes.append(UNTRAINABLE)
+    return replace(answer, text="\n\n".join([answer.text, *notes]))
 
 
 def _default_preset(options: Namespace) -> str:

@@ -161,7 +161,7 @@ def _title(plan: Mapping[str, Any]) -> str:
 def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
     """What became of the vocabulary, in a sentence or two."""
     renewed = f"; {plan['replaced']:,} old tokens got a new row" if plan["replaced"] else ""
-    examples = ", ".join(code(str(word[0])) for word in plan["added_tokens"][:FEW])
+    examples = ", ".join(map(code, new_words(plan, FEW)))
     shown = f" Examples: {examples}." if examples else ""
     if _appends(plan):
         said = (
