@@ -17,6 +17,7 @@ from vocadapt.training.listening import HeldOutCurve
 AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
 MIDDLE = "#D8DDE1"
 NARROWEST = 0.1  # half the range of shares that the colours span, at least
+DARKEST = 0.65  # of the way to its full colour a field goes at most: dark digits are read on each
 
 
 def held_out_losses(
@@ -41,14 +42,14 @@ def held_out_losses(
 
 def gate_heat(shares: GateShares) -> go.Figure:
     """The extension's share by layer (first one below) and kind of token: blue is BERT's layer, green the extension."""
-    half = max(NARROWEST, float(abs(shares.means - 0.5).max()))
+    half = max(NARROWEST, float(abs(shares.means - 0.5).max())) / DARKEST
     kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(shares.kinds, shares.counts, strict=True)]
     figure = go.Figure(
         go.Heatmap(
             z=shares.means, x=kinds, y=[f"layer {layer + 1}" for layer in range(shares.layers)],
             text=_fractions(shares.means), customdata=_fractions(shares.deviations),
             zmin=0.5 - half, zmax=0.5 + half, colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)], xgap=2, ygap=2,
-            texttemplate="%{text}", textfont={"size": 12},  # plotly takes black or white, whichever can be read there
+            texttemplate="%{text}", textfont={"size": 12, "color": "#101418"},
             showscale=False,  # every cell says its number
             hovertemplate="%{y}, %{x}: %{text} ± %{customdata}<extra></extra>",
         )
