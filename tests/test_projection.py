@@ -1,9 +1,12 @@
 """Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and stopping."""
 
+import io
 import sys
+import threading
 
 import numpy as np
 import pytest
+from tqdm.auto import tqdm
 
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.spaces.picture_quality import picture_quality
@@ -80,6 +83,22 @@ def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds, engine):
     assert one.engine == engine and engine in one.versions
     assert apart(one) == 1
     assert picture_quality(clouds, one.xy).trustworthiness > 0.9
+
+
+@pytest.mark.slow
+def test_bars_of_others_are_drawn_after_umap_was_stopped(clouds):
+    """A bar whose drawing raises keeps tqdm's lock: the next bar of another thread would wait for ever."""
+
+    def stop(fraction, message=""):
+        if "epochs" in message:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        project(clouds, ProjectionSettings("umap", neighbours=8, iterations=60), stop)
+    other = threading.Thread(target=lambda: list(tqdm(range(2), file=io.StringIO())), daemon=True)
+    other.start()
+    other.join(10)
+    assert not other.is_alive()
 
 
 @pytest.mark.slow

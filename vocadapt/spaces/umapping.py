@@ -2,6 +2,8 @@
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOBase
 from typing import TYPE_CHECKING
 
@@ -29,10 +31,23 @@ def umap_of(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix | Non
         init="spectral" if start is None else start * SPAN / np.abs(start).max(), metric="euclidean",
         random_state=settings.seed, n_jobs=1, tqdm_kwds={"file": _Bar(progress), "disable": False, "mininterval": 0},
     )  # fmt: skip
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _no_lock_kept():
         warnings.simplefilter("ignore")
         found: Matrix = np.asarray(layout.fit_transform(rows), dtype=np.float32)
     return found
+
+
+@contextmanager
+def _no_lock_kept() -> Iterator[None]:
+    """Give tqdm's lock back where a bar's drawing raised: tqdm does not, and another thread's next bar would wait for ever."""
+    from tqdm.auto import tqdm
+
+    try:
+        yield
+    except BaseException:
+        with suppress(RuntimeError, AssertionError):  # where it is not held any more
+            tqdm.get_lock().release()  # type: ignore[no-untyped-call]
+        raise
 
 
 class _Bar(TextIOBase):

@@ -231,17 +231,18 @@ def seconds_a_step(
     size, most = settings.batch // settings.parts, (WARM_UP + TIMED) * settings.parts
     reading, read = MaskedReading(blocks, most * size, settings.share, settings.seed), list[float]()
     while len(read) < most and (len(read) <= WARM_UP or sum(read[WARM_UP:]) < BELIEVED):
-        examples = [reading[len(read) * size + row] for row in range(size)]
-        inputs = {key: torch.stack([example[key] for example in examples]).to(twin.device) for key in examples[0]}
-        read.append(_timed(partial(_backward, twin, inputs)))
+        read.append(_timed(partial(_read, twin, reading, range(len(read) * size, (len(read) + 1) * size))))
         progress(0.0, f"measuring the pace: {len(read):,} of at most {most:,} parts of steps")
     move = [_timed(optimizer.step) for _ in range(2)][-1]  # the first makes room
     return settings.parts * sum(read[WARM_UP:]) / len(read[WARM_UP:]) + move
 
 
-def _backward(network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> None:
+def _read(network: "transformers.PreTrainedModel", reading: MaskedReading, places: range) -> None:
+    """Read some places forwards and backwards."""
     import torch
 
+    examples = [reading[place] for place in places]
+    inputs = {key: torch.stack([example[key] for example in examples]).to(network.device) for key in examples[0]}
     torch.stack(losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
 
 
