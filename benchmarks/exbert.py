@@ -23,7 +23,8 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 from vocadapt.models.extending import extended
 from vocadapt.models.extension import ModuleSettings
 from vocadapt.training.blocks import NOT_ASKED, MaskedReading, pack
-from vocadapt.training.masked import dropping_out, masked_loss, moving
+from vocadapt.training.masked import dropping_out, moving
+from vocadapt.training.masked_losses import masked_loss
 from vocadapt.training.stages import begin
 from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
 

@@ -18,7 +18,8 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import NOT_ASKED, MaskedReading
 from vocadapt.training.further import FurtherSettings, pretrain_further
-from vocadapt.training.masked import MaskedSettings, losses
+from vocadapt.training.masked import MaskedSettings
+from vocadapt.training.masked_losses import losses
 from vocadapt.training.material import gather
 from vocadapt.training.pairs import NEXT, OTHER, _pairs, pack_pairs
 from vocadapt.vocabulary.wordpiece import Vocabulary

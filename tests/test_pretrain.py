@@ -10,11 +10,12 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training import masked as masked_module
+from vocadapt.training import budget as budget_module
 from vocadapt.training import material as material_module
 from vocadapt.training.blocks import Blocks, MaskedReading, pack
+from vocadapt.training.budget import seconds_a_step
 from vocadapt.training.listening import read_curve
-from vocadapt.training.masked import MaskedSettings, _trainer, seconds_a_step, train_masked
+from vocadapt.training.masked import MaskedSettings, _trainer, train_masked
 from vocadapt.training.material import gather
 from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
 from vocadapt.training.watching import begun
@@ -141,7 +142,7 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
     seen = []
     assert seconds_a_step(fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)) > 0
     assert len(seen) == 15 * 4  # nothing is believed too early where it is quick
-    monkeypatch.setattr(masked_module, "BELIEVED", 0.0)
+    monkeypatch.setattr(budget_module, "BELIEVED", 0.0)
     seen.clear()
     assert seconds_a_step(fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)) > 0
     assert seen == [f"measuring the pace: {part} of at most 60 parts of steps" for part in range(1, 5)]

@@ -25,7 +25,7 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.further import check_further, further_in
-from vocadapt.training.masked import next_head
+from vocadapt.training.masked_losses import next_head
 from vocadapt.training.stages import new_ids
 
 FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more

@@ -118,7 +118,7 @@ class LanguageModel:
 
     @cached_property
     def reader(self) -> "transformers.PreTrainedModel":
-        """The same in float32, to read text with: a CPU takes some four times as long in float16, and rounds more."""
+        """The same in float32, to read text with: a CPU takes some six times as long in float16, and rounds more."""
         from vocadapt.models.loading import load_network
 
         network = load_network(self).network

@@ -23,8 +23,10 @@ from vocadapt.models.saving import save_again
 from vocadapt.progress import Progress, part, silent
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.blocks import Blocks, pack
+from vocadapt.training.budget import steps_in
 from vocadapt.training.listening import HeldOutCurve, Listener
-from vocadapt.training.masked import MaskedSettings, Trained, moving, next_head, steps_in, train_masked
+from vocadapt.training.masked import MaskedSettings, Trained, moving, train_masked
+from vocadapt.training.masked_losses import next_head
 from vocadapt.training.material import gather
 from vocadapt.training.pairs import Pairs, pack_pairs
 from vocadapt.training.pretrain import Losses

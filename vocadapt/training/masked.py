@@ -4,23 +4,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import head_on, scores_at
+from vocadapt.models.contextual import head_on
 from vocadapt.progress import Progress, silent
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
+from vocadapt.training.budget import steps_in
+from vocadapt.training.masked_losses import losses
 from vocadapt.training.schedules import SCHEDULES, check_schedule
-from vocadapt.training.watching import TIMED, begun, calling, check_finite, on_one_device, watch, without_printers, write_whole
+from vocadapt.training.watching import begun, calling, check_finite, on_one_device, watch, without_printers
 
 if TYPE_CHECKING:
     import torch
     import transformers
 
-WARM_UP = 3  # parts of steps that are slower, and not counted in the pace that an hours budget is fixed by
-BELIEVED = 10.0  # seconds of reading after which a pace is believed, however few steps they were
 MOVING = "moving.safetensors"  # in a checkpoint: the weights that are trained
 CURVE = 200  # points that the loss curve keeps
 NEXT_LOSS = "next_loss"
@@ -153,108 +152,9 @@ def dropping_out(network: "torch.nn.Module", share: float) -> Iterator[None]:
             layer.p = share_of_its_own
 
 
-def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-    """Mean cross-entropy at the asked wordpieces; the head scores these positions only. Blocks are full: nothing is padding."""
-    import torch
-
-    asked = labels != NOT_ASKED
-    return _loss_of(scores_at(network, ids, torch.ones_like(ids), asked), labels[asked])
-
-
-def pair_losses(
-    network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
-) -> "tuple[torch.Tensor, torch.Tensor]":
-    """The same for pairs of sentences, and the mean cross-entropy of which are next to each other."""
-    import torch
-
-    asked = inputs["labels"] != NOT_ASKED
-    told = {name: inputs[name] for name in ("attention_mask", "token_type_ids")}
-    hidden, pooled = cast(Any, network).base_model(inputs["input_ids"], **told)[:2]
-    scores = next_head(network)(pooled)
-    masked = _loss_of(head_on(network)(hidden[asked]), inputs["labels"][asked])
-    return masked, torch.nn.functional.cross_entropy(scores.float(), inputs["next"])
-
-
-def next_head(network: "transformers.PreTrainedModel") -> Any:
-    """The head that tells whether B follows A; raises InputError where the network has none."""
-    head = getattr(getattr(network, "cls", None), "seq_relationship", None)
-    if head is None:
-        raise InputError(
-            f"{type(network).__name__} has no next-sentence head.",
-            "Choose a model that was saved with one (BertForPreTraining), or leave --nsp out.",
-        )
-    return head
-
-
-def _loss_of(scores: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-    import torch
-
-    return torch.nn.functional.cross_entropy(scores.float(), labels) if len(labels) else scores.sum() * 0.0
-
-
-def losses(network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> "tuple[torch.Tensor, ...]":
-    """The masked-word loss of a batch, and where it holds pairs the next-sentence loss."""
-    if "next" in inputs:
-        return pair_losses(network, inputs)
-    return (masked_loss(network, inputs["input_ids"], inputs["labels"]),)
-
-
 def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
     """The parameters that are trained, by name; shared ones once."""
     return {name: value for name, value in network.named_parameters() if value.requires_grad}
-
-
-def steps_in(
-    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path, progress: Progress = silent
-) -> int:
-    """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
-    size = settings.batch * settings.length
-    if not settings.hours:
-        return max(1, round((settings.tokens or settings.epochs * blocks.tokens) / size))
-    kept = folder / "steps.txt"
-    if not kept.is_file():
-        pace = seconds_a_step(network, blocks, settings, progress)
-        write_whole(kept, str(max(1, round(settings.hours * 3600 / pace))))
-    return int(kept.read_text(encoding="utf-8"))
-
-
-def seconds_a_step(
-    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, progress: Progress = silent
-) -> float:
-    """Time some parts of steps on a copy of the network, no longer than it takes to believe them."""
-    import copy
-
-    import torch
-
-    twin = copy.deepcopy(network).to("cuda" if torch.cuda.is_available() else "cpu").train()  # type: ignore[arg-type]
-    optimizer = torch.optim.AdamW([value for value in twin.parameters() if value.requires_grad], lr=1e-6)
-    size, most = settings.batch // settings.parts, (WARM_UP + TIMED) * settings.parts
-    reading, read = MaskedReading(blocks, most * size, settings.share, settings.seed), list[float]()
-    while len(read) < most and (len(read) <= WARM_UP or sum(read[WARM_UP:]) < BELIEVED):
-        read.append(_timed(partial(_read, twin, reading, range(len(read) * size, (len(read) + 1) * size))))
-        progress(0.0, f"measuring the pace: {len(read):,} of at most {most:,} parts of steps")
-    move = [_timed(optimizer.step) for _ in range(2)][-1]  # the first makes room
-    return settings.parts * sum(read[WARM_UP:]) / len(read[WARM_UP:]) + move
-
-
-def _read(network: "transformers.PreTrainedModel", reading: MaskedReading, places: range) -> None:
-    """Read some places forwards and backwards."""
-    import torch
-
-    examples = [reading[place] for place in places]
-    inputs = {key: torch.stack([example[key] for example in examples]).to(network.device) for key in examples[0]}
-    torch.stack(losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
-
-
-def _timed(work: Callable[[], Any]) -> float:
-    """The seconds that some work takes, on whatever device."""
-    import torch
-
-    start = time.perf_counter()
-    work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
 
 
 def _trainer(

@@ -19,8 +19,9 @@ from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import Blocks, pack
+from vocadapt.training.budget import steps_in
 from vocadapt.training.listening import Listener
-from vocadapt.training.masked import MaskedSettings, Trained, steps_in, train_masked
+from vocadapt.training.masked import MaskedSettings, Trained, train_masked
 from vocadapt.training.material import Material, gather
 from vocadapt.training.token_space import token_vectors
 from vocadapt.training.watching import begun
