@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not know each other.
 FLOORS = [
-    {"errors", "progress"},
+    {"errors", "progress", "files", "settings"},
     {"text"},
     {"spaces"},
     {"vocabulary"},

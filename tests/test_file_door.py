@@ -1,0 +1,102 @@
+"""The one door for files: what passes, what is refused, and that nothing waits."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from vocadapt import files
+from vocadapt.errors import InputError
+
+
+@pytest.fixture
+def special(tmp_path, monkeypatch):
+    """Paths that are there but are no file: each with what a message calls it."""
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)  # a socket's path may be short only
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("socket")
+    yield {"pipe": "a named pipe", "/dev/zero": "a device", "socket": "a socket"}
+    listener.close()
+
+
+@pytest.mark.parametrize("opens", [files.check_path, files.check_file, files.open_file, files.read_document, files.read_json])
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket"])
+def test_what_is_no_file_is_refused_at_once(special, opens, name):
+    began = time.monotonic()
+    with pytest.raises(InputError, match=special[name]):
+        opens(name)
+    assert time.monotonic() - began < 1
+
+
+def test_a_link_to_a_device_is_a_device(tmp_path):
+    (tmp_path / "link").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="a device"):
+        files.open_file(tmp_path / "link")
+
+
+def test_a_link_to_a_file_is_that_file(tmp_path):
+    (tmp_path / "there.txt").write_text("heart")
+    (tmp_path / "link").symlink_to("there.txt")
+    assert files.read_document(tmp_path / "link") == "heart"
+
+
+def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    assert files.check_folder(tmp_path) == tmp_path
+    with pytest.raises(InputError, match="found a folder"):
+        files.open_file(tmp_path)
+    with pytest.raises(InputError, match="found a folder"):
+        files.check_file(tmp_path)
+    with pytest.raises(InputError, match="found a file"):
+        files.check_folder(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("name", ["missing", "x" * 5000, "nul\0byte", "a.txt/below", "loop"])
+def test_what_is_not_there_is_said_in_a_short_message(tmp_path, name):
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError) as told:
+        files.open_file(tmp_path / name)
+    assert len(told.value.problem) < 400
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_may_not_be_read_is_said(tmp_path):
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "secret").chmod(0)
+    with pytest.raises(InputError, match="permission"):
+        files.open_file(tmp_path / "secret")
+
+
+def test_a_document_has_a_limit(tmp_path):
+    (tmp_path / "a.txt").write_text("heart")
+    assert files.read_document(tmp_path / "a.txt", max_bytes=5) == "heart"
+    with pytest.raises(InputError, match="larger than"):
+        files.read_document(tmp_path / "a.txt", max_bytes=4)
+
+
+def test_json_has_a_depth(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("[" * files.MAX_JSON_DEPTH + "]" * files.MAX_JSON_DEPTH)
+    assert isinstance(files.read_json(path), list)
+    for depth in (files.MAX_JSON_DEPTH + 1, 100_000):
+        path.write_text("[" * depth + "1" + "]" * depth)
+        with pytest.raises(InputError, match="levels deep"):
+            files.read_json(path)
+
+
+def test_json_objects_only(tmp_path):
+    (tmp_path / "a.json").write_text('\ufeff{"a": 1}')
+    assert files.read_json_object(tmp_path / "a.json") == {"a": 1}
+    (tmp_path / "b.json").write_text("[1]")
+    with pytest.raises(InputError, match="expected a JSON object, found list"):
+        files.read_json_object(tmp_path / "b.json")
+    (tmp_path / "c.json").write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        files.read_json_object(tmp_path / "c.json")
+
+
+def test_a_message_never_holds_a_name_that_cannot_be_printed():
+    files.show_path(os.fsdecode(b"caf\xe9.txt")).encode("utf-8")
