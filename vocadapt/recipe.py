@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
 from vocadapt.models.extension import SIZES, ModuleSettings
+from vocadapt.settings import show_value
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.training.further import FurtherSettings
@@ -20,6 +21,8 @@ from vocadapt.vocabulary.reduction import ReductionSettings
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 
 T = TypeVar("T")
+
+MAX_FLOAT_BITS = 1000  # of a whole number that a float can hold
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ def read_recipe(path: Path) -> Recipe:
         raise InputError(f"{path}: no such recipe file.", "python -m vocadapt presets lists the built-in ones.") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read as a recipe: {error.strerror}.", "Give a recipe in TOML.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or an integer of thousands of digits
         raise InputError(f"{path} is not valid TOML: {error}.") from error
     return settings_from(Recipe, {"name": path.stem, **content}, str(path))
 
@@ -255,14 +258,16 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     """One setting, an int accepted for a float, a table for a nested group."""
     if is_dataclass(kind):
         if not isinstance(value, Mapping):
-            raise InputError(f"{where}: expected a group of settings, came {value!r}.")
+            raise InputError(f"{where}: expected a group of settings, came {show_value(value)}.")
         return settings_from(kind, value, where)  # type: ignore[arg-type]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > MAX_FLOAT_BITS:
+            raise InputError(f"{where}: expected float, came {show_value(value)}.")
         return float(value)
     if get_origin(kind) is tuple:
         if not isinstance(value, list | tuple):
-            raise InputError(f"{where}: expected a list, came {value!r}.")
+            raise InputError(f"{where}: expected a list, came {show_value(value)}.")
         return tuple(_value(get_args(kind)[0], item, where) for item in value)
     if kind in (int, float, str, bool) and type(value) is not kind:
-        raise InputError(f"{where}: expected {kind.__name__}, came {value!r}.")
+        raise InputError(f"{where}: expected {kind.__name__}, came {show_value(value)}.")
     return value

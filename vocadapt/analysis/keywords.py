@@ -8,8 +8,8 @@ from vocadapt.analysis.entry_view import telling, words_of
 from vocadapt.analysis.example_context import each_in_examples
 from vocadapt.analysis.ledger import Entry, Ledger
 from vocadapt.analysis.word_cuts import WordBook
-from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.settings import bounded, check_settings
 from vocadapt.text.context import Context, ContextSettings, each_in_context
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
@@ -25,12 +25,11 @@ class KeywordSettings:
     Raises InputError for less than one word.
     """
 
-    words: int = 40
+    words: int = bounded(40, 1, 10_000, "Words to show")
     lines: ContextSettings = field(default_factory=lambda: ContextSettings(limit=4))
 
     def __post_init__(self) -> None:
-        if self.words < 1:
-            raise InputError(f"Expected one word to show at least, got {self.words}.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)

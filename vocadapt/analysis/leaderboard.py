@@ -18,6 +18,7 @@ import numpy as np
 from vocadapt.analysis.row_judges import HELD_OUT, Around, Truth, hide, materials_of_some, materials_without
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, parts, silent
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise, match_norms, mean_row
@@ -47,10 +48,10 @@ class LeaderboardSettings:
     """
 
     methods: tuple[str, ...] = ()
-    held_out: int = 0
-    judged: int = 1000
-    neighbours: int = 10
-    seed: int = 1
+    held_out: int = bounded(0, 0, 1_000_000, "Tokens to hide")
+    judged: int = bounded(1000, 1, 1_000_000, "New tokens to judge")
+    neighbours: int = bounded(10, 1, 10_000, "Neighbors to compare")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the leaderboard")
     norm_matched: bool = False
     rows: RowSettings = field(default_factory=RowSettings)
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
@@ -63,9 +64,7 @@ class LeaderboardSettings:
     def __post_init__(self) -> None:
         for name in self.methods:
             RowSettings(name)
-        for name, least in (("held_out", 0), ("judged", 1), ("neighbours", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"A leaderboard takes {name.replace('_', '-')} of {least} or more, got {getattr(self, name)}.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)

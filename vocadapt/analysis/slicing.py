@@ -15,6 +15,7 @@ from vocadapt.analysis.ledger import Entry, Ledger, text_of
 from vocadapt.analysis.report import figure_name
 from vocadapt.analysis.word_cuts import WordBook, WordCut
 from vocadapt.errors import InputError
+from vocadapt.settings import bounded, check_settings
 from vocadapt.training.scoring.tally import Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Question, Sentence
 
@@ -26,15 +27,14 @@ class SliceSettings:
     """The ending of a word, from how many pieces on a word counts as cut small, below how many times one is seldom seen."""
 
     suffix: str = "ia"
-    pieces: int = 4
-    seldom: int = 5
+    pieces: int = bounded(4, 2, 100, "Pieces of a word")
+    seldom: int = bounded(5, 2, 1_000_000, "Occurrences in training")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "suffix", self.suffix.removeprefix("-").lower())
         if not self.suffix:
             raise InputError("Expected the end of a word, got none.", "Such as -ia.")
-        if self.pieces < 2 or self.seldom < 2:
-            raise InputError(f"Slices by {self.pieces} pieces and {self.seldom} times: both must be above 1.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from vocadapt.cli.options import (
     write,
     written,
 )
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.pretrain import BUDGET, TRAINING, check_budget
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
@@ -25,16 +25,19 @@ from vocadapt.errors import InputError
 from vocadapt.lab.pretraining import has_masked_word_head
 from vocadapt.lab.spec import ConvertStep, ModelStep, Spec
 from vocadapt.models.certificate import certify
+from vocadapt.models.extension import ModuleSettings
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
 from vocadapt.recipe import PRESETS as RECIPES
 from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
+from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.maps import METHODS, AlignmentSettings
 from vocadapt.text.corpus import open_corpus
+from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.stages import STAGES
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
-from vocadapt.vocabulary.plan import KINDS
+from vocadapt.vocabulary.plan import KINDS, PlanSettings
 from vocadapt.vocabulary.reduction import REDUCTIONS
 
 FURTHER = ("length", "batch", "lr")  # of the training that follows, what can be said on the command line beside its budget
@@ -54,14 +57,31 @@ def _adapt_options(parser: Parser) -> None:
     parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on")
     parser.add_argument("--cut", choices=REDUCTIONS, metavar="HEURISTIC", help=f"tokens go by: {', '.join(REDUCTIONS)}")
-    parser.add_argument("--removed", type=real, metavar="SHARE", help="share that --cut takes out (default 0.25)")
+    parser.add_argument(
+        "--removed",
+        type=setting(PlanSettings, "removed"),
+        metavar="SHARE",
+        help="share that --cut takes out (default 0.25)",
+    )
     refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
     parser.add_argument("--count-marks", action="store_true", help="of --cut: count the ## of a continuation in its length")
     first = "add the first N only (0: all; of --refill 20,000; exBERT 17,748)"
-    parser.add_argument("--max-added", "--extension-size", type=whole, dest="max_added", metavar="N", help=first)
-    parser.add_argument("--gate", type=real, metavar="SHARE", help="of exBERT: the original's share at the start (published .5)")
+    parser.add_argument(
+        "--max-added",
+        "--extension-size",
+        type=setting(PlanSettings, "max_added"),
+        dest="max_added",
+        metavar="N",
+        help=first,
+    )
+    parser.add_argument(
+        "--gate",
+        type=setting(ModuleSettings, "gate"),
+        metavar="SHARE",
+        help="of exBERT: the original's share at the start (published .5)",
+    )
     parser.add_argument("--method", choices=METHODS, metavar="NAME", help=f"another map than the recipe's: {', '.join(METHODS)}")
     parser.add_argument("--unit", action="store_true", help="of that map: bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="of that map: take the mean of each side away")
@@ -77,11 +97,16 @@ def _further_options(parser: Parser) -> None:
     about = "then train it further on --corpus, as a preset …+mlm does; what is trained, as of the command pretrain"
     parser.add_argument("--stage", choices=STAGES, metavar="STAGE", help=f"{about}: {', '.join(STAGES)}")
     budget = parser.add_mutually_exclusive_group()
-    for name, (kind, meaning) in BUDGET.items():
-        budget.add_argument(f"--{name}", type=kind, metavar="X", help=f"of that training: {meaning}")
+    for name, meaning in BUDGET.items():
+        budget.add_argument(
+            f"--{name}",
+            type=setting(MaskedSettings, name),
+            metavar="X",
+            help=f"of that training: {meaning}",
+        )
     for name in FURTHER:
-        kind, meaning = TRAINING[name]
-        parser.add_argument(f"--{name}", type=kind, metavar="X", help=f"of that training: {meaning}")
+        help = f"of that training: {TRAINING[name]}"
+        parser.add_argument(f"--{name}", type=setting(MaskedSettings, name), metavar="X", help=help)
 
 
 def _adapt(options: Namespace, progress: Progress) -> Answer:
@@ -183,14 +208,17 @@ def _certify_options(parser: Parser) -> None:
     parser.add_argument("--before", metavar="M", required=True, help="the model as it was: hub name or folder")
     parser.add_argument("--after", metavar="DIR", required=True, help="the model as it is now")
     parser.add_argument("--text", metavar="FILE", help="lines to compare outputs on (default: four built-in sentences)")
-    parser.add_argument("--lines", type=whole, default=200, help="the first N lines of --text (default 200)")
+    parser.add_argument(
+        "--lines",
+        type=whole(1, MAX_COUNT),
+        default=200,
+        help="the first N lines of --text (default 200)",
+    )
     add_offline(parser)
 
 
 def _certify(options: Namespace, progress: Progress) -> Answer:
     before, after = (open_model(name, options.offline or None) for name in (options.before, options.after))
-    if options.lines < 1:
-        raise InputError(f"Compare outputs on one line or more, got --lines {options.lines}.")
     text = iter(open_corpus([options.text])) if options.text else iter(())
     lines = list(islice(text, options.lines))
     of = len(lines) + sum(1 for _ in text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.cli.options import add_model, add_out, destination, write
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.alignments import load_judged, table_of
@@ -36,13 +36,29 @@ def _map_options(parser: Parser) -> None:
     parser.add_argument("--method", default=default.method, choices=METHODS, metavar="NAME", help=methods)
     parser.add_argument("--unit", action="store_true", help="bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="take the mean of each side away")
-    parser.add_argument("--ridge", type=real, default=default.ridge, metavar="X", help="penalty of the ridge map")
+    parser.add_argument(
+        "--ridge",
+        type=setting(AlignmentSettings, "ridge"),
+        default=default.ridge,
+        metavar="X",
+        help="penalty of the ridge map",
+    )
     parser.add_argument("--weights", default=default.weights, choices=WEIGHTS, help="count frequent anchors more (default none)")
     parser.add_argument(
         "--anchors-without", action="append", default=[], choices=WITHOUT, help="leave these out; may be repeated"
     )
-    parser.add_argument("--min-count", type=whole, default=0, help="leave rarer anchors out")
-    parser.add_argument("--seed", type=whole, default=default.seed, help="of the random map (default 1)")
+    parser.add_argument(
+        "--min-count",
+        type=setting(AnchorFilter, "min_count"),
+        default=0,
+        help="leave rarer anchors out",
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(AlignmentSettings, "seed"),
+        default=default.seed,
+        help="of the random map (default 1)",
+    )
 
 
 def _settings(options: Namespace) -> AlignmentSettings:
@@ -53,7 +69,12 @@ def _settings(options: Namespace) -> AlignmentSettings:
 
 def _align_options(parser: Parser) -> None:
     _map_options(parser)
-    parser.add_argument("--folds", type=whole, default=AlignmentStep().folds, help="parts that judge in turn (default 10)")
+    parser.add_argument(
+        "--folds",
+        type=setting(AlignmentStep, "folds"),
+        default=AlignmentStep().folds,
+        help="parts that judge in turn (default 10)",
+    )
     parser.add_argument("--all", action="store_true", help="judge all maps, not only the chosen one")
     add_out(parser, "--save")
 
@@ -120,7 +141,12 @@ def _named(found: dict[str, Any]) -> str:
 def _neighbours_options(parser: Parser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD")
     _map_options(parser)
-    parser.add_argument("-k", type=whole, default=10, help="neighbours in each list (default 10)")
+    parser.add_argument(
+        "-k",
+        type=setting(ListSettings, "k"),
+        default=10,
+        help="neighbours in each list (default 10)",
+    )
     parser.add_argument("--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)")
     parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
 

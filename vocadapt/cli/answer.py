@@ -23,7 +23,14 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--context", metavar="FILE", required=True, help="the text in which the answers stand, of any length")
     parser.add_argument("--question", metavar="Q", nargs="+", required=True, help="one or several")
     parser.add_argument("--tokenization", choices=CHOICES, default="", help="this cut only; mixed and both mean pooled (all)")
-    parser.add_argument("-n", type=whole, default=1, metavar="N", dest="most", help="answers to each question and cut (1)")
+    parser.add_argument(
+        "-n",
+        type=whole(1, 1_000),
+        default=1,
+        metavar="N",
+        dest="most",
+        help="answers to each question and cut (1)",
+    )
 
 
 def _answer(options: Namespace, progress: Progress) -> Answer:

@@ -16,7 +16,9 @@ from vocadapt.progress import Progress
 
 def _app_options(parser: Parser) -> None:
     parser.add_argument("--workspace", metavar="W", default="workspace", help="folder of the project (default ./workspace)")
-    parser.add_argument("--port", type=whole, metavar="N", help="default 8501, or the next free one")
+    parser.add_argument(
+        "--port", type=whole(1, 65_535), metavar="N", help="default 8501, or the next free one"
+    )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from vocadapt.cli.options import add_offline
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
 from vocadapt.errors import InputError
 from vocadapt.lab.nulls import BOOTSTRAP, SEED, made_here, null_pair, spec_of
 from vocadapt.lab.opening import Opened, open_space
 from vocadapt.progress import Progress, part
+from vocadapt.settings import MAX_COUNT
 from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange, kept_counts
 from vocadapt.spaces.change_null import LOW, NONE, Null, Pair, change_with_null
 
@@ -29,7 +30,12 @@ def _options(parser: Parser) -> None:
     )
     parser.add_argument("--before", metavar="A", required=True, help=SPACE)
     parser.add_argument("--after", metavar="B", required=True, help="the other space, of any width")
-    parser.add_argument("-k", type=whole, default=default.k, help=f"neighbours, by cosine (default {default.k})")
+    parser.add_argument(
+        "-k",
+        type=setting(ChangeSettings, "k"),
+        default=default.k,
+        help=f"neighbours, by cosine (default {default.k})",
+    )
     among = "; ".join(f"{name}: {meaning}" for name, meaning in AMONG.items())
     parser.add_argument("--among", choices=AMONG, default=default.among, help=f"where neighbours are looked for; {among}")
     parser.add_argument(
@@ -40,14 +46,18 @@ def _options(parser: Parser) -> None:
     null.add_argument("--null-seed", action="store_true", help="train A (or B) a second time, with another seed")
     null.add_argument("--null-bootstrap", action="store_true", help="train A (or B) twice on lines drawn anew from its text")
     parser.add_argument("--word", metavar="WORD", help="its neighbours before, in both, after")
-    parser.add_argument("-n", type=whole, default=SHOWN, metavar="N", help=f"words to list, most changed first (default {SHOWN})")
+    parser.add_argument(
+        "-n",
+        type=whole(0, MAX_COUNT),
+        default=SHOWN,
+        metavar="N",
+        help=f"words to list, most changed first (default {SHOWN})",
+    )
     add_offline(parser)
 
 
 def _change(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
-    if options.n < 0:
-        raise InputError(f"The number of words to list is {options.n}.", "Give 0 or more.")
     settings = ChangeSettings(options.k, options.among, tuple(dict.fromkeys(options.without)))
     before, after = (open_space(name, options.offline or None) for name in (options.before, options.after))
     trains = 0.7 if options.null_seed or options.null_bootstrap else 0.0

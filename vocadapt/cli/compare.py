@@ -14,7 +14,7 @@ from vocadapt.analysis.fates import Fates, fates
 from vocadapt.analysis.ledger import ALARMS, Ledger
 from vocadapt.analysis.report import points
 from vocadapt.analysis.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.errors import InputError
@@ -42,16 +42,33 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
     asked = SliceSettings()
     parser.add_argument("--suffix", metavar="END", help=f"of the slice by endings ({asked.suffix}); alone it chooses that slice")
-    parser.add_argument("--pieces", type=whole, default=asked.pieces, help=f"of the slice by pieces before ({asked.pieces})")
-    parser.add_argument("--seldom", type=whole, default=asked.seldom, help=f"of the slice by times in training ({asked.seldom})")
+    parser.add_argument(
+        "--pieces",
+        type=setting(SliceSettings, "pieces"),
+        default=asked.pieces,
+        help=f"of the slice by pieces before ({asked.pieces})",
+    )
+    parser.add_argument(
+        "--seldom",
+        type=setting(SliceSettings, "seldom"),
+        default=asked.seldom,
+        help=f"of the slice by times in training ({asked.seldom})",
+    )
     parser.add_argument("--html", metavar="FILE", help="write a report that can be read anywhere")
     corpus = "texts to look its words up in, beside the test and training examples"
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", default=[], help=corpus)
     parser.add_argument("--csv", metavar="FILE", help="write the entries, one a line")
     parser.add_argument("--overwrite", action="store_true", help="replace these files where they are there")
     parser.add_argument("--workspace", metavar="W", help="put the notes of this workspace into the report")
-    parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws of the paired test (1000)")
-    parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
+    parser.add_argument(
+        "--rounds",
+        type=setting(Draws, "rounds"),
+        default=Draws().rounds,
+        help="draws of the paired test (1000)",
+    )
+    parser.add_argument(
+        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+    )
 
 
 def _compare(options: Namespace, progress: Progress) -> Answer:

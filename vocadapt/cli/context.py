@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from vocadapt.cli.options import TEXT, M, add_casing, add_model, add_text, corpus_settings, lowercase
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.lookup import look_up
@@ -20,11 +20,28 @@ def _options(parser: Parser) -> None:
     add_model(parser, required=False, help=f"whose words count: {M} (default: BERT's words, uncased)")
     add_casing(parser)
     parser.add_argument("--piece", action="store_true", help="take WORD as a wordpiece, also where it begins words")
-    parser.add_argument("-n", type=whole, default=default.limit, metavar="N", help=f"lines to show (default {default.limit})")
+    parser.add_argument(
+        "-n",
+        type=setting(ContextSettings, "limit"),
+        default=default.limit,
+        metavar="N",
+        help=f"lines to show (default {default.limit})",
+    )
     parser.add_argument("--first", action="store_true", help="show the first lines, not some drawn at random")
-    parser.add_argument("--seed", type=whole, default=default.seed, help="of the draw (default 1)")
+    parser.add_argument(
+        "--seed",
+        type=setting(ContextSettings, "seed"),
+        default=default.seed,
+        help="of the draw (default 1)",
+    )
     width = f"characters on either side (default {default.width})"
-    parser.add_argument("--width", type=whole, default=default.width, metavar="C", help=width)
+    parser.add_argument(
+        "--width",
+        type=setting(ContextSettings, "width"),
+        default=default.width,
+        metavar="C",
+        help=width,
+    )
     add_text(parser, own_seed=False)
 
 

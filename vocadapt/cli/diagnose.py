@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.cli.options import add_offline
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.errors import InputError
@@ -109,8 +109,18 @@ def _relations_options(parser: Parser) -> None:
     parser.add_argument("--model", metavar="M", nargs="+", action="extend", default=[], help="hub names or model folders")
     parser.add_argument("--vectors", metavar="DIR", nargs="+", action="extend", default=[], help="folders of word vectors")
     parser.add_argument("--pairs", metavar="FILE", nargs="+", action="extend", default=[], help=PAIRS)
-    parser.add_argument("--draws", type=whole, default=default.draws, help=f"random re-pairings (default {default.draws})")
-    parser.add_argument("--seed", type=whole, default=default.seed, help="of the re-pairings (default 1)")
+    parser.add_argument(
+        "--draws",
+        type=setting(NullSettings, "draws"),
+        default=default.draws,
+        help=f"random re-pairings (default {default.draws})",
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(NullSettings, "seed"),
+        default=default.seed,
+        help="of the re-pairings (default 1)",
+    )
     parser.add_argument("--each", action="store_true", help="every pair with its cosine, too")
     _tokens_option(parser)
     add_offline(parser)

@@ -9,13 +9,14 @@ from vocadapt.cli.options import TEXT, add_casing, add_model, add_text, corpus_s
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
-from vocadapt.errors import InputError
 from vocadapt.lab.corpora import kept_counts, read_corpus
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_for
 from vocadapt.progress import Progress, part
 from vocadapt.recipe import EXTENSION, preset
+from vocadapt.settings import limits
 from vocadapt.vocabulary.extension_size import SELDOM, extension_curve
+from vocadapt.vocabulary.plan import PlanSettings
 
 PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
@@ -28,15 +29,20 @@ def _options(parser: Parser) -> None:
     add_casing(parser)
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
     sizes = f"tokens added (default: {EXTENSION:,}, the published number, and halves of it)"
-    parser.add_argument("--sizes", type=whole, nargs="+", default=[], metavar="N", help=sizes)
+    parser.add_argument(
+        "--sizes",
+        type=whole(1, limits(PlanSettings, "max_added")[1]),
+        nargs="+",
+        default=[],
+        metavar="N",
+        help=sizes,
+    )
     parser.add_argument("--workspace", metavar="W", help="keep the word counts in this workspace, and use those that it keeps")
     add_text(parser)
 
 
 def _extension(options: Namespace, progress: Progress) -> Answer:
     start, most = time.perf_counter(), max(options.sizes, default=EXTENSION)
-    if options.sizes and min(options.sizes) < 1:
-        raise InputError(f"A size is 1 or more, got {min(options.sizes)}.", "Such as --sizes 1000 5000 17748.")
     model = open_model(options.model, options.offline or None, lowercase(options))
     corpus, root = read_corpus(options.corpus, corpus_settings(options)), Path(options.workspace) if options.workspace else None
     counts = kept_counts(root, corpus, model.splitter, part(progress, 0, 0.4)).counts

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.cli.options import add_checkpoints, add_model, add_out, write
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
 from vocadapt.errors import InputError
@@ -15,22 +15,23 @@ from vocadapt.lab.finetuning import EvaluateSettings, evaluated
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
-from vocadapt.training.finetune_settings import FREEZE, TRAININGS, training_preset
+from vocadapt.settings import limits
+from vocadapt.training.finetune_settings import FREEZE, TRAININGS, FinetuneSettings, training_preset
 from vocadapt.training.mixture import CHOICES, TOKENIZATIONS
 from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
 from vocadapt.training.tasks.folds import of_fold
 
 CHANGES = {
-    "epochs": (whole, "passes over the training examples"),
-    "batch": (whole, "examples a step"),
-    "lr": (real, "highest learning rate"),
-    "chunk": (whole, "words of a chunk of a tagged sentence (0: as many as fit)"),
-    "warm_up": (real, "share of the steps in which the learning rate rises"),
-    "weight_decay": (real, "AdamW's"),
-    "clip": (real, "longest gradient"),
-    "patience": (whole, "epochs without a better dev score after which to stop (0: never early)"),
-    "length": (whole, "wordpieces read at once"),
+    "epochs": "passes over the training examples",
+    "batch": "examples a step",
+    "lr": "highest learning rate",
+    "chunk": "words of a chunk of a tagged sentence (0: as many as fit)",
+    "warm_up": "share of the steps in which the learning rate rises",
+    "weight_decay": "AdamW's",
+    "clip": "longest gradient",
+    "patience": "epochs without a better dev score after which to stop (0: never early)",
+    "length": "wordpieces read at once",
 }
 FLAGS = {"length": "--max-length"}
 FORMS = """
@@ -61,28 +62,45 @@ def _options(parser: Parser) -> None:
     cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
     usual = "default mixed, or base where the model was not adapted"
     parser.add_argument("--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})")
-    for name, (kind, meaning) in CHANGES.items():
+    for name, meaning in CHANGES.items():
         flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
-        parser.add_argument(flag, type=kind, dest=name, metavar="X", help=f"{meaning} (default: the settings')")
+        parser.add_argument(
+            flag,
+            type=setting(FinetuneSettings, name),
+            dest=name,
+            metavar="X",
+            help=f"{meaning} (default: the settings')",
+        )
     freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
     parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
     parser.add_argument("--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')")
     for name, meaning in SWITCHES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning)
-    parser.add_argument("--seeds", type=whole, nargs="+", metavar="N", help="a run for each (default: the settings', mostly 1)")
+    parser.add_argument(
+        "--seeds",
+        type=setting(FinetuneStep, "seeds"),
+        nargs="+",
+        metavar="N",
+        help="a run for each (default: the settings', mostly 1)",
+    )
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     parser.add_argument("--fold", type=_fold, default=0, metavar="N", help="of a k-fold task (1 is the first), or all")
     unit = "of multilabel files: document makes one example of all sentences of a document (example)"
     parser.add_argument("--unit", choices=UNITS, default="", help=unit)
     limit = "examples of each split at most, drawn at random (0: all)"
-    parser.add_argument("--limit", type=whole, default=0, metavar="N", help=limit)
+    parser.add_argument(
+        "--limit", type=setting(FinetuneStep, "limit"), default=0, metavar="N", help=limit
+    )
     add_checkpoints(parser)
     add_out(parser)
 
 
-def _fold(text: str) -> int:
+FOLD = whole(0, limits(FinetuneStep, "fold")[1])
+
+
+def _fold(text: str) -> Any:
     """The number of a fold; all of them by that word."""
-    return ALL_FOLDS if text == "all" else whole(text)
+    return ALL_FOLDS if text == "all" else FOLD(text)
 
 
 def _finetune(options: Namespace, progress: Progress) -> Answer:
@@ -114,7 +132,13 @@ def _evaluate_options(parser: Parser) -> None:
     parser.add_argument("--test", metavar="F", help="other examples (default: the run's own test split, as it was predicted)")
     parser.add_argument("--tokenization", choices=CHOICES, default="", help="this cut only; mixed and both mean pooled (all)")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
-    parser.add_argument("--limit", type=whole, default=0, metavar="N", help="of the --test examples at most, drawn at random")
+    parser.add_argument(
+        "--limit",
+        type=setting(EvaluateSettings, "limit"),
+        default=0,
+        metavar="N",
+        help="of the --test examples at most, drawn at random",
+    )
     unseen = "zero-shot: refuse examples of which the run was trained on any (of questions: on their context, or the question)"
     parser.add_argument("--unseen", action="store_true", help=unseen)
 

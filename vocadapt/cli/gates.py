@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from vocadapt.cli.options import TEXT, add_model, add_text, corpus_settings
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
 from vocadapt.lab.corpora import read_corpus
@@ -27,11 +27,18 @@ def _options(parser: Parser) -> None:
     add_model(parser, help="an exBERT: the folder that adapt --preset exbert-… wrote, or pretrain after it")
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
     lines = f"lines of the text to read, drawn at random; 0: all (default {LINES})"
-    parser.add_argument("--lines", type=whole, default=LINES, metavar="N", help=lines)
+    parser.add_argument(
+        "--lines", type=setting(GateSettings, "lines"), default=LINES, metavar="N", help=lines
+    )
     parser.add_argument("--out", metavar="FILE", help="write the table here: .json as with --json, else columns between tabs")
     parser.add_argument("--overwrite", action="store_true", help="replace the file where it is there")
     add_text(parser, own_seed=False)
-    parser.add_argument("--seed", type=whole, default=GateSettings().seed, help="of the lines that are drawn (default 1)")
+    parser.add_argument(
+        "--seed",
+        type=setting(GateSettings, "seed"),
+        default=GateSettings().seed,
+        help="of the lines that are drawn (default 1)",
+    )
 
 
 def _gates(options: Namespace, progress: Progress) -> Answer:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vocadapt.analysis.leaderboard import LeaderboardSettings
 from vocadapt.cli.options import TEXT, M, add_casing, add_model, add_out, add_text, corpus_settings, destination, written
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.comparing import Compared, compare, load_compared
@@ -31,11 +31,34 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--text", nargs="+", metavar="TEXT", help="text that nothing was trained on, for the masked-word loss")
     methods = f"these only, of {', '.join(INITIALISERS)}"
     parser.add_argument("--methods", nargs="+", default=[], choices=INITIALISERS, metavar="NAME", help=methods)
-    parser.add_argument("--held-out", type=whole, default=default.held_out, metavar="N", help="common tokens to hide (500, or ¼)")
-    parser.add_argument("--judged", type=whole, default=default.judged, metavar="N", help="new tokens to look at (1000)")
-    parser.add_argument("--neighbours", type=whole, default=0, metavar="M", help="of semantic and wechsel (default 3 and 10)")
+    parser.add_argument(
+        "--held-out",
+        type=setting(LeaderboardSettings, "held_out"),
+        default=default.held_out,
+        metavar="N",
+        help="common tokens to hide (500, or ¼)",
+    )
+    parser.add_argument(
+        "--judged",
+        type=setting(LeaderboardSettings, "judged"),
+        default=default.judged,
+        metavar="N",
+        help="new tokens to look at (1000)",
+    )
+    parser.add_argument(
+        "--neighbours",
+        type=setting(RowSettings, "neighbours"),
+        default=0,
+        metavar="M",
+        help="of semantic and wechsel (default 3 and 10)",
+    )
     parser.add_argument("--norm-matched", action="store_true", help="judge each with its rows at the old rows' length, too")
-    parser.add_argument("--seed", type=whole, default=default.seed, help="of what is hidden, and of random rows (default 1)")
+    parser.add_argument(
+        "--seed",
+        type=setting(LeaderboardSettings, "seed"),
+        default=default.seed,
+        help="of what is hidden, and of random rows (default 1)",
+    )
     add_casing(parser)
     add_text(parser, own_seed=False)
     add_out(parser)

@@ -10,12 +10,13 @@ from typing import Any
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, table
-from vocadapt.errors import Cancelled, InputError
+from vocadapt.errors import Cancelled
 from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import Status, read_metrics
 from vocadapt.lab.workspace import Workspace
 from vocadapt.progress import Progress
+from vocadapt.settings import MAX_COUNT
 
 LINES = 20  # of the log and of the metrics that people are shown
 SHOWN = 3  # metrics shown at the foot of `jobs show`
@@ -37,7 +38,13 @@ def _job_options(parser: Parser) -> None:
 
 def _show_options(parser: Parser) -> None:
     _job_options(parser)
-    parser.add_argument("--lines", type=whole, default=LINES, metavar="N", help=f"of the log (default {LINES})")
+    parser.add_argument(
+        "--lines",
+        type=whole(1, MAX_COUNT),
+        default=LINES,
+        metavar="N",
+        help=f"of the log (default {LINES})",
+    )
 
 
 def _resume_options(parser: Parser) -> None:
@@ -70,8 +77,6 @@ def _note(job: Job, status: Status) -> str:
 
 
 def _show(options: Namespace, progress: Progress) -> Answer:
-    if options.lines < 1:
-        raise InputError(f"--lines is {options.lines}.", "Give 1 or more.")
     job = jobs.find_job(_workspace(options), options.id)
     status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
     values = _values(job, status)

@@ -17,6 +17,7 @@ from vocadapt.lab.corpora import read_corpus
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress
+from vocadapt.settings import MAX_COUNT
 from vocadapt.text.corpus import READERS, Corpus
 from vocadapt.text.words import Splitter, count_words
 from vocadapt.vocabulary.lens import TERMS, Cutter, changes, count_text, counted_for, cut_text, finest
@@ -28,14 +29,17 @@ ENDINGS = {*READERS, ".gz"}
 def _options(parser: Parser) -> None:
     parser.add_argument("text", nargs="*", metavar="TEXT|FILE", help="one text in quotes, or files and folders of text")
     parser.add_argument("--terms", action="store_true", help=f"the built-in example: {len(TERMS)} biomedical terms")
-    parser.add_argument("--top", type=whole, default=20, help="changed words to list for each model after the first (20)")
+    parser.add_argument(
+        "--top",
+        type=whole(0, MAX_COUNT),
+        default=20,
+        help="changed words to list for each model after the first (20)",
+    )
     add_models(parser)
     add_text(parser)
 
 
 def _lens(options: Namespace, progress: Progress) -> Answer:
-    if options.top < 0:
-        raise InputError(f"List 0 changed words or more, got --top {options.top}.")
     source = _source(options)
     models = _with_before(models_of(options))
     cutters = [Cutter(name, model.vocabulary, model.splitter) for name, model in models.items()]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.cli.options import add_model, add_out, destination, write
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
@@ -50,23 +50,25 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--other", metavar="M|DIR", help="a second space, over the words that both share")
     parser.add_argument("--method", default=layout.method, choices=METHODS, help=f"default {layout.method}")
     for name, meaning in CHOICE.items():
-        _number(parser, name, getattr(choice, name), meaning)
+        _number(parser, name, choice, meaning)
     parser.add_argument("--band", default=choice.band, choices=BANDS, help="what --low and --high are (default rank)")
     for name in ("specials", "continuations", "unused"):
         parser.add_argument(f"--{name}", action="store_true", help=f"show {name.replace('unused', '[unusedN]')} too")
     parser.add_argument("--search", default="", metavar="TEXT", help="only tokens that hold this")
     parser.add_argument("--around", default="", metavar="WORD", help="a word and its nearest instead of the first")
     for name, meaning in LAYOUT.items():
-        _number(parser, name, getattr(layout, name), meaning)
+        _number(parser, name, layout, meaning)
     parser.add_argument("--metric", default=layout.metric, choices=METRICS, help=f"default {layout.metric}")
     parser.add_argument("--engine", default=layout.engine, choices=("auto", *ENGINES), help="of t-SNE (default: by size)")
     add_out(parser)
 
 
-def _number(parser: Parser, name: str, default: float, meaning: str) -> None:
-    kind = real if isinstance(default, float) else whole
-    flag, told = f"--{name.replace('_', '-')}", f"{meaning} (default {default})"
-    parser.add_argument(flag, type=kind, default=default, metavar="N", help=told)
+def _number(
+    parser: Parser, name: str, settings: TokenChoice | ProjectionSettings, meaning: str
+) -> None:
+    default = getattr(settings, name)
+    flag, help = f"--{name.replace('_', '-')}", f"{meaning} (default {default})"
+    parser.add_argument(flag, type=setting(settings, name), default=default, metavar="N", help=help)
 
 
 def _settings(options: Namespace) -> MapStep:

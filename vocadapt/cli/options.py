@@ -4,7 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
@@ -44,10 +44,26 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
     """The options of every command that reads text; --seed too, unless the command has another use for it."""
     default = CorpusSettings()
     parser.add_argument("--field", default=default.field, help="JSON field or table column that holds the text")
-    parser.add_argument("--min-length", type=whole, default=default.min_length, help="drop lines of fewer characters")
-    parser.add_argument("--sample", type=real, default=default.sample, help="share of the lines to read, drawn at random")
+    parser.add_argument(
+        "--min-length",
+        type=setting(default, "min_length"),
+        default=default.min_length,
+        help="drop lines of fewer characters",
+    )
+    parser.add_argument(
+        "--sample",
+        type=setting(default, "sample"),
+        default=default.sample,
+        help="share of the lines to read, drawn at random",
+    )
     names = ["--sample-seed", "--seed"] if own_seed else ["--sample-seed"]
-    parser.add_argument(*names, type=whole, default=None, dest="sample_seed", help="seed of --sample (default 1)")
+    parser.add_argument(
+        *names,
+        type=setting(default, "seed"),
+        default=None,
+        dest="sample_seed",
+        help="seed of --sample (default 1)",
+    )
     parser.add_argument("--language", action="store_true", help="drop lines that do not look like the text's main language")
 
 

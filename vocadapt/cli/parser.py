@@ -2,9 +2,10 @@
 
 import argparse
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from vocadapt.errors import InputError
+from vocadapt.settings import Bounds, bounds_of, show_value
 
 REWORDED = {"argument ": "", "the following arguments are required": "it needs", "unrecognized arguments": "it takes no"}
 
@@ -49,20 +50,28 @@ def _is_option(argument: str) -> bool:
     return len(argument) > 1 and argument[0] == "-" and (argument[1] == "-" or argument[1].isalpha())
 
 
-def whole(text: str) -> int:
-    """A whole number; the message says so."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None
+class Number:
+    """Reads a number between bounds, as the `type` of an option; the message names the bounds."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def __call__(self, text: str) -> Any:
+        """Return the number that the text spells; raises ArgumentTypeError for anything else."""
+        try:
+            value = int(text) if self.bounds.whole else float(text)
+        except ValueError:  # no number, or one of thousands of digits
+            value = None
+        if value is None or not self.bounds.accepts(value):
+            raise argparse.ArgumentTypeError(f"expected {self.bounds}, got {show_value(text)}")
+        return value
 
 
-def real(text: str) -> float:
-    """A finite number; the message says so."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
-    if value - value != 0:
-        raise argparse.ArgumentTypeError(f"expected a finite number, got {text!r}")
-    return value
+def whole(lowest: int, highest: int) -> Number:
+    """A whole number between two others, both included."""
+    return Number(Bounds("", lowest, highest))
+
+
+def setting(settings: Any, name: str) -> Number:
+    """A number within the bounds that a settings dataclass declares for one of its fields."""
+    return Number(bounds_of(settings, name))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vocadapt.cli.options import add_checkpoints, add_offline, add_out, add_text, corpus_settings, write
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
@@ -21,20 +21,20 @@ from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
 SIZES = {"vocabulary": "wordpieces, at most", "layers": "layers", "hidden": "width, a multiple of 64"}
 TRAINING = {
-    "length": (whole, "wordpieces of a block"),
-    "batch": (whole, "blocks a step"),
-    "parts": (whole, "parts that a step is read in, where memory is short"),
-    "lr": (real, "highest learning rate"),
-    "warm_up": (real, "share of the steps over which the learning rate rises"),
-    "share": (real, "share of the words that is asked"),
-    "dropout": (real, "share of the activations that is dropped while it trains"),
-    "save_minutes": (real, "minutes between the checkpoints of --checkpoints, or of a job"),
-    "seed": (whole, "of all that is drawn"),
+    "length": "wordpieces of a block",
+    "batch": "blocks a step",
+    "parts": "parts that a step is read in, where memory is short",
+    "lr": "highest learning rate",
+    "warm_up": "share of the steps over which the learning rate rises",
+    "share": "share of the words that is asked",
+    "dropout": "share of the activations that is dropped while it trains",
+    "save_minutes": "minutes between the checkpoints of --checkpoints, or of a job",
+    "seed": "of all that is drawn",
 }
 BUDGET = {
-    "epochs": (real, "passes over the text"),
-    "tokens": (whole, "wordpieces to read"),
-    "hours": (real, "time, turned into steps by the pace of the first ones"),
+    "epochs": "passes over the text",
+    "tokens": "wordpieces to read",
+    "hours": "time, turned into steps by the pace of the first ones",
 }
 REPORTED = ("tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "held_out_words")
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
@@ -54,7 +54,12 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
     pairs = "of --model: pairs of sentences: does the second follow the first? (documents: empty lines, else each line)"
     parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
-    parser.add_argument("--keep-minutes", type=real, metavar="X", help=f"of --model: {kept} (default none)")
+    parser.add_argument(
+        "--keep-minutes",
+        type=setting(FurtherSettings, "keep_minutes"),
+        metavar="X",
+        help=f"of --model: {kept} (default none)",
+    )
     _scratch_options(parser)
     add_offline(parser)
     add_text(parser, own_seed=False)
@@ -67,12 +72,19 @@ def _training_options(parser: Parser) -> None:
     presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items()).replace("%", "%%")
     parser.add_argument("--settings", choices=PRETRAININGS, metavar="NAME", help=f"of --model (default quick). {presets}")
     budget = parser.add_mutually_exclusive_group()
-    for name, (kind, meaning) in BUDGET.items():
-        budget.add_argument(f"--{name}", type=kind, metavar="X", help=meaning)
-    for name, (kind, meaning) in TRAINING.items():
+    for name, meaning in BUDGET.items():
+        budget.add_argument(
+            f"--{name}", type=setting(MaskedSettings, name), metavar="X", help=meaning
+        )
+    for name, meaning in TRAINING.items():
         first, then = getattr(new, name), getattr(further, name)
         default = f"{first}" if first == then else f"{first}; of --model {then}"
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=f"{meaning} (default {default})")
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=setting(MaskedSettings, name),
+            metavar="X",
+            help=f"{meaning} (default {default})",
+        )
     schedules = "; ".join(f"{name}: {schedule.about}" for name, schedule in SCHEDULES.items())
     parser.add_argument("--schedule", choices=SCHEDULES, help=f"of the learning rate (default {new.schedule}). {schedules}")
 
@@ -81,7 +93,7 @@ def _scratch_options(parser: Parser) -> None:
     sizes = ScratchSettings()
     for name, meaning in SIZES.items():
         help = f"of a new model: {meaning} (default {getattr(sizes, name)})"
-        parser.add_argument(f"--{name}", type=whole, metavar="N", help=help)
+        parser.add_argument(f"--{name}", type=setting(sizes, name), metavar="N", help=help)
     trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
     help = f"of the wordpieces of a new model; {trainers} (default {sizes.trainer})"
     parser.add_argument("--trainer", choices=TRAINERS, help=help)

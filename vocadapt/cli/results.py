@@ -17,7 +17,7 @@ from vocadapt.analysis.report import (
     points,
 )
 from vocadapt.analysis.results import Board
-from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
@@ -40,8 +40,15 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--baseline-cut", choices=CUTS, default="", help="of the baseline (pooled, or its only one)")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     parser.add_argument("--format", choices=("table", *EXPORTS), default="table", help="of what people read (table)")
-    parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws of intervals and tests (1000)")
-    parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
+    parser.add_argument(
+        "--rounds",
+        type=setting(Draws, "rounds"),
+        default=Draws().rounds,
+        help="draws of intervals and tests (1000)",
+    )
+    parser.add_argument(
+        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+    )
 
 
 def _results(options: Namespace, progress: Progress) -> Answer:

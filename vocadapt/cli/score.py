@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
 from vocadapt.errors import InputError
@@ -47,9 +47,21 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--untyped", action="store_true", help="make one type of all entity types")
     unit = "what is drawn, and for example-f1 judged, as one (example; for example-f1 document, where known)"
     parser.add_argument("--unit", choices=UNITS, default="", help=unit)
-    parser.add_argument("--rounds", type=whole, default=Draws().rounds, help="draws for intervals and tests (1000; 0: none)")
-    parser.add_argument("--level", type=real, default=Draws().level, help="what an interval holds (.95)")
-    parser.add_argument("--seed", type=whole, default=Draws().seed, help="of the draws (0)")
+    parser.add_argument(
+        "--rounds",
+        type=setting(Draws, "rounds"),
+        default=Draws().rounds,
+        help="draws for intervals and tests (1000; 0: none)",
+    )
+    parser.add_argument(
+        "--level",
+        type=setting(Draws, "level"),
+        default=Draws().level,
+        help="what an interval holds (.95)",
+    )
+    parser.add_argument(
+        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+    )
 
 
 def _score(options: Namespace, progress: Progress) -> Answer:
@@ -70,9 +82,6 @@ def _score(options: Namespace, progress: Progress) -> Answer:
 
 
 def _draws(options: Namespace) -> Draws:
-    if options.rounds < 0 or not 0 < options.level < 1:
-        problem = f"Cannot draw {options.rounds} times at a level of {options.level}."
-        raise InputError(problem, "Such as --rounds 1000 --level .95.")
     if options.against and not options.rounds:
         problem = "A comparison draws its interval and its test, so --against needs rounds."
         raise InputError(problem, "Such as --rounds 1000; or leave --against out.")

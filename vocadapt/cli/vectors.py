@@ -1,9 +1,10 @@
 """vectors train, vectors contextual, vectors import."""
 
 from argparse import Namespace
+from typing import Any
 
 from vocadapt.cli.options import TEXT, add_casing, add_model, add_out, add_text, corpus_settings, write, written
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.spec import ContextualStep, ImportStep, Spec, VectorsStep
 from vocadapt.models.occurrences import UNITS, ContextualSettings
@@ -29,14 +30,30 @@ def _train_options(parser: Parser) -> None:
     add_casing(parser)
     for name, meaning in NUMBERS.items():
         value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
-        parser.add_argument(flag, type=whole, default=value, metavar="N", help=f"{meaning} (default {value})")
+        parser.add_argument(
+            flag,
+            type=setting(default, name),
+            default=value,
+            metavar="N",
+            help=f"{meaning} (default {value})",
+        )
     parser.add_argument("--skip-gram", action="store_true", help="skip-gram instead of CBOW")
-    parser.add_argument("--alpha", type=real, default=default.alpha, help=f"first learning rate (default {default.alpha})")
     parser.add_argument(
-        "--subsample", type=real, default=default.sample, help=f"thin out frequent words (default {default.sample})"
+        "--alpha",
+        type=setting(Word2VecSettings, "alpha"),
+        default=default.alpha,
+        help=f"first learning rate (default {default.alpha})",
+    )
+    parser.add_argument(
+        "--subsample",
+        type=setting(Word2VecSettings, "sample"),
+        default=default.sample,
+        help=f"thin out frequent words (default {default.sample})",
     )
     drawn = "train on as many lines drawn anew, with replacement, by this seed: a bootstrap (default 0: the text as it is)"
-    parser.add_argument("--resample", type=whole, default=0, metavar="SEED", help=drawn)
+    parser.add_argument(
+        "--resample", type=setting(VectorsStep, "resample"), default=0, metavar="SEED", help=drawn
+    )
     add_text(parser, own_seed=False)
     add_out(parser)
 
@@ -73,16 +90,25 @@ def _contextual_options(parser: Parser) -> None:
     parser.add_argument("--words", metavar="FILE", help="only these words, one a line, however rare")
     for name, meaning in IN_CONTEXT.items():
         value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
-        parser.add_argument(flag, type=whole, default=value, metavar="N", help=f"{meaning} (default {value})")
+        parser.add_argument(
+            flag,
+            type=setting(default, name),
+            default=value,
+            metavar="N",
+            help=f"{meaning} (default {value})",
+        )
     units = "; ".join(f"{name}: {meaning}" for name, meaning in UNITS.items())
     parser.add_argument("--unit", choices=UNITS, default=default.unit, help=f"{units} (default {default.unit})")
     add_text(parser, own_seed=False)
     add_out(parser)
 
 
-def _layer(text: str) -> int:
+LAYER = setting(ContextualSettings, "layer")
+
+
+def _layer(text: str) -> Any:
     """A layer by its number, or the word last."""
-    return ContextualSettings().layer if text == "last" else whole(text)
+    return ContextualSettings().layer if text == "last" else LAYER(text)
 
 
 def _contextual(options: Namespace, progress: Progress) -> Answer:
@@ -96,7 +122,13 @@ def _contextual(options: Namespace, progress: Progress) -> Answer:
 def _import_options(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors")
     parser.add_argument("--words", metavar="FILE", help="the words of a .npy matrix, one a line")
-    parser.add_argument("--limit", type=whole, default=0, metavar="N", help="read the first N words only")
+    parser.add_argument(
+        "--limit",
+        type=setting(ImportStep, "limit"),
+        default=0,
+        metavar="N",
+        help="read the first N words only",
+    )
     parser.add_argument("--only-words-of", nargs="+", metavar="TEXT", dest="text", help=ONLY)
     parser.add_argument("--fold", action="store_true", help="fold cased words onto an uncased model (needs --model)")
     parser.add_argument("--collisions", default="first", help="how spellings that fall together are merged (default first)")

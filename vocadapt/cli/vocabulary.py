@@ -20,7 +20,7 @@ from vocadapt.cli.options import (
     write,
     written,
 )  # fmt: skip
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.corpora import kept_counts, read_corpus
@@ -132,8 +132,22 @@ def _study_options(parser: Parser) -> None:
     names = ", ".join(REDUCTIONS)
     parser.add_argument("--heuristics", nargs="+", choices=list(REDUCTIONS), default=list(PUBLISHED), metavar="NAME",
                         help=f"{names} (default: the published ones, without cost)")  # fmt: skip
-    parser.add_argument("--keep", nargs="+", type=real, default=list(KEEPS), metavar="SHARE", help="of the vocabulary, 0 to 1")
-    parser.add_argument("--seeds", nargs="+", type=whole, default=list(SEEDS), metavar="SEED", help="of random (default 1 2 3)")
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        type=setting(ReductionSettings, "keep"),
+        default=list(KEEPS),
+        metavar="SHARE",
+        help="of the vocabulary, 0 to 1",
+    )
+    parser.add_argument(
+        "--seeds",
+        nargs="+",
+        type=setting(ReductionSettings, "seed"),
+        default=list(SEEDS),
+        metavar="SEED",
+        help="of random (default 1 2 3)",
+    )
     parser.add_argument("--count-marks", action="store_true", help="count the ## of a continuation in a token's length")
     parser.add_argument("--workspace", metavar="W", help="keep the word counts in this workspace, and use those that it keeps")
     add_text(parser, own_seed=False)
@@ -187,9 +201,20 @@ def _reduce_options(parser: Parser) -> None:
     default = ReductionSettings()
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--heuristic", choices=REDUCTIONS, default=default.heuristic, metavar="NAME", help=", ".join(REDUCTIONS))
-    parser.add_argument("--keep", type=real, required=True, metavar="SHARE", help="of the vocabulary, above 0 and up to 1")
+    parser.add_argument(
+        "--keep",
+        type=setting(ReductionSettings, "keep"),
+        required=True,
+        metavar="SHARE",
+        help="of the vocabulary, above 0 and up to 1",
+    )
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", help=f"what tokens are counted in: {TEXT}")
-    parser.add_argument("--seed", type=whole, default=default.seed, help=f"of random (default {default.seed})")
+    parser.add_argument(
+        "--seed",
+        type=setting(ReductionSettings, "seed"),
+        default=default.seed,
+        help=f"of random (default {default.seed})",
+    )
     parser.add_argument("--count-marks", action="store_true", help="count the ## of a continuation in a token's length")
     parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
     add_text(parser, own_seed=False)

@@ -6,18 +6,18 @@ from pathlib import Path
 
 from vocadapt.cli.finetune import shown
 from vocadapt.cli.options import add_model
-from vocadapt.cli.parser import Parser, real, whole
+from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
 from vocadapt.lab.zero_shot import SCORES, ZeroShot, zero_shot
 from vocadapt.progress import Progress
 from vocadapt.recipe import preset
-from vocadapt.training.finetune_settings import TRAININGS, training_preset
+from vocadapt.training.finetune_settings import TRAININGS, FinetuneSettings, training_preset
 
 CHANGES = {
-    "epochs": (whole, "passes over the general questions"),
-    "batch": (whole, "examples a step"),
-    "lr": (real, "highest learning rate"),
+    "epochs": "passes over the general questions",
+    "batch": "examples a step",
+    "lr": "highest learning rate",
 }
 
 
@@ -29,10 +29,27 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--corpus", metavar="T", nargs="+", default=(), help="text of the domain, in place of vectors")
     parser.add_argument("--preset", default="green-bert", metavar="P", help="the recipe (green-bert)")
     parser.add_argument("--settings", choices=tuple(TRAININGS), default="quick", help="of the fine-tuning (quick)")
-    for name, (kind, meaning) in CHANGES.items():
-        parser.add_argument(f"--{name}", type=kind, metavar="X", help=f"{meaning} (default: the settings')")
-    parser.add_argument("--seed", type=whole, default=1, metavar="N", help="of the fine-tuning (1)")
-    parser.add_argument("--limit", type=whole, default=0, metavar="N", help="of the domain's questions at most, drawn at random")
+    for name, meaning in CHANGES.items():
+        parser.add_argument(
+            f"--{name}",
+            type=setting(FinetuneSettings, name),
+            metavar="X",
+            help=f"{meaning} (default: the settings')",
+        )
+    parser.add_argument(
+        "--seed",
+        type=setting(ZeroShot, "seed"),
+        default=1,
+        metavar="N",
+        help="of the fine-tuning (1)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=setting(ZeroShot, "limit"),
+        default=0,
+        metavar="N",
+        help="of the domain's questions at most, drawn at random",
+    )
     parser.add_argument("--out", metavar="DIR", required=True, help="write general/, adapted/ and scores.json here")
 
 

@@ -13,6 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep
 from vocadapt.lab.task import Numbers, Task
 from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
 from vocadapt.training.finetune import Prepared, finetune, prepare
 from vocadapt.training.mixture import chosen_cut, cut_that_counts
 from vocadapt.training.outputs import Said
@@ -202,10 +203,13 @@ class EvaluateSettings:
     """
 
     test: Path | None = None
-    limit: int = 0
+    limit: int = bounded(0, 0, MAX_COUNT, "Examples to score")
     tokenization: str = ""
     scorer: str = ""
     unseen: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
@@ -216,8 +220,8 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
     Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut that the run does not have,
     and a score that does not fit.
     """
-    if how.limit < 0 or (how.limit and how.test is None):
-        raise InputError("A limit is of other examples than the run's own, 0 or more.", "Give --test F with --limit N.")
+    if how.limit and how.test is None:
+        raise InputError("A limit is of other examples than the run's own.", "Give --test F with --limit N.")
     runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
     read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
     for place, run in enumerate(runs):

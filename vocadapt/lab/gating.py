@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from vocadapt.analysis.gates import GateShares, gate_shares
-from vocadapt.errors import InputError
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.text.corpus import Corpus
 
 LINES = 40
@@ -18,12 +18,11 @@ LINES = 40
 class GateSettings:
     """How many lines of a text are read at most (0: all), drawn at random with `seed`."""
 
-    lines: int = LINES
-    seed: int = 1
+    lines: int = bounded(LINES, 0, 10_000_000, "Lines to read")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to read")
 
     def __post_init__(self) -> None:
-        if min(self.lines, self.seed) < 0:
-            raise InputError(f"Gates: lines and seed must be 0 or more, got {self.lines} and {self.seed}.")
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

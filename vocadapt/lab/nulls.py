@@ -14,6 +14,7 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Artefact, Workspace, changed, open_artefact
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import settings_from
+from vocadapt.settings import LARGEST_SEED
 from vocadapt.spaces.change_null import Pair
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.space import EmbeddingSpace
@@ -39,8 +40,9 @@ def spec_of(artefact: Artefact) -> Spec:
 
 
 def next_seed(spec: Spec) -> Spec:
-    """The same step with the seed after its own."""
-    return replace(spec, settings=_with_seed(spec.settings, spec.settings.seed + 1))
+    """The same step with the seed after its own; the one after the largest is 0."""
+    seed = (spec.settings.seed + 1) % (LARGEST_SEED + 1)
+    return replace(spec, settings=_with_seed(spec.settings, seed))
 
 
 def resampled(spec: Spec, seed: int) -> Spec:

@@ -5,9 +5,9 @@ from operator import attrgetter
 from typing import ClassVar
 
 from vocadapt.analysis.leaderboard import LeaderboardSettings
-from vocadapt.errors import InputError
 from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.recipe import PRESETS, Recipe
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projectors import ProjectionSettings
@@ -45,11 +45,10 @@ class VectorsStep:
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
-    resample: int = 0
+    resample: int = bounded(0, 0, LARGEST_SEED, "Seed of the resampled lines")
 
     def __post_init__(self) -> None:
-        if self.resample < 0:
-            raise InputError(f"The seed of the lines drawn anew is {self.resample}.", "Give 0 (the text as it is) or more.")
+        check_settings(self)
 
     seed = _seed_of("word2vec.seed")
 
@@ -71,14 +70,13 @@ class ImportStep(Unseeded):
     `collisions` says how cased spellings of one word are merged. `corpus`: see `only words of this text`.
     """
 
-    limit: int = 0
+    limit: int = bounded(0, 0, MAX_COUNT, "Words to read")
     fold: bool = False
     collisions: str = "first"
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
 
     def __post_init__(self) -> None:
-        if self.limit < 0:
-            raise InputError(f"The row limit is {self.limit}.", "Give 0 (all rows) or a positive number.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,11 @@ class AlignmentStep:
     """Which map is kept, how many folds judge it, and whether all maps are judged beside it."""
 
     alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
-    folds: int = 10
+    folds: int = bounded(10, 2, 1_000, "Folds")
     compare: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     seed = _seed_of("alignment.seed")
 
@@ -144,18 +145,15 @@ class FinetuneStep:
 
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
     tokenization: str = ""
-    seeds: tuple[int, ...] = (1,)
+    seeds: tuple[int, ...] = bounded((1,), 0, LARGEST_SEED, "Seeds")
     kind: str = ""
     scorer: str = ""
-    fold: int = 0
-    limit: int = 0
+    fold: int = bounded(0, ALL_FOLDS, 1_000, "Fold")
+    limit: int = bounded(0, 0, MAX_COUNT, "Examples of each split")
     unit: str = ""
 
     def __post_init__(self) -> None:
-        if not self.seeds or min(self.seeds) < 0:
-            raise InputError("Fine-tuning needs seeds of 0 or more.", "Such as --seeds 1 2 3.")
-        if self.limit < 0:
-            raise InputError(f"The limit is {self.limit}.", "Give 0 (all examples) or a positive number.")
+        check_settings(self)
 
     @property
     def seed(self) -> int:

@@ -16,6 +16,7 @@ from vocadapt.lab.task import Numbers, Task
 from vocadapt.lab.writing import check_free
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import Recipe
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.tasks.qa import read_questions
 from vocadapt.training.tasks.seen import count_seen, seen_in
@@ -37,9 +38,12 @@ class ZeroShot:
     vectors: str = ""
     text: tuple[str, ...] = ()
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
-    seed: int = 1
-    limit: int = 0
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the fine-tuning")
+    limit: int = bounded(0, 0, MAX_COUNT, "Questions to answer")
     offline: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Numbers:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.models.asked import states_at
 from vocadapt.models.layers import output_layer
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -30,9 +31,12 @@ class WindowSettings:
     Words, not wordpieces, are what is drawn, so that every vocabulary is asked the same words in the same context.
     """
 
-    words: int = 48
-    share: float = 0.15
-    seed: int = 1
+    words: int = bounded(48, 1, 10_000, "Words of a window")
+    share: float = bounded(0.15, SMALLEST, 1, "Masking probability")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the masked words")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def within(self, positions: int) -> "WindowSettings":
         """The same, of no more words than have seldom more wordpieces than a network of so many positions can read."""

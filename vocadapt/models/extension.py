@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 
 MODEL_TYPE = "vocadapt-exbert"  # transformers repeats it where it does not know it: the name says whom to ask
 MODULE = "vocadapt.models.exbert"  # importing it is what makes transformers know it
@@ -43,16 +44,13 @@ class ModuleSettings:
     """
 
     size: str = ""
-    gate: float = 0.5
-    seed: int = 1
+    gate: float = bounded(0.5, SMALLEST, 1 - SMALLEST, "Initial gate")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the extension module")
 
     def __post_init__(self) -> None:
         if self.size and self.size not in SIZES:
             raise InputError(f"Unknown module size {self.size!r}.", f"Choose one of: {', '.join(SIZES)}.")
-        if not 0 < self.gate < 1:
-            raise InputError(f"A gate lets a share between 0 and 1 through, got {self.gate:g}.", ".5 is published, .98 near one.")
-        if self.seed < 0:
-            raise InputError(f"The seed of the module is {self.seed}.", "Give 0 or a positive number.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)

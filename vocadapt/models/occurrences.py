@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 UNITS = {"words": "whole words: the mean of their pieces", "tokens": "wordpieces as the model cuts the text"}
@@ -29,20 +30,17 @@ class ContextualSettings:
     `first`: only so many of the most frequent, 0 for all.
     """
 
-    layer: int = LAST
-    occurrences: int = 20
-    length: int = 128
-    batch: int = 32
+    layer: int = bounded(LAST, LAST, 1_000, "Layer")
+    occurrences: int = bounded(20, 1, 1_000_000, "Occurrences of a word")
+    length: int = bounded(128, 4, 32_768, "Wordpieces of a window")
+    batch: int = bounded(32, 1, 65_536, "Windows in a batch")
     unit: str = "words"
-    min_count: int = 5
-    first: int = 0
-    seed: int = 1
+    min_count: int = bounded(5, 1, MAX_COUNT, "Minimum count of a word")
+    first: int = bounded(0, 0, MAX_COUNT, "Most frequent words")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the occurrences")
 
     def __post_init__(self) -> None:
-        lowest = {"layer": -1, "occurrences": 1, "length": 4, "batch": 1, "min_count": 1, "first": 0, "seed": 0}
-        for name, low in lowest.items():
-            if getattr(self, name) < low:
-                raise InputError(f"Vectors in context: {name} must be {low} or more, got {getattr(self, name)}.")
+        check_settings(self)
         if self.unit not in UNITS:
             raise InputError(f"Unknown unit {self.unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
 

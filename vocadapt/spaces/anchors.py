@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -20,7 +21,10 @@ class AnchorFilter:
     single_characters: bool = False
     digits: bool = False
     continuation: bool = False  # pieces such as ##ing, which a corpus may spell by accident
-    min_count: int = 0
+    min_count: int = bounded(0, 0, MAX_COUNT, "Minimum count of an anchor")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def keeps(self, word: str) -> bool:
         """Whether the spelling of `word` passes."""

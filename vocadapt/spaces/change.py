@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import bounded, check_settings
 from vocadapt.spaces.choosing import UNUSED
 from vocadapt.spaces.nearest import Neighbours, blocks, nearest
 from vocadapt.spaces.space import EmbeddingSpace
@@ -37,13 +38,12 @@ PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 class ChangeSettings:
     """How many neighbours, among which words (a key of AMONG), and which kinds of words are left out (keys of WITHOUT)."""
 
-    k: int = 10
+    k: int = bounded(10, 1, 10_000, "Neighbors to compare")
     among: str = "shared"
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"The number of neighbours must be at least 1, got {self.k}.")
+        check_settings(self)
         if self.among not in AMONG:
             raise InputError(f"Unknown candidates {self.among!r}.", f"Choose one of: {', '.join(AMONG)}.")
         unknown = [name for name in self.without if name not in WITHOUT]

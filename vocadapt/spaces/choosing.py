@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
 from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
@@ -27,28 +28,24 @@ class TokenChoice:
     `nearest` by cosine instead of the first n.
     """
 
-    first: int = 4000
-    min_length: int = 4
+    first: int = bounded(4000, 0, 10_000_000, "Tokens to show")
+    min_length: int = bounded(4, 0, 1_000, "Shortest token, in characters")
     specials: bool = False
     continuations: bool = False
     unused: bool = False
     band: str = "rank"
-    low: int = 0
-    high: int = 0
+    low: int = bounded(0, 0, MAX_COUNT, "Start of the frequency band")
+    high: int = bounded(0, 0, MAX_COUNT, "End of the frequency band")
     search: str = ""
     around: str = ""
-    nearest: int = 100
+    nearest: int = bounded(100, 2, 10_000, "Nearest tokens to show")
 
     def __post_init__(self) -> None:
-        for name in ("first", "min_length", "low", "high"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} of the tokens shown must be 0 or more, got {getattr(self, name)}.")
+        check_settings(self)
         if self.band not in BANDS:
             raise InputError(f"Unknown frequency band {self.band!r}.", f"Choose one of: {', '.join(BANDS)}.")
         if self.high and self.high < self.low:
             raise InputError(f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}.")
-        if self.nearest < 2:
-            raise InputError(f"A map around a word needs at least its 2 nearest, got {self.nearest}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.anchors import AnchorFilter
 from vocadapt.spaces.solvers import procrustes, solve_kernel_ridge, solve_least_squares
 from vocadapt.spaces.space import Matrix
@@ -33,23 +34,20 @@ class AlignmentSettings:
     method: str = "least-squares"
     unit: bool = False
     centre: bool = False
-    ridge: float = 0.0
+    ridge: float = bounded(0.0, 0, 1e6, "Ridge penalty")
     weights: str = "none"
     anchors: AnchorFilter = field(default_factory=AnchorFilter)
-    seed: int = 1
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the alignment")
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise InputError(f"Unknown map {self.method!r}.", f"Choose one of: {', '.join(METHODS)}.")
         if self.weights not in WEIGHTS:
             raise InputError(f"Unknown anchor weights {self.weights!r}.", f"Choose one of: {', '.join(WEIGHTS)}.")
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise InputError(f"The ridge penalty must be 0 or more, got {self.ridge}.")
+        check_settings(self)
         if self.ridge and not METHODS[self.method].penalty:
             takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
             raise InputError(f"The map {self.method} takes no ridge penalty, got {self.ridge:g}.", f"Penalties are for {takers}.")
-        if self.seed < 0:
-            raise InputError(f"The seed of a map must be 0 or more, got {self.seed}.")
 
 
 @dataclass(frozen=True, eq=False)

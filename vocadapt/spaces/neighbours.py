@@ -14,6 +14,7 @@ from typing import TypedDict
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.settings import bounded, check_settings
 from vocadapt.spaces.alignment import Alignment
 from vocadapt.spaces.anchors import find_anchors
 from vocadapt.spaces.nearest import METRICS, Neighbours, hubness, nearest
@@ -41,9 +42,12 @@ class FourLists(TypedDict):
 class ListSettings:
     """How long the lists are and what orders them; CSLS orders the lists across, the lists within stay cosine."""
 
-    k: int = 10
+    k: int = bounded(10, 1, 10_000, "Neighbors in a list")
     metric: str = "cosine"
     csls: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @property
     def measure(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, part
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.tsne import ENGINES, START, tsne_with
 from vocadapt.spaces.umapping import umap_of
@@ -31,15 +32,15 @@ class ProjectionSettings:
     """
 
     method: str = "pca"
-    perplexity: float = 30.0
-    exaggeration: float = 12.0
-    iterations: int = 0
-    learning_rate: float = 0.0
-    neighbours: int = 15
-    min_dist: float = 0.1
+    perplexity: float = bounded(30.0, 2, 10_000, "Perplexity")
+    exaggeration: float = bounded(12.0, 1, 1000, "Early exaggeration")
+    iterations: int = bounded(0, 0, 100_000, "Iterations")
+    learning_rate: float = bounded(0.0, 0, 1e6, "Learning rate of t-SNE")
+    neighbours: int = bounded(15, 2, 10_000, "Neighbors of UMAP")
+    min_dist: float = bounded(0.1, 0, 1, "Minimum distance of UMAP")
     metric: str = "cosine"
-    pca: int = 50
-    seed: int = 1
+    pca: int = bounded(50, 0, 100_000, "Principal components")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the projection")
     engine: str = "auto"
 
     def __post_init__(self) -> None:
@@ -49,22 +50,7 @@ class ProjectionSettings:
             raise InputError(f"Unknown metric {self.metric!r}.", f"Choose one of: {', '.join(METRICS)}.")
         if self.engine not in ("auto", *ENGINES):
             raise InputError(f"Unknown engine {self.engine!r}.", f"Choose one of: auto, {', '.join(ENGINES)}.")
-        for name, (low, high) in BOUNDS.items():
-            value = getattr(self, name)
-            if not (np.isfinite(value) and low <= value <= high):
-                raise InputError(f"{name} must lie between {low:g} and {high:g}, got {value:g}.")
-
-
-BOUNDS: dict[str, tuple[float, float]] = {
-    "perplexity": (2, 10_000),
-    "exaggeration": (1, 1000),
-    "iterations": (0, 100_000),
-    "learning_rate": (0, 1e6),
-    "neighbours": (2, 10_000),
-    "min_dist": (0, 1),
-    "pca": (0, 100_000),
-    "seed": (0, 2**32 - 1),
-}
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.diagnostics import mean_cosine
 from vocadapt.spaces.evaluation import lookup
 from vocadapt.spaces.space import EmbeddingSpace
@@ -36,12 +36,11 @@ class Relation:
 class NullSettings:
     """How often the words are re-paired at random, and with which seed; raises InputError for a seed below 0."""
 
-    draws: int = 200
-    seed: int = 1
+    draws: int = bounded(200, 1, 1_000_000, "Random re-pairings")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the re-pairings")
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"The seed of the null is a whole number from 0, got {self.seed}.", "Such as 1.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)
@@ -102,8 +101,6 @@ def score_relations(
 
     own_mean: the mean cosine to correct by, the space's over all its tokens where none is given. Raises InputError for draws < 1.
     """
-    if null.draws < 1:
-        raise InputError(f"The null needs at least 1 draw, got {null.draws}.")
     own_mean = mean_cosine(space) if own_mean is None else own_mean
     scores, row = [], lookup(space, splitter)
     for done, relation in enumerate(relations):

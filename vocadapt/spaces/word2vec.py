@@ -20,6 +20,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration, silent
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, SMALLEST, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import WordCounts
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 BATCH = 10_000  # words: gensim's trainer takes lines until it has more than this (MAX_SENTENCE_LEN)
 SLICE = 5 * BATCH  # words of one call: a fraction of a second
-LARGEST_SEED = 2**32 - 1
 REPORT = 0.2  # seconds between two reports
 
 
@@ -40,28 +40,19 @@ class Word2VecSettings:
     same text give the same bits. `sample` is the share of the text above which a word is thinned out.
     """
 
-    dim: int = 0
-    window: int = 5
-    min_count: int = 5
-    negative: int = 5
+    dim: int = bounded(0, 0, 20_000, "Dimensions")
+    window: int = bounded(5, 1, 1_000, "Window")
+    min_count: int = bounded(5, 1, MAX_COUNT, "Minimum count of a word")
+    negative: int = bounded(5, 1, 1_000, "Negative samples")
     skip_gram: bool = False
-    alpha: float = 0.025
-    epochs: int = 5
-    sample: float = 1e-3
-    seed: int = 1
-    workers: int = 0
+    alpha: float = bounded(0.025, SMALLEST, 1, "Learning rate of the word vectors")
+    epochs: int = bounded(5, 1, 10_000, "Epochs of the word vectors")
+    sample: float = bounded(1e-3, 0, 1, "Subsampling threshold")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the word vectors")
+    workers: int = bounded(0, 0, 256, "Threads")
 
     def __post_init__(self) -> None:
-        lowest = {"dim": 0, "window": 1, "min_count": 1, "negative": 1, "epochs": 1, "seed": 0, "workers": 0}
-        for name, low in lowest.items():
-            if getattr(self, name) < low:
-                raise InputError(f"Word vectors: {name} must be {low} or more, got {getattr(self, name)}.")
-        if self.seed > LARGEST_SEED:
-            raise InputError(f"Word vectors: seed must be {LARGEST_SEED} or less, got {self.seed}.")
-        if not 0 < self.alpha <= 1:
-            raise InputError(f"Word vectors: alpha must lie between 0 and 1, got {self.alpha}.", "The usual value is 0.025.")
-        if not 0 <= self.sample <= 1:
-            raise InputError(f"Word vectors: sample must lie between 0 and 1, got {self.sample}.", "The usual value is 0.001.")
+        check_settings(self)
 
     @property
     def threads(self) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.text.corpus import Corpus, Part
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tally import LOWER, MAX_PIECES
@@ -39,18 +40,13 @@ class ContextSettings:
     Raises InputError for numbers outside their range.
     """
 
-    limit: int = 20
-    width: int = 60
+    limit: int = bounded(20, 1, MOST, "Lines to show")
+    width: int = bounded(60, 0, MOST, "Characters on either side")
     sample: bool = True
-    seed: int = 1
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to show")
 
     def __post_init__(self) -> None:
-        if not 1 <= self.limit <= MOST:
-            raise InputError(f"Expected 1 to {MOST:,} lines to show, got {self.limit}.")
-        if not 0 <= self.width <= MOST:
-            raise InputError(f"Expected a width of 0 to {MOST:,} characters, got {self.width}.")
-        if self.seed < 0:
-            raise InputError(f"Expected a seed of 0 or more, got {self.seed}.")
+        check_settings(self)
 
 
 DRAWN = ContextSettings()

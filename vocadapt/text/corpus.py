@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.text import source as sources
 from vocadapt.text.articles import SUFFIXES, begins_as_article, is_another_kind, read_articles
 from vocadapt.text.language import LanguageProfile, profile_of
@@ -54,18 +55,13 @@ class CorpusSettings:
     """
 
     field: str = ""
-    min_length: int = 0
-    sample: float = 1.0
-    seed: int = 1
+    min_length: int = bounded(0, 0, 1_000_000, "Shortest line, in characters")
+    sample: float = bounded(1.0, SMALLEST, 1, "Fraction of the lines to read")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to read")
     language: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.sample <= 1:
-            raise InputError(f"Expected a sample share in (0, 1], got {self.sample}.", "0.1 reads one line in ten.")
-        if self.min_length < 0:
-            raise InputError(f"Expected a minimum length of 0 or more characters, got {self.min_length}.")
-        if self.seed < 0:
-            raise InputError(f"Expected a seed of 0 or more, got {self.seed}.")
+        check_settings(self)
 
     @property
     def reads_all(self) -> bool:

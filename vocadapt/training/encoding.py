@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import bounded, check_settings
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.training.tasks.chunks import chunk_bounds
@@ -37,8 +38,11 @@ NO_BASE = "tokenizations left out: the model has no rows for the tokens of its o
 class EncodingSettings:
     """Pieces a network reads at once, specials included; words of a chunk at most (Poerner et al.: 30; 0: as many as fit)."""
 
-    length: int = 512
-    words: int = 30
+    length: int = bounded(512, 3, 32_768, "Maximum sequence length")
+    words: int = bounded(30, 0, 100_000, "Words of a chunk")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_RATE, MINUTES_PER_YEAR, SMALLEST, bounded, check_settings
 from vocadapt.training.schedules import check_schedule
 
 TOP = re.compile(r"top-([1-9][0-9]?)")
@@ -26,30 +27,23 @@ class FinetuneSettings:
     `ungrouped`. `weight_decay` spares rows that no example uses. Raises InputError for values without sense.
     """
 
-    epochs: int = 5
-    batch: int = 16
-    lr: float = 2e-4
-    length: int = 512
-    chunk: int = 30
-    warm_up: float = 0.1
+    epochs: int = bounded(5, 1, 10_000, "Epochs")
+    batch: int = bounded(16, 1, 65_536, "Batch size")
+    lr: float = bounded(2e-4, SMALLEST, LARGEST_RATE, "Learning rate")
+    length: int = bounded(512, 8, 4096, "Maximum sequence length")
+    chunk: int = bounded(30, 0, 100_000, "Words of a chunk")
+    warm_up: float = bounded(0.1, 0, 0.999, "Warmup ratio")
     schedule: str = "linear"
-    weight_decay: float = 0.0
-    clip: float = 1.0
+    weight_decay: float = bounded(0.0, 0, 100, "Weight decay")
+    clip: float = bounded(1.0, SMALLEST, 1 / SMALLEST, "Max gradient norm")
     freeze: str = "all"
     with_dev: bool = False
-    patience: int = 0
+    patience: int = bounded(0, 0, 10_000, "Patience")
     ungrouped: bool = False
-    save_minutes: float = 5.0
+    save_minutes: float = bounded(5.0, SMALLEST, MINUTES_PER_YEAR, "Minutes between checkpoints")
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "lr", "clip", "save_minutes"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"Fine-tuning: {name} must be above 0, got {getattr(self, name)}.")
-        if not 8 <= self.length <= 4096:
-            raise InputError(f"Fine-tuning: expected a length of 8 to 4096 wordpieces, got {self.length}.")
-        if min(self.chunk, self.patience, self.weight_decay) < 0 or not 0 <= self.warm_up < 1:
-            problem = "chunk, patience and weight decay cannot be negative, and the warm-up is a share of 1."
-            raise InputError(f"Fine-tuning: {problem}")
+        check_settings(self)
         if self.freeze not in FREEZE and not TOP.fullmatch(self.freeze):
             raise InputError(f"Unknown way to freeze {self.freeze!r}.", f"Choose one of: {', '.join(FREEZE)}, such as top-3.")
         if self.freeze == "top-K":

@@ -21,6 +21,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.loading import Loaded, load_network
 from vocadapt.models.saving import save_again
 from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import MINUTES_PER_YEAR, bounded, check_settings
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.blocks import Blocks, pack
 from vocadapt.training.budget import steps_in
@@ -53,12 +54,11 @@ class FurtherSettings:
     stage: str = "continued"
     train_heads: bool = False
     nsp: bool = False
-    keep_minutes: float = 0.0
+    keep_minutes: float = bounded(0.0, 0, MINUTES_PER_YEAR, "Minutes between saved models")
     training: MaskedSettings = field(default_factory=lambda: PRETRAININGS["quick"].settings)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.keep_minutes < float("inf"):
-            raise InputError(f"A model is kept every {self.keep_minutes} minutes.", "Give 0 (none) or a positive number.")
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on
 from vocadapt.progress import Progress, silent
+from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, MINUTES_PER_YEAR, SMALLEST, bounded, check_settings
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
 from vocadapt.training.budget import steps_in
 from vocadapt.training.masked_losses import losses
@@ -37,39 +38,30 @@ class MaskedSettings:
     Raises InputError for values without sense.
     """
 
-    length: int = 128
-    batch: int = 16
-    lr: float = 1e-3
-    epochs: float = 1.0
-    tokens: int = 0
-    hours: float = 0.0
-    warm_up: float = 0.06
-    weight_decay: float = 0.01
-    share: float = 0.15
-    dropout: float = 0.0  # a short training reads nothing twice and cannot overfit (Geiping & Goldstein 2023, 4.3)
-    save_minutes: float = 5.0
-    seed: int = 1
-    parts: int = 1
+    length: int = bounded(128, 8, 4096, "Block length")
+    batch: int = bounded(16, 1, 65_536, "Batch size")
+    lr: float = bounded(1e-3, SMALLEST, LARGEST_RATE, "Learning rate")
+    epochs: float = bounded(1.0, SMALLEST, 10_000, "Epochs")
+    tokens: int = bounded(0, 0, 10**13, "Tokens to read")
+    hours: float = bounded(0.0, 0, 10_000, "Hours of training")
+    warm_up: float = bounded(0.06, 0, 0.999, "Warmup ratio")
+    weight_decay: float = bounded(0.01, 0, 100, "Weight decay")
+    share: float = bounded(0.15, 0, 0.999, "Masking probability")
+    # A short training reads nothing twice and cannot overfit (Geiping & Goldstein 2023, 4.3).
+    dropout: float = bounded(0.0, 0, 0.999, "Dropout")
+    save_minutes: float = bounded(5.0, SMALLEST, MINUTES_PER_YEAR, "Minutes between checkpoints")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the training")
+    parts: int = bounded(1, 1, 65_536, "Gradient accumulation steps")
     schedule: str = "linear"
 
     def __post_init__(self) -> None:
-        if not 8 <= self.length <= 4096:
-            raise InputError(f"Masked training: expected a length of 8 to 4096 wordpieces, got {self.length}.")
-        for name in ("batch", "lr", "epochs", "save_minutes"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"Masked training: {name} must be above 0, got {getattr(self, name)}.")
-        for name in ("warm_up", "share", "dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"Masked training: {name} is a share of 1, got {getattr(self, name)}.")
-        if self.parts < 1 or self.batch % self.parts:
+        check_settings(self)
+        if self.batch % self.parts:
             fitting = ", ".join(str(parts) for parts in range(1, self.batch + 1) if self.batch % parts == 0)
             raise InputError(
                 f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal parts.",
                 f"Choose one of: {fitting}.",
             )
-        for name in ("tokens", "hours", "seed", "weight_decay"):
-            if getattr(self, name) < 0:
-                raise InputError(f"Masked training: {name.replace('_', ' ')} cannot be negative, got {getattr(self, name)}.")
         check_schedule(self.schedule)
 
     @property

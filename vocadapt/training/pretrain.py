@@ -14,6 +14,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.contextual import MaskedLoss, WindowSettings, masked_word_loss, unigram_loss, windows
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import Corpus
@@ -42,19 +43,20 @@ class ScratchSettings:
     The first rows are word2vec's or `random_rows`. Raises InputError for sizes that cannot be built, and for an unknown trainer.
     """
 
-    vocabulary: int = 16_000
+    vocabulary: int = bounded(16_000, 1, 1_000_000, "Vocabulary size")
     trainer: str = "bpe-merges"
-    layers: int = 4
-    hidden: int = 256
+    layers: int = bounded(4, 1, 100, "Layers")
+    hidden: int = bounded(256, 2, 8_192, "Hidden size")
     cased: bool = False
     random_rows: bool = False
     training: MaskedSettings = field(default_factory=MaskedSettings)
 
     def __post_init__(self) -> None:
+        check_settings(self)
         TrainerSettings(self.trainer)
-        if self.layers < 1 or self.hidden < 2 or self.hidden % self.heads:
-            problem = f"Cannot build {self.layers} layers of width {self.hidden}."
-            raise InputError(problem, f"Take at least one layer, and a multiple of {HEAD} such as 256 as width.")
+        if self.hidden % self.heads:
+            problem = f"A hidden size of {self.hidden} does not fit {self.heads} attention heads."
+            raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.")
 
     @property
     def heads(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.vocabulary.initialise_distilled import DISTILLED, DistilSettings
 from vocadapt.vocabulary.initialise_simple import SIMPLE
@@ -46,23 +47,18 @@ class RowSettings:
     """
 
     method: str = "aligned"
-    seed: int = 1
-    sd: float = 0.02  # BERT's own initializer_range
-    neighbours: int = 0
-    temperature: float = 0.1
-    atoms: int = 64
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the new embeddings")
+    sd: float = bounded(0.02, 0, 1000, "Standard deviation of random embeddings")  # BERT's
+    neighbours: int = bounded(0, 0, 10_000, "Neighbors of a new token")
+    temperature: float = bounded(0.1, SMALLEST, 1e6, "Temperature")
+    atoms: int = bounded(64, 1, 10_000, "Atoms")
     norm_matched: bool = False
     distil: DistilSettings = field(default_factory=DistilSettings)
 
     def __post_init__(self) -> None:
         if self.method not in INITIALISERS:
             raise InputError(f"Unknown initialiser {self.method!r}.", f"Choose one of: {', '.join(INITIALISERS)}.")
-        if self.seed < 0 or not 0 <= self.sd < float("inf"):
-            raise InputError(f"Random rows need a seed and a deviation of 0 or more, got {self.seed} and {self.sd}.")
-        if self.neighbours < 0 or self.atoms < 1:
-            raise InputError(f"Rows are made of at least 1 neighbour or atom, got {self.neighbours} and {self.atoms}.")
-        if not 0 < self.temperature < float("inf"):
-            raise InputError(f"The temperature must lie above 0, got {self.temperature}.", "The paper's is 0.1.")
+        check_settings(self)
 
 
 def initialise(materials: Materials, settings: RowSettings) -> Rows:

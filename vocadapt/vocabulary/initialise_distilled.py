@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.vocabulary.materials import Initialiser, Made, Materials, Provenance, Registered
 from vocadapt.vocabulary.mixing import mean_of_pieces
 
@@ -22,22 +23,18 @@ class DistilSettings:
     from `lr` to 0. `seed` draws contexts and order. Raises InputError for values without sense.
     """
 
-    layer: int = -1
-    contexts: int = 12
-    passes: int = 1
-    length: int = 32
-    batch: int = 32
-    lr: float = 5e-3
-    seed: int = 1
+    layer: int = bounded(-1, -1, 1_000, "Layer to match")
+    contexts: int = bounded(12, 1, 100_000, "Contexts of a token")
+    passes: int = bounded(1, 1, 10_000, "Passes over the contexts")
+    length: int = bounded(32, 4, 4096, "Wordpieces of a context")
+    batch: int = bounded(32, 1, 65_536, "Tokens in a batch")
+    lr: float = bounded(5e-3, SMALLEST, LARGEST_RATE, "Learning rate of the distillation")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the distillation")
 
     def __post_init__(self) -> None:
-        for name, least in (("contexts", 1), ("passes", 1), ("length", 4), ("batch", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"Distilled rows: {name} must be {least} or more, got {getattr(self, name)}.")
+        check_settings(self)
         if self.layer < 1 and self.layer != -1:
             raise InputError(f"Distilled rows: there is no layer {self.layer} to match.", "Give 1 or more, or -1 for the last.")
-        if not 0 < self.lr < float("inf"):
-            raise InputError(f"Distilled rows: lr must be above 0, got {self.lr}.")
 
 
 def distilled(materials: Materials, settings: "RowSettings") -> Made:

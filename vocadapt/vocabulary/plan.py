@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS
 from vocadapt.vocabulary.reduction import REDUCTIONS
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -53,12 +54,12 @@ class PlanSettings:
     """
 
     kind: str = "append"
-    max_added: int = 0
+    max_added: int = bounded(0, 0, 10_000_000, "Tokens to add")
     cut: str = "last"
-    removed: float = 0.0
+    removed: float = bounded(0.0, 0, 1, "Fraction of the vocabulary to remove")
     refill: str = "target"
     renew: bool = False
-    seed: int = 1
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the vocabulary plan")
     count_marks: bool = False
 
     def __post_init__(self) -> None:
@@ -67,12 +68,7 @@ class PlanSettings:
         for name, known in ((self.cut, REDUCTIONS), (self.refill, AUGMENTATIONS)):
             if name not in known:
                 raise InputError(f"Unknown heuristic {name!r}.", f"Choose one of: {', '.join(known)}.")
-        if self.max_added < 0:
-            raise InputError(f"The most words to add is {self.max_added}.", "Give 0 (all of them) or a positive number.")
-        if not 0 <= self.removed <= 1:
-            raise InputError(f"The share to remove is {self.removed:g}.", "Give a share of 1, such as 0.25.")
-        if self.seed < 0:
-            raise InputError(f"The seed is {self.seed}.", "Give 0 or a positive number.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.vocabulary.overlap import body, position
 from vocadapt.vocabulary.recut import Ints, WordTable, word_table
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -47,17 +48,14 @@ class ReductionSettings:
     """How a vocabulary is reduced: the heuristic, the share of tokens to keep, the seed of `random`, how lengths count."""
 
     heuristic: str = "last"
-    keep: float = 0.5
-    seed: int = 1
+    keep: float = bounded(0.5, SMALLEST, 1, "Fraction of the vocabulary to keep")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the reduction")
     count_marks: bool = False
 
     def __post_init__(self) -> None:
         if self.heuristic not in REDUCTIONS:
             raise InputError(f"There is no reduction {self.heuristic!r}.", f"Choose one of: {', '.join(REDUCTIONS)}.")
-        if not 0 < self.keep <= 1:
-            raise InputError(f"Keep a share above 0 and up to 1 of the vocabulary, got {self.keep}.", "0.5 keeps half of it.")
-        if self.seed < 0:
-            raise InputError(f"A seed is 0 or more, got {self.seed}.")
+        check_settings(self)
 
 
 def dropped(vocabulary: Vocabulary, settings: ReductionSettings, counts: Mapping[str, int] | None = None) -> tuple[str, ...]:
@@ -167,9 +165,12 @@ class CostSettings:
     among the ids to this power, as measured on general text under BERT's vocabulary.
     """
 
-    power: float = 0.8
-    belief: float = 0.01
-    zipf: float = 1.2
+    power: float = bounded(0.8, 0, 10, "Exponent of the counts")
+    belief: float = bounded(0.01, 0, 1000, "Weight of the imagined text")
+    zipf: float = bounded(1.2, 0, 10, "Zipf exponent")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
 from vocadapt.vocabulary.merging import Pieces, Score, merges
 from vocadapt.vocabulary.wordpiece import LONGEST_WORD, SPECIAL_TOKENS
 
@@ -68,17 +69,13 @@ class TrainerSettings:
     """
 
     trainer: str = "bpe-merges"
-    min_count: int = 0
-    alphabet: int = ALPHABET
+    min_count: int = bounded(0, 0, MAX_COUNT, "Minimum count of a pair")
+    alphabet: int = bounded(ALPHABET, 1, 1_000_000, "Characters to keep")
 
     def __post_init__(self) -> None:
         if self.trainer not in TRAINERS:
             raise InputError(f"Unknown WordPiece trainer {self.trainer!r}.", f"Choose one of: {', '.join(TRAINERS)}.")
-        if self.min_count < 0 or self.alphabet < 1:
-            raise InputError(
-                f"Cannot train wordpieces with a minimum count of {self.min_count} and {self.alphabet} characters.",
-                "Give a minimum count of 1 or more (0: as the trainer has it), and at least one character.",
-            )
+        check_settings(self)
 
 
 def train_wordpiece(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.training.scoring.tally import USUAL, Array, Rules, Scorer, Tally
 
 BLOCK = 1 << 22  # weights held at a time
@@ -21,13 +21,12 @@ ROUNDING = 1e-12
 class Draws:
     """How often to draw, how much of the draws an interval holds, and the seed; raises InputError for a seed below 0."""
 
-    rounds: int = 1000
-    level: float = 0.95
-    seed: int = 0
+    rounds: int = bounded(1000, 0, 1_000_000, "Resamples")
+    level: float = bounded(0.95, SMALLEST, 1 - SMALLEST, "Confidence level")
+    seed: int = bounded(0, 0, LARGEST_SEED, "Seed of the resamples")
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"The seed of the draws is a whole number from 0, got {self.seed}.", "Such as 0.")
+        check_settings(self)
 
 
 USUAL_DRAWS = Draws()

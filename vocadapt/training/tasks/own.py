@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.settings import bounded, check_settings
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tasks.base import KINDS, SPLITS, Split, Task, labels_of
@@ -50,10 +51,13 @@ class TaskFile:
     positive: str = USUAL.positive
     untyped: bool = False
     unit: str = "example"
-    folds: int = 0
+    folds: int = bounded(0, 0, 1_000, "Folds")
     columns: Mapping[str, str] = field(default_factory=dict)
     card: str = ""
     sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @property
     def rules(self) -> Rules:
@@ -118,7 +122,7 @@ def read_task_file(path: Path) -> TaskFile:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).", "Give a task's .toml, or the folder of one.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or an integer of thousands of digits
         raise InputError(f"{path}: not valid TOML ({error}).", "A task has kind = …, and its files under [splits].") from None
     said = _checked(content, path)
     if said.kind not in KINDS:
@@ -127,7 +131,7 @@ def read_task_file(path: Path) -> TaskFile:
         which = f"there is no split {min(odd)!r}" if said.splits else "there are no splits"
         raise InputError(f"{path}: {which}.", 'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.')
     scorer_of(said.kind, said.scorer)
-    if bool(said.folds) != any(FOLD in place for place in said.splits.values()) or said.folds < 0:
+    if bool(said.folds) != any(FOLD in place for place in said.splits.values()):
         raise InputError(f"{path}: folds and {FOLD} go together.", f'Such as folds = 10 and train = "{FOLD}/train.tsv".')
     return said
 

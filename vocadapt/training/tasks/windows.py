@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.settings import bounded, check_settings
 
 SPECIAL = 3  # [CLS] question [SEP] context [SEP]
 PUNCTUATION = re.escape(string.punctuation)
@@ -29,15 +30,14 @@ class AnswerSettings:
     "code" cuts at blanks and at runs of ASCII punctuation, as the released code does; "paper" at blanks only.
     """
 
-    size: int = 512
-    characters: int = 500
+    size: int = bounded(512, 1, 32_768, "Window size")
+    characters: int = bounded(500, 1, 1_000_000, "Characters of an answer")
     words: str = "code"
 
     def __post_init__(self) -> None:
         if self.words not in WORDS:
             raise InputError(f"Unknown way to find words {self.words!r}.", f"Choose one of: {', '.join(WORDS)}.")
-        if self.size < 1 or self.characters < 1:
-            raise InputError(f"A window of {self.size} pieces, answers of {self.characters} characters: neither may be 0.")
+        check_settings(self)
 
 
 @dataclass(frozen=True)
