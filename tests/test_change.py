@@ -102,7 +102,7 @@ def test_hostile_words_are_words():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (dict(k=0), "at least 1"),
+        (dict(k=0), "k.: expected a whole number from 1 "),
         (dict(among="some"), "Unknown candidates"),
         (dict(without=("verbs",)), "no kind of word 'verbs'"),
     ],

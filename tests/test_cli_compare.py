@@ -101,7 +101,7 @@ def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(file
         ("{f}/a {f}/b --slice new-token", "needs two cuts"),
         ("{f}/a {f}/b --slice unseen", "needs the training examples"),
         ("{f}/a {f}/b --suffix=-", "Expected the end of a word"),
-        ("{f}/a {f}/b --pieces 1", "both must be above 1"),
+        ("{f}/a {f}/b --pieces 1", "--pieces: expected a whole number from 2 "),
         ("{f}/a {f}/b --rounds 0", "at least one draw"),
         ("{f}/a {f}/b --html {t}/none/e.html", "there is no folder"),
         ("{f}/a {f}/b --html {t}/e --csv {t}/./e", "into one file"),

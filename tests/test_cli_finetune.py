@@ -145,7 +145,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ("finetune --model {f}/adapted --task {f}/task.toml --train {f}/train.txt --out {t}/o", "came beside it"),
         ("finetune --model {f}/before --task {f}/task.toml --tokenization mixed --out {t}/o", "no token was added"),
         ("finetune --model {f}/adapted --task {f}/task.toml --freeze top-9 --out {t}/o", "has 2 layers, not 9"),
-        ("finetune --model {f}/adapted --task {f}/task.toml --epochs 0 --out {t}/o", "epochs must be above 0"),
+        ("finetune --model {f}/adapted --task {f}/task.toml --epochs 0 --out {t}/o", "--epochs: expected a whole number from 1 "),
         ("finetune --model {f}/adapted --task {f}/task.toml --scorer accuracy --out {t}/o", "no score 'accuracy' for ner"),
         ("finetune --model {f}/adapted --task {f}/task.toml --fold 3 --out {t}/o", "has no folds"),
         ("finetune --model {f}/adapted --task {f}/task.toml --limit -3 --out {t}/o", "limit is -3"),

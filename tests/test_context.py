@@ -128,7 +128,7 @@ def test_a_word_of_bytes_that_are_no_text_is_refused():
 
 @pytest.mark.parametrize("settings", [{"limit": 0}, {"limit": 10**6}, {"width": -1}, {"width": 10**6}, {"seed": -1}])
 def test_settings_are_checked(settings):
-    with pytest.raises(InputError, match="Expected"):
+    with pytest.raises(InputError, match="expected a whole number from"):
         ContextSettings(**settings)
 
 

@@ -163,10 +163,10 @@ def test_any_head_will_do(make_bert, read, head):
     ("settings", "said"),
     [
         (dict(layer=3), "has 2 layers, and layer 3"),
-        (dict(layer=-2), "layer must be -1 or more"),
+        (dict(layer=-2), "layer.: expected a whole number from -1 "),
         (dict(length=65), "reads 64 wordpieces at most"),
-        (dict(length=3), "length must be 4"),
-        (dict(occurrences=0), "occurrences must be 1"),
+        (dict(length=3), "length.: expected a whole number from 4 "),
+        (dict(occurrences=0), "occurrences.: expected a whole number from 1 "),
         (dict(unit="letters"), "Unknown unit"),
         (dict(min_count=1000), "No word of this text"),
         (dict(wanted=["nosuch"]), "1: not in the text"),

@@ -46,7 +46,7 @@ class Word2VecSettings:
     negative: int = bounded(5, 1, 1_000, "Negative samples")
     skip_gram: bool = False
     alpha: float = bounded(0.025, SMALLEST, 1, "Learning rate of the word vectors")
-    epochs: int = bounded(5, 1, 10_000, "Epochs of the word vectors")
+    epochs: int = bounded(5, 1, 100_000, "Epochs of the word vectors")
     sample: float = bounded(1e-3, 0, 1, "Subsampling threshold")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the word vectors")
     workers: int = bounded(0, 0, 256, "Threads")
