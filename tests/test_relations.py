@@ -110,7 +110,7 @@ def test_words_are_spelled_as_the_model_meets_them():
 
 
 def test_no_draws_are_refused_and_a_score_can_be_stopped():
-    with pytest.raises(InputError, match="draws.: expected a whole number from 1 "):
+    with pytest.raises(InputError, match=r"draws.: expected a whole number from 1 "):
         one(PLANE, [("a", "c")], draws=0)
 
     def stop(fraction, message=""):

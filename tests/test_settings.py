@@ -17,7 +17,7 @@ from vocadapt.cli.run import COMMANDS
 from vocadapt.errors import InputError
 from vocadapt.lab.spec import FORMS, Spec
 from vocadapt.recipe import Recipe, read_recipe
-from vocadapt.settings import BOUNDS, LARGEST_SEED, bounded, bounds_of, check_settings, limits, show_value
+from vocadapt.settings import LARGEST_SEED, bounded, bounds_of, check_settings, limits, show_value
 from vocadapt.spaces.word2vec import Word2VecSettings
 
 ALSO = {"Draws", "TokenChoice", "AnchorFilter", "ZeroShot", "TaskFile"}  # settings that are called otherwise

@@ -9,6 +9,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.in_context import check_layer, estimate_seconds, layers_of, most_tokens
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import UNITS, ContextualSettings, Targets, find_targets
+from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, count_cache, job_panel, mistakes
 from vocadapt.ui.numbers import count, duration
 from vocadapt.vocabulary.lens import Counts
@@ -61,15 +62,18 @@ def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
 
 def _settings(model: LanguageModel) -> ContextualSettings:
     default, layers = ContextualSettings(), layers_of(model)
-    positions = int(model.config.get("max_position_embeddings", 512))
+    least, highest = limits(default, "length")
+    positions = min(int(model.config.get("max_position_embeddings", 512)), highest)
     first, second = st.container(horizontal=True), st.container(horizontal=True)
     with first:
         layer = st.number_input(f"Layer, 0 to {layers}", 0, layers, layers, help=HELP["layer"])
-        occurrences = st.number_input("Occurrences", 1, 10_000, default.occurrences, help=HELP["occurrences"])
-        min_count = st.number_input("Min count", 1, 100_000, default.min_count, help=HELP["min_count"])
+        bounds = limits(default, "occurrences")
+        occurrences = st.number_input("Occurrences", *bounds, default.occurrences, help=HELP["occurrences"])
+        bounds = limits(default, "min_count")
+        min_count = st.number_input("Min count", *bounds, default.min_count, help=HELP["min_count"])
     with second:
-        most = st.number_input("First words", 0, 1_000_000, default.first, step=1000, help=HELP["first"])
-        length = st.number_input("Window, wordpieces", 4, positions, min(default.length, positions))
+        most = st.number_input("First words", *limits(default, "first"), default.first, step=1000, help=HELP["first"])
+        length = st.number_input("Window, wordpieces", least, positions, min(default.length, positions))
         unit = st.selectbox("Of", list(UNITS), format_func=lambda name: name.capitalize(), help=HELP["unit"])
     return ContextualSettings(
         layer=int(layer), occurrences=int(occurrences), length=int(length), min_count=int(min_count), first=int(most), unit=unit

@@ -11,6 +11,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.extension import ModuleSize
 from vocadapt.models.in_context import layers_of
 from vocadapt.recipe import EXTENSION, Recipe
+from vocadapt.settings import limits
 from vocadapt.ui import cache, count_cache, job_panel
 from vocadapt.ui.numbers import count, fraction
 from vocadapt.vocabulary.extension_size import SELDOM
@@ -23,7 +24,7 @@ def options(recipe: Recipe, model: str) -> Recipe:
     """The recipe with the extension size and the start of the gates as chosen, where it has them; says the module's share."""
     if recipe.vocabulary.kind == "extend":
         size = int(st.number_input(
-            "Extension size", 1, 1_000_000, EXTENSION, 1000, key="extension", bind="query-params",
+            "Extension size", 1, limits(recipe.vocabulary, "max_added")[1], EXTENSION, 1000, key="extension", bind="query-params",
             help="Wordpieces trained on the text that come in behind the old ones. Published: 17 748.",
         ))  # fmt: skip
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))

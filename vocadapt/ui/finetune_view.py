@@ -16,6 +16,7 @@ from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
 from vocadapt.lab.workspace import Workspace
+from vocadapt.settings import limits
 from vocadapt.training.estimating import estimate, examples_of_epoch, modelled_pace
 from vocadapt.training.finetune_settings import FREEZE, TRAININGS, FinetuneSettings
 from vocadapt.training.mixture import TOKENIZATIONS
@@ -75,7 +76,9 @@ def form(workspace: Workspace) -> Wanted | None:
         cut = st.selectbox(
             "Tokenization", [USUAL, *TOKENIZATIONS], key="tokenization", bind="query-params", width=170, help=HELP["tokenization"]
         )
-        limit = int(st.number_input("Limit", 0, 10_000_000, 0, key="limit", bind="query-params", help=HELP["limit"], width=150))
+        limit = st.number_input(
+            "Limit", *limits(FinetuneStep, "limit"), 0, key="limit", bind="query-params", help=HELP["limit"], width=150,
+        )  # fmt: skip
         fold = _fold(place)
         with st.popover("More settings", icon=":material/tune:"):
             settings = all_settings(preset)
@@ -86,7 +89,7 @@ def form(workspace: Workspace) -> Wanted | None:
     if place is None or not models:
         return None
     tokenization = "" if cut == USUAL else str(cut)
-    step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=limit)
+    step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=int(limit))
     return Wanted(models, place, run_cache.task_of(place, max(fold, 1) if fold else 0), step)
 
 
@@ -141,12 +144,12 @@ def all_settings(preset: str) -> FinetuneSettings:
     usual = TRAININGS[preset].settings
     number = PresetNumbers(usual, preset, HELP)
     changed = {
-        "epochs": number(0, "Epochs", "epochs", 1, 1000), "batch": number(1, "Batch", "batch", 1, 1024),
-        "lr": number(0, "Learning rate", "lr", 1e-8, 1, "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up", 0, 0.99),
-        "length": number(0, "Wordpieces at once", "length", 8, 4096), "chunk": number(1, "Words of a chunk", "chunk", 0, 4096),
-        "patience": number(0, "Patience", "patience", 0, 1000), "clip": number(1, "Longest gradient", "clip", 0.001, 1000),
-        "weight_decay": number(0, "Weight decay", "weight_decay", 0, 10),
-        "save_minutes": number(1, "Minutes between checkpoints", "save_minutes", 0.1, 600),
+        "epochs": number(0, "Epochs", "epochs"), "batch": number(1, "Batch", "batch"),
+        "lr": number(0, "Learning rate", "lr", "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up"),
+        "length": number(0, "Wordpieces at once", "length"), "chunk": number(1, "Words of a chunk", "chunk"),
+        "patience": number(0, "Patience", "patience"), "clip": number(1, "Longest gradient", "clip"),
+        "weight_decay": number(0, "Weight decay", "weight_decay"),
+        "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
     }  # fmt: skip
     names = [name for name in FREEZE if name != "top-K"]
     frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]

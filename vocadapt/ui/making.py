@@ -11,6 +11,7 @@ from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.spec import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.uploads import is_upload
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.settings import limits
 from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
@@ -26,8 +27,15 @@ def take_text(workspace: Workspace, model: str) -> None:
     with st.popover("Which lines", icon=":material/filter_alt:"):
         settings = CorpusSettings(
             field=st.text_input("Field or column that holds the text", help="For .jsonl, .csv and .parquet; empty: `text`."),
-            min_length=int(st.number_input("Shortest line, in characters", 0, 10_000, 0)),
-            sample=float(st.number_input("Share of the lines", 0.01, 1.0, 1.0, 0.05, help="A seeded random sample.")),
+            min_length=int(
+                st.number_input("Shortest line, in characters", *limits(CorpusSettings, "min_length"), 0)
+            ),
+            sample=float(
+                st.number_input(
+                    "Share of the lines",
+                    *limits(CorpusSettings, "sample"), 1.0, 0.05, help="A seeded random sample.",
+                )
+            ),
             language=st.checkbox("Drop lines in another language than most"),
         )
     name = choose.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
@@ -72,18 +80,21 @@ def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2
 def training_settings() -> Word2VecSettings:
     """Widgets of word2vec, the paper's defaults filled in."""
     left, right = st.columns(2)
-    epochs = int(left.number_input("Epochs", 1, 100, PAPER.epochs))
-    min_count = int(right.number_input("Min count", 1, 1000, PAPER.min_count, help="Words that occur less often get no vector."))
+    epochs = int(left.number_input("Epochs", *limits(PAPER, "epochs"), PAPER.epochs))
+    rare = "Words that occur less often get no vector."
+    min_count = right.number_input("Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare)
     with st.popover("All settings", icon=":material/tune:"):
         return Word2VecSettings(
-            dim=int(st.number_input("Width", 0, 2000, PAPER.dim, help="0: the model's own.")),
-            window=int(st.number_input("Window", 1, 50, PAPER.window)),
-            min_count=min_count,
-            negative=int(st.number_input("Negative samples", 1, 50, PAPER.negative)),
+            dim=int(st.number_input("Width", *limits(PAPER, "dim"), PAPER.dim, help="0: the model's own.")),
+            window=int(st.number_input("Window", *limits(PAPER, "window"), PAPER.window)),
+            min_count=int(min_count),
+            negative=int(st.number_input("Negative samples", *limits(PAPER, "negative"), PAPER.negative)),
             skip_gram=st.checkbox("Skip-gram instead of CBOW"),
-            alpha=float(st.number_input("Learning rate", 0.001, 1.0, PAPER.alpha, format="%.3f")),
+            alpha=float(
+                st.number_input("Learning rate", *limits(PAPER, "alpha"), PAPER.alpha, 0.001, format="%.3f")
+            ),
             epochs=epochs,
-            seed=int(st.number_input("Seed", 0, 2**31 - 1, PAPER.seed)),
+            seed=int(st.number_input("Seed", *limits(PAPER, "seed"), PAPER.seed)),
             workers=int(st.checkbox("One thread: the same bits again", help="Several are faster; each run differs a little.")),
         )
 
@@ -104,7 +115,7 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> 
     """Form: vectors of another program → ours."""
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
-    limit = int(left.number_input("Rows at most", 0, 10_000_000, 0, step=10_000, help="0: all of them."))
+    limit = int(left.number_input("Rows at most", *limits(ImportStep, "limit"), 0, step=10_000, help="0: all of them."))
     words = right.text_input("Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file").strip()
     fold = st.checkbox("Fold cased words onto this model's casing", help="Of spellings that become one word, the first stays.")
     only = st.selectbox("Only words of this text", ["all words", *(corpus.name for corpus in corpora)])

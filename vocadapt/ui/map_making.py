@@ -11,6 +11,7 @@ from vocadapt.lab.commands import command_of
 from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.spec import MapStep, Spec
 from vocadapt.lab.workspace import Workspace
+from vocadapt.settings import limits
 from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projection import METHODS, ProjectionSettings, estimate_seconds
 from vocadapt.spaces.projectors import METRICS
@@ -68,30 +69,38 @@ def command(shown: Shown) -> str:
 def _parameters(method: str, tokens: int) -> ProjectionSettings:
     """Widgets of a method's parameters; the first one matters, the others stand folded."""
     if method == "tsne":
-        most = max(2.0, float((tokens - 1) // 3))
+        least, highest = limits(STANDARD, "perplexity")
+        most = min(max(least, float((tokens - 1) // 3)), highest)
         about = "Neighbours that count, about."
-        perplexity = st.number_input("Perplexity", 2.0, most, min(STANDARD.perplexity, most), help=about)
+        perplexity = st.number_input("Perplexity", least, most, min(STANDARD.perplexity, most), help=about)
         settings = replace(STANDARD, method=method, perplexity=perplexity)
     else:
-        most_near = max(2, tokens - 1)
-        neighbours = st.number_input("Neighbours", 2, most_near, min(STANDARD.neighbours, most_near))
+        fewest, highest = limits(STANDARD, "neighbours")
+        most_near = min(max(fewest, tokens - 1), highest)
+        neighbours = st.number_input("Neighbours", fewest, most_near, min(STANDARD.neighbours, most_near))
         settings = replace(STANDARD, method=method, neighbours=int(neighbours))
     with st.expander("All parameters"):
         if method == "tsne":
             settings = replace(
                 settings,
-                exaggeration=float(st.number_input("Early exaggeration", 1.0, 1000.0, STANDARD.exaggeration)),
-                learning_rate=float(st.number_input("Learning rate", 0.0, 1e6, STANDARD.learning_rate, help="0: by size.")),
+                exaggeration=float(_input("Early exaggeration", "exaggeration")),
+                learning_rate=float(_input("Learning rate", "learning_rate", help="0: by size.")),
             )
         else:
-            settings = replace(settings, min_dist=float(st.number_input("Least distance", 0.0, 1.0, STANDARD.min_dist)))
+            settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
         return replace(
             settings,
-            iterations=int(st.number_input("Iterations", 0, 100_000, STANDARD.iterations, help="0: the method's own number.")),
+            iterations=int(_input("Iterations", "iterations", help="0: the method's own number.")),
             metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
-            pca=int(st.number_input("Principal components before", 0, 100_000, STANDARD.pca, help="0: all dimensions.")),
-            seed=int(st.number_input("Seed", 0, 2**32 - 1, STANDARD.seed, key="map_seed")),
+            pca=int(_input("Principal components before", "pca", help="0: all dimensions.")),
+            seed=int(_input("Seed", "seed", key="map_seed")),
         )
+
+
+def _input(label: str, name: str, help: str | None = None, key: str | None = None) -> float:
+    """The input of one setting within its bounds, its usual value filled in; what was typed."""
+    usual = getattr(STANDARD, name)
+    return float(st.number_input(label, *limits(STANDARD, name), usual, help=help, key=key))
 
 
 def _stem(spaces: tuple[Named, ...]) -> str:

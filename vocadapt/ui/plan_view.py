@@ -7,6 +7,7 @@ import streamlit as st
 from vocadapt.lab.pretraining import pretrained_models
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.recipe import PRESETS, Recipe
+from vocadapt.settings import limits
 from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.ui import cache, choose, count_cache, extension_view, maps, mistakes, pretraining_view
 from vocadapt.ui.markup import plain
@@ -93,11 +94,11 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
 
 def _with_options(recipe: Recipe, vectors: Artefact, model: str) -> Recipe:
     """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors leave them open."""
-    cap = int(st.number_input("Words to add at most", 0, 1_000_000, 0, step=1000, key="cap", bind="query-params",
-                              help="The most frequent ones; 0: all that the model lacks."))  # fmt: skip
+    bounds, help = limits(recipe.vocabulary, "max_added"), "The most frequent ones; 0: all that the model lacks."
+    cap = st.number_input("Words to add at most", *bounds, 0, 1000, key="cap", bind="query-params", help=help)
     modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
     mode = st.radio("Tokenizer", list(modes), key="mode", captions=[mode.about for mode in modes.values()])
-    recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=cap), tokenizer=str(mode))
+    recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode))
     return replace(recipe, alignment=_map_for(vectors, model)) if recipe.needs_alignment else recipe
 
 

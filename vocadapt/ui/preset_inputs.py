@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from vocadapt.settings import limits
 from vocadapt.training.schedules import SCHEDULES
 
 
@@ -15,13 +16,19 @@ class PresetNumbers:
         self.usual, self.preset, self.helps = usual, preset, helps
         self.columns = st.columns(2)
 
-    def __call__(self, column: int, label: str, name: str, low: float, high: float, form: str | None = None) -> float:
-        """The input of one setting, whole numbers where the preset has one; its value."""
+    def __call__(
+        self, column: int, label: str, name: str, form: str | None = None, most: int | None = None
+    ) -> float:
+        """The input of one setting within its bounds, or up to `most`; its value, whole where the preset's is."""
         value = getattr(self.usual, name)
-        kind = int if isinstance(value, int) else float
+        lowest, highest = limits(self.usual, name)
+        kind = type(lowest)
         step = kind(1) if kind is int else kind(value / 10 or 0.01)
         place, key = self.columns[column], f"{name}_{self.preset}"
-        return kind(place.number_input(label, kind(low), kind(high), value, step, form, key=key, help=self.helps.get(name)))
+        help = self.helps.get(name)
+        highest = highest if most is None else min(highest, most)
+        found = place.number_input(label, lowest, highest, value, step, form, key=key, help=help)
+        return kind(found)  # type: ignore[no-any-return]
 
 
 def pick_schedule(usual: Any, preset: str) -> str:

@@ -13,6 +13,7 @@ from vocadapt.lab.spec import FurtherStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.extension import ModuleSize, is_extended
 from vocadapt.models.language_model import LanguageModel, name_of
+from vocadapt.settings import limits
 from vocadapt.training.further import FurtherSettings
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
@@ -131,7 +132,8 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):
             training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
-            keep = float(st.number_input("Minutes between saved models", 0.0, 6000.0, 0.0, help=HELP["keep_minutes"]))
+            bounds = limits(FurtherSettings, "keep_minutes")
+            keep = float(st.number_input("Minutes between saved models", *bounds, 0.0, help=HELP["keep_minutes"]))
             heads = stage == "extension" and st.checkbox("Train the masked-word head, too", help=HELP["train_heads"])
             pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
     st.markdown(f":small[{PRETRAININGS[preset].about}]")
@@ -140,25 +142,26 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
 
 def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]:
     """The widget of a budget; what it gives overrules the preset's."""
-    key = f"{name}_{preset}"
+    key, highest = f"{name}_{preset}", limits(MaskedSettings, name)[1]
     if name == "tokens":
-        amount = st.number_input("Wordpieces", 1_000, 10_000_000_000, 5_000_000, 1_000_000, key=key, width=180)
+        amount = st.number_input("Wordpieces", 1_000, highest, 5_000_000, 1_000_000, key=key, width=180)
         return {"tokens": int(amount)}
     if name == "hours":
-        return {"hours": float(st.number_input("Hours", 0.01, 10_000.0, 1.0, 0.5, key=key, width=180, help=HELP["hours"]))}
-    return {"epochs": float(st.number_input("Passes", 0.01, 1000.0, usual.epochs, 0.5, key=key, width=180))}
+        hours = st.number_input("Hours", 0.01, highest, 1.0, 0.5, key=key, width=180, help=HELP["hours"])
+        return {"hours": float(hours)}
+    return {"epochs": float(st.number_input("Passes", 0.01, highest, usual.epochs, 0.5, key=key, width=180))}
 
 
 def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float | str]:
     """Widgets of the other settings."""
     number = PresetNumbers(usual, preset, HELP)
     return {
-        "length": number(0, "Wordpieces of a block", "length", 8, positions),
-        "batch": number(1, "Blocks a step", "batch", 1, 4096),
-        "lr": number(0, "Highest learning rate", "lr", 1e-8, 1, "%.1e"), "parts": number(1, "Parts of a step", "parts", 1, 4096),
-        "warm_up": number(0, "Warm-up, share", "warm_up", 0, 0.99), "share": number(1, "Words asked, share", "share", 0.01, 0.9),
-        "dropout": number(0, "Dropout", "dropout", 0, 0.9), "seed": number(1, "Seed", "seed", 0, 2**31 - 1),
-        "save_minutes": number(0, "Minutes between checkpoints", "save_minutes", 0.1, 600),
+        "length": number(0, "Wordpieces of a block", "length", most=positions),
+        "batch": number(1, "Blocks a step", "batch"),
+        "lr": number(0, "Highest learning rate", "lr", "%.1e"), "parts": number(1, "Parts of a step", "parts"),
+        "warm_up": number(0, "Warm-up, share", "warm_up"), "share": number(1, "Words asked, share", "share"),
+        "dropout": number(0, "Dropout", "dropout"), "seed": number(1, "Seed", "seed"),
+        "save_minutes": number(0, "Minutes between checkpoints", "save_minutes"),
         "schedule": pick_schedule(usual, preset),
     }  # fmt: skip
 
