@@ -199,7 +199,8 @@ def parsers():
 def numeric_flags() -> list[tuple[str, str, Any]]:
     found = []
     for name, parser in parsers():
-        found += [(name, action.option_strings[0], action.type) for action in parser._actions if action.type and action.option_strings]
+        typed = [action for action in parser._actions if action.type and action.option_strings]
+        found += [(name, action.option_strings[0], action.type) for action in typed]
     return found
 
 

@@ -13,8 +13,10 @@ from vocadapt.lab.spec import FurtherStep, PretrainStep, Spec
 from vocadapt.lab.workspace import Artefact
 from vocadapt.progress import Progress
 from vocadapt.training.further import FurtherSettings
+from vocadapt.training.held_out_loss import LEVEL, describe_change
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.training.rounding import describe_rounding
 from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.stages import PRETRAININGS, STAGES, pretraining_preset
 from vocadapt.vocabulary.wordpiece_training import TRAINERS
@@ -36,7 +38,12 @@ BUDGET = {
     "tokens": "wordpieces to read",
     "hours": "time, turned into steps by the pace of the first ones",
 }
-REPORTED = ("tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "held_out_words")
+REPORTED = (
+    "tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "loss_interval",
+    "loss_change", "held_out_words", "held_out_windows",
+)  # fmt: skip
+ROUNDED = ("stored_as", "updates_lost_to_rounding")
+NESTED = ("loss_per_character", "loss_interval", "loss_change")  # which people are shown in words
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
@@ -154,20 +161,30 @@ def _refuse(options: Namespace, remedy: str, *names: str) -> None:
 
 def _answer(made: Artefact) -> Answer:
     numbers: Mapping[str, Any] = made.manifest.numbers
-    loss = numbers["loss_per_character"]
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
-    shown = {f"loss a character, {name}": f"{loss[name]:.3f}" for name in ("unigram", "before", "after")}
-    reported = {name: numbers[name] for name in REPORTED} | {name: numbers[name] for name in PAIRS if name in numbers}
+    shown = {f"loss a character, {name}": _loss(numbers, name) for name in ("unigram", "before", "after")}
+    shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
+    optional = [name for name in (*PAIRS, *ROUNDED) if name in numbers]
+    reported = {name: numbers[name] for name in (*REPORTED, *optional)}
     if "held_out_too_long" in numbers:
         reported["held_out_too_long"] = numbers["held_out_too_long"]
     if curve := numbers.get("next_curve"):
         reported["next_sentence_loss"] = curve[-1][1]
-    plain = {name: value for name, value in reported.items() if value is not loss}
+    plain = {name: value for name, value in reported.items() if name not in NESTED}
+    if rounding := describe_rounding(numbers):
+        shown["rounding"] = rounding
     kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
     listed = {"checkpoints": "; ".join(kept)} if kept else {}
     answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
     few = "" if numbers["steps"] >= FEW else f"\n\n{SHORT}"
     return Answer(answer, f"{facts({**plain, **shown, **listed, **place})}{few}")
+
+
+def _loss(numbers: Mapping[str, Any], name: str) -> str:
+    """Return a loss per character, with its interval if it has one."""
+    value, interval = numbers["loss_per_character"][name], numbers["loss_interval"].get(name)
+    spread = f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
+    return f"{value:.3f}{spread}"
 
 
 PRETRAIN = Command(_options, _pretrain)

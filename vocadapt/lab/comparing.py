@@ -125,7 +125,7 @@ def materials_of(task: Task, settings: LeaderboardStep, progress: Progress) -> t
         problem = "it has no rows, and no text is there to train vectors of its tokens on."
         raise InputError(f"{task.target.path} is a bare vocabulary: {problem}", "Give --corpus TEXT, or the target model itself.")
     corpus = read_corpus(given["text"], settings.corpus)
-    word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed)
+    word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed, workers=1)
     space, held_out = token_space(corpus, task.target.splitter, task.target.vocabulary, word2vec, progress)
     return materials_from_target(task.model, task.target.vocabulary, space), held_out
 

@@ -116,7 +116,7 @@ def pretrained(task: Task, settings: PretrainStep) -> Numbers:
     from vocadapt.training.pretrain import pretrain_from_scratch
 
     text = read_corpus(task.spec.inputs["text"], settings.corpus)
-    made = pretrain_from_scratch(text, settings.scratch, task.progress, task.checkpoint)
+    made = pretrain_from_scratch(text, settings.scratch, task.progress, task.checkpoint, settings.half)
     made.save(task.draft, settings.half)
     return {"stage": "from-scratch", **made.to_dict()}
 

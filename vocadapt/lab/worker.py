@@ -115,6 +115,8 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
     """Wait, run the step, and tell how it ended."""
     try:
         with _turn(job, reporter):
+            if job.cancel_asked:  # a short step may end before its progress looks
+                _stop()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
             run_step(job.spec, job.target, reporter, job.overwrite, job.folder)

@@ -1,7 +1,7 @@
 """How well a network knows words in their context: masked-word loss per character, comparable across vocabularies."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,6 +62,8 @@ class MaskedLoss:
     characters: int
     windows: int
     too_long: int = 0  # windows of more wordpieces than the network has positions: left out
+    # Nats and characters of each window with masked words, (windows, 2).
+    each: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
 
     @property
     def per_character(self) -> float:
@@ -94,19 +96,21 @@ def masked_word_loss(network: "transformers.PreTrainedModel", vocabulary: Vocabu
 
     mask, pad = (vocabulary.ids[token] for token in ("[MASK]", "[PAD]"))
     positions = int(getattr(network.config, "max_position_embeddings", 0)) or None
-    total, kept, too_long = 0.0, [], 0
+    nats: list[float] = []
+    fitting: list[Window] = []
+    too_long = 0
     training = network.training
     network.eval()
     source = iter(asked)
     with torch.inference_mode():
         while batch := list(islice(source, BATCH)):
-            fitting = [window for window in batch if positions is None or len(window.ids) <= positions]
-            too_long += len(batch) - len(fitting)
-            hiding = [window for window in fitting if window.hidden.any()]
-            kept += [(window.words, window.characters) for window in fitting]
-            total += _loss_of(network, hiding, mask, pad) if hiding else 0.0
+            read = [window for window in batch if positions is None or len(window.ids) <= positions]
+            too_long += len(batch) - len(read)
+            fitting += read
+            hiding = [window for window in read if window.hidden.any()]
+            nats += _losses_of(network, hiding, mask, pad) if hiding else []
     network.train(training)
-    return _summed(total, kept, too_long)
+    return _summed(nats, fitting, too_long)
 
 
 def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
@@ -114,8 +118,8 @@ def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
     table = np.asarray(counts, dtype=np.float64) + 1
     logs = np.log(table / table.sum())
     asked = list(asked)
-    nats = -sum(float(logs[window.ids[window.hidden]].sum()) for window in asked)
-    return _summed(nats, [(window.words, window.characters) for window in asked], 0)
+    nats = [-float(logs[window.ids[window.hidden]].sum()) for window in asked if window.hidden.any()]
+    return _summed(nats, asked, 0)
 
 
 def head_on(network: "transformers.PreTrainedModel") -> Callable[["torch.Tensor"], "torch.Tensor"]:
@@ -150,7 +154,8 @@ def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) 
     return Window(np.array([*ids, vocabulary.ids["[SEP]"]]), np.array([*hidden, False]), asked, characters)
 
 
-def _loss_of(network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int) -> float:
+def _losses_of(network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int) -> list[float]:
+    """Return the summed loss of each window, in nats."""
     import torch
 
     shape = (len(batch), max(len(window.ids) for window in batch))
@@ -160,12 +165,16 @@ def _loss_of(network: "transformers.PreTrainedModel", batch: list[Window], mask:
     truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
     asked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
     scores = scores_at(network, asked, (asked != pad).long(), places.to(network.device)).float()
-    return float(torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="sum"))
+    losses = torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="none")
+    window_of = np.nonzero(hidden)[0]
+    return np.bincount(window_of, losses.double().cpu().numpy(), minlength=len(batch)).tolist()  # type: ignore[no-any-return]
 
 
-def _summed(nats: float, kept: list[tuple[int, int]], too_long: int) -> MaskedLoss:
-    words, characters = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0)
+def _summed(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
+    """Sum up the losses of the windows with masked words, among all that were short enough."""
+    words, characters = sum(window.words for window in fitting), sum(window.characters for window in fitting)
     if not words:
         why = f": {too_long} windows of it have more wordpieces than the network has positions" if too_long else ""
         raise InputError(f"No word of this text could be hidden{why}.", "Give more text." if not why else "Take shorter windows.")
-    return MaskedLoss(nats, words, characters, len(kept), too_long)
+    each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
+    return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, each)

@@ -22,6 +22,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.padding import padded
 from vocadapt.progress import Progress, duration, part, silent
 from vocadapt.spaces.space import Matrix
+from vocadapt.training.watching import check_finite
 from vocadapt.vocabulary.initialise_distilled import DistilSettings
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -73,8 +74,10 @@ class Distiller:
                 vocabulary = self.model.vocabulary
                 fitting = Fitting(network, layer, start, len(vocabulary), vocabulary.ids.get("[PAD]", 0))
             loss = fitting.step(batch, rate)
+            check_finite(loss, f"step {step:,} of {steps:,}", settings.lr, "The distance of the hidden states is")
             progress(0.1 + 0.9 * step / steps, f"step {step:,} of {steps:,}, distance {loss:.4f}")
             rows = fitting.rows.numpy()
+        check_finite(float(rows.sum()), f"step {steps:,} of {steps:,}", settings.lr, "The sum of the rows is")
         return np.where(fitted[:, None] > 0, rows, start).astype(np.float32), fitted
 
     def seconds(self, tokens: int, settings: DistilSettings) -> float:

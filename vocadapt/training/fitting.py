@@ -12,7 +12,17 @@ from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.mixture import Reading, read_by
 from vocadapt.training.outputs import NOT_ASKED
 from vocadapt.training.schedules import SCHEDULES
-from vocadapt.training.watching import DEV, begun, check_finite, on_one_device, watch, without_printers, write_curve, write_whole
+from vocadapt.training.watching import (
+    DEV,
+    begun,
+    check_finite,
+    check_weights,
+    on_one_device,
+    watch,
+    without_printers,
+    write_curve,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -48,6 +58,7 @@ def fit(
     trainer = _trainer(network, reading, settings, folder, progress)
     trainer.add_callback(epochs.callback())
     trainer.train(resume_from_checkpoint=begun(folder))
+    check_weights(network, len(reading), settings.lr)
     epochs.restore()
     network.eval()
     curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)

@@ -25,14 +25,15 @@ from vocadapt.settings import MINUTES_PER_YEAR, bounded, check_settings
 from vocadapt.text.corpus import Corpus
 from vocadapt.training.blocks import Blocks, pack
 from vocadapt.training.budget import steps_in
+from vocadapt.training.held_out_loss import Losses
 from vocadapt.training.listening import HeldOutCurve, Listener
 from vocadapt.training.masked import MaskedSettings, Trained, moving, train_masked
 from vocadapt.training.masked_losses import next_head
 from vocadapt.training.material import gather
 from vocadapt.training.pairs import Pairs, pack_pairs
-from vocadapt.training.pretrain import Losses
+from vocadapt.training.rounding import copy_weights, round_weights
 from vocadapt.training.stages import PRETRAININGS, begin, check_stage, new_ids
-from vocadapt.training.watching import own_randomness
+from vocadapt.training.watching import check_finite, own_randomness
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +77,7 @@ class Further:
     losses: Losses
     curve: HeldOutCurve
     kept: tuple[Path, ...]
-    packed: dict[str, float] = field(default_factory=dict)  # of pairs of sentences, what was packed
+    packed: dict[str, Any] = field(default_factory=dict)  # of pairs of sentences, what was packed; of rounding, what it undid
     asked: str = ""  # a digest of the lines and the draw: who has the same was asked the same words
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,11 +120,16 @@ def pretrain_further(
     drawn = WindowSettings().within(settings.training.length)
     asked = tuple(windows(material.held_out, model.splitter, model.vocabulary, drawn))
     before = masked_word_loss(network, model.vocabulary, asked)
+    stored = None if dtype == network.dtype else copy_weights(network, dtype)
     with own_randomness():
         trained, curve = _train(model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98))
     progress(0.98, "asking it the held-out words")
-    losses = Losses(unigram_loss(blocks.counts, asked), before, masked_word_loss(network, model.vocabulary, asked))
-    packed = blocks.to_dict() if isinstance(blocks, Pairs) else {}
+    packed: dict[str, Any] = blocks.to_dict() if isinstance(blocks, Pairs) else {}
+    if stored is not None:  # what is reported is the loss of what is saved
+        packed |= round_weights(network, dtype, stored).to_dict()
+    after = masked_word_loss(network, model.vocabulary, asked)
+    check_finite(after.nats, f"step {trained.steps:,}, the last", settings.training.lr, "The held-out loss is")
+    losses = Losses(unigram_loss(blocks.counts, asked), before, after)
     digest = sha256(json.dumps([asdict(drawn), material.held_out]).encode()).hexdigest()
     return Further(model, loaded, dtype, settings, trained, losses, curve, kept_in(folder), packed, digest)
 

@@ -15,7 +15,7 @@ from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
 from vocadapt.training.budget import steps_in
 from vocadapt.training.masked_losses import losses
 from vocadapt.training.schedules import SCHEDULES, check_schedule
-from vocadapt.training.watching import begun, calling, check_finite, on_one_device, watch, without_printers
+from vocadapt.training.watching import begun, calling, check_finite, check_weights, on_one_device, watch, without_printers
 
 if TYPE_CHECKING:
     import torch
@@ -114,8 +114,7 @@ def train_masked(
         if each is not None:
             trainer.add_callback(calling(each))
         trainer.train(resume_from_checkpoint=begun(folder))
-        weights = sum(float(value.detach().sum()) for value in moving(network).values())  # after the last step no loss tells
-        check_finite(weights, f"step {steps:,} of {steps:,}", settings.lr, "The sum of the weights is")
+        check_weights(network, steps, settings.lr)
     network.eval()
     curve, next_curve = (_curve(trainer.state.log_history, name) for name in ("loss", NEXT_LOSS))
     sizes = [(value.numel(), value.requires_grad) for value in network.parameters()]

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import MaskedLoss, WindowSettings, masked_word_loss, unigram_loss, windows
+from vocadapt.models.contextual import WindowSettings, masked_word_loss, unigram_loss, windows
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
 from vocadapt.settings import bounded, check_settings
@@ -21,11 +21,13 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.blocks import Blocks, pack
 from vocadapt.training.budget import steps_in
+from vocadapt.training.held_out_loss import Losses
 from vocadapt.training.listening import Listener
 from vocadapt.training.masked import MaskedSettings, Trained, train_masked
 from vocadapt.training.material import Material, gather
+from vocadapt.training.rounding import round_weights
 from vocadapt.training.token_space import token_vectors
-from vocadapt.training.watching import begun
+from vocadapt.training.watching import begun, check_finite
 from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens, vocabulary_of
 from vocadapt.vocabulary.wordpiece_training import TrainerSettings, count_sentences, train_wordpiece
 
@@ -64,24 +66,6 @@ class ScratchSettings:
         return max(1, self.hidden // HEAD)
 
 
-@dataclass(frozen=True)
-class Losses:
-    """Loss on the hidden words of the held-out lines: by counts alone, by the network before training, and after."""
-
-    unigram: MaskedLoss
-    before: MaskedLoss
-    after: MaskedLoss
-
-    def to_dict(self) -> dict[str, float]:
-        """Nats per character."""
-        return {name: getattr(self, name).per_character for name in ("before", "after", "unigram")}
-
-    def told(self) -> dict[str, Any]:
-        """What a report says: the losses, of how many words, and how many windows were left out for their length."""
-        numbers = {"loss_per_character": self.to_dict(), "held_out_words": self.after.words}
-        return numbers | ({"held_out_too_long": self.after.too_long} if self.after.too_long else {})
-
-
 @dataclass(frozen=True, eq=False)
 class Pretrained:
     """A trained network, its tokenizer, and how it went."""
@@ -107,13 +91,17 @@ class Pretrained:
 
 
 def pretrain_from_scratch(
-    corpus: Corpus, settings: ScratchSettings, progress: Progress = silent, checkpoint: Path | None = None
-) -> Pretrained:
-    """Train a small BERT on a text, from nothing.
+    corpus: Corpus, settings: ScratchSettings, progress: Progress = silent, checkpoint: Path | None = None,
+    half: bool = False,
+) -> Pretrained:  # fmt: skip
+    """Train a small BERT on a text, from nothing; the same seed gives the same weights, stopped in between or not.
 
     `checkpoint` keeps what is needed to go on after a stop; a second call with the same folder goes on from there.
-    Raises InputError for too little text.
+    With `half` the trained weights are rounded to float16, and the loss is theirs. Raises InputError for too little text, and
+    for a training that diverges.
     """
+    import torch
+
     with TemporaryDirectory(prefix="vocadapt-") as temporary:
         folder, how = checkpoint or Path(temporary), settings.training
         material = gather(corpus, Splitter.bert(not settings.cased), folder, how.seed, part(progress, 0.0, 0.05))
@@ -132,7 +120,10 @@ def pretrain_from_scratch(
         trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), listener)
         trained = replace(trained, seconds=listener.seconds or trained.seconds)  # of all that was done, stopped or not
         progress(0.98, "asking it the held-out words")
+        if half:  # what is reported is the loss of what is saved
+            round_weights(network, torch.float16)
         after = masked_word_loss(network, vocabulary, asked)
+        check_finite(after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is")
         return Pretrained(network, tokens, settings, trained, Losses(unigram_loss(blocks.counts, asked), random, after))
 
 
@@ -172,8 +163,8 @@ def _vocabulary(material: Material, settings: ScratchSettings, folder: Path, pro
 
 
 def _rows(material: Material, blocks: Blocks, settings: ScratchSettings, folder: Path, progress: Progress) -> EmbeddingSpace:
-    """Word vectors of the wordpieces, trained on the text cut into them."""
-    word2vec = Word2VecSettings(dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed)
+    """Word vectors of the wordpieces, trained on the text cut into them; by one thread, so that the seed decides them."""
+    word2vec = Word2VecSettings(dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed, workers=1)
     space = token_vectors(material, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress)
     return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))
 

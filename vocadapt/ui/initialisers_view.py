@@ -70,7 +70,7 @@ def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfe
     if corpus is None:
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
-    space = _token_space(key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim))
+    space = _token_space(key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim, workers=1))
     return Transfer(key, _materials(key, base, space, other.vocabulary), inputs | {"text": str(corpus.folder)})
 
 
@@ -120,7 +120,7 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
     asked = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != asked:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
-        settings = Word2VecSettings(dim=base.dim)
+        settings = Word2VecSettings(dim=base.dim, workers=1)
         about = f"about {duration(estimate_seconds(WordCounts(counts, 0, 0), settings))}" if counts else "some minutes"
         st.markdown(f"A vocabulary alone says nothing of what its tokens mean: that is learned from the text, in {about}.")
         if not st.button("Train vectors of its tokens", type="primary", icon=":material/scatter_plot:", key="train_tokens"):

@@ -8,6 +8,8 @@ from vocadapt.analysis import pretraining_figures
 from vocadapt.analysis.pretraining_figures import AGAINST
 from vocadapt.lab.pretraining import PretrainedModel, asked_alike
 from vocadapt.lab.workspace import Workspace
+from vocadapt.training.held_out_loss import describe_change
+from vocadapt.training.rounding import describe_rounding
 from vocadapt.ui import choose, export, job_panel
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
@@ -48,6 +50,10 @@ def figures(one: PretrainedModel) -> None:
                       delta_arrow="off")  # fmt: skip
     columns[4].metric("Time", duration(numbers["seconds"]), f"{count(round(numbers['tokens_per_second']))} wordpieces/s",
                       delta_color="off", delta_arrow="off")  # fmt: skip
+    if "loss_change" in numbers:  # reports of older trainings have none
+        st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
+    if rounding := describe_rounding(numbers):
+        st.markdown(rounding)
     too_long = numbers.get("held_out_too_long", 0)
     left_out = f" {count(too_long)} stretches of these lines were too long for the model and left out." if too_long else ""
     st.markdown(
