@@ -244,3 +244,38 @@ def test_the_schedule_never_goes_below_zero(tiny_bert, tmp_path):
         trainer.lr_scheduler.step()
         rates.append(trainer.lr_scheduler.get_last_lr()[0])
     assert min(rates) == 0.0 == rates[9] == rates[29] and max(rates) <= 1e-3
+
+
+def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text, tmp_path):
+    """Word vectors that several threads trained gave other weights at every run."""
+    settings = replace(SMALL, training=replace(QUICK, tokens=16 * 8 * 12, save_minutes=1e-6))
+    assert not settings.random_rows
+
+    def stop_at(message_part):
+        def progress(fraction, message=""):
+            if message_part in message:
+                raise Cancelled
+
+        return progress
+
+    for name in ("first", "second", "stopped"):
+        (tmp_path / name).mkdir()
+    first = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "first")
+    second = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "second")
+    for part in ("step 1 ", "step 6 "):
+        with pytest.raises(Cancelled):
+            pretrain_from_scratch(open_corpus([text]), settings, stop_at(part), tmp_path / "stopped")
+    resumed = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "stopped")
+    expected = weights(first.network)
+    for other in (second, resumed):
+        for name, value in weights(other.network).items():
+            np.testing.assert_array_equal(value, expected[name], err_msg=name)
+        assert other.losses.to_dict() == first.losses.to_dict()
+
+
+def test_a_model_saved_in_half_reports_the_loss_of_what_is_saved(text, tmp_path):
+    made = pretrain_from_scratch(open_corpus([text]), replace(SMALL, training=SHORT), half=True)
+    before = {name: value.copy() for name, value in weights(made.network).items()}
+    made.save(tmp_path, half=True)
+    for name, value in weights(open_model(tmp_path).network.float()).items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)

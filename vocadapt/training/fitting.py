@@ -59,8 +59,9 @@ def fit(
     trainer.add_callback(epochs.callback())
     trainer.train(resume_from_checkpoint=begun(folder))
     check_weights(network, len(reading), settings.lr)
-    epochs.restore()
     network.eval()
+    _check_last_loss(trainer, network, reading, settings.lr)
+    epochs.restore()
     curve = tuple((int(row["step"]), float(row["loss"])) for row in trainer.state.log_history if "loss" in row)
     done = trainer.state.global_step / reading.steps
     items = len(reading.drawn(0))
@@ -72,6 +73,17 @@ def fit(
     if epochs.scores and epochs.best < len(epochs.scores) - 1:
         findings.append(f"The weights are those of epoch {epochs.best + 1}, the best on dev.")
     return Fitted(tuple(epochs.scores), curve, round(done * items), tuple(findings))
+
+
+def _check_last_loss(trainer: Any, network: Any, reading: Reading, lr: float) -> None:
+    """Raise InputError if the trained network has no finite loss on an example of its last batch."""
+    import torch
+
+    inputs = trainer._prepare_inputs({name: value[:1] for name, value in reading[len(reading) - 1].items()})
+    with torch.no_grad():
+        loss = trainer.compute_loss(network, inputs | {"whole": max(1, asked(inputs["labels"]))})
+    steps = f"{len(reading):,}"
+    check_finite(float(loss), f"step {steps} of {steps}", lr, "The loss of the trained network is")
 
 
 class Epochs:

@@ -1,5 +1,6 @@
 """Loss on held-out lines: by word counts alone, before and after a training, with intervals and a verdict on the change."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -84,7 +85,7 @@ class Losses:
         return numbers | ({"held_out_too_long": self.after.too_long} if self.after.too_long else {})
 
 
-def describe_change(change: dict[str, Any], words: int) -> str:
+def describe_change(change: Mapping[str, Any], words: int) -> str:
     """Return a sentence on the change that a report holds."""
     verdict = change["verdict"]
     if verdict == TOO_FEW:

@@ -1,5 +1,6 @@
 """Rounding of trained weights to the dtype that a model is stored in: a training in float32 may move them by less."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def round_weights(
     return Rounding(str(dtype).removeprefix("torch."), changed, lost)
 
 
-def describe_rounding(numbers: dict[str, Any]) -> str:
+def describe_rounding(numbers: Mapping[str, Any]) -> str:
     """Return a sentence on the rounding that a report holds, "" if it holds none."""
     if "stored_as" not in numbers:
         return ""

@@ -8,7 +8,7 @@ from vocadapt.analysis import pretraining_figures
 from vocadapt.analysis.pretraining_figures import AGAINST
 from vocadapt.lab.pretraining import PretrainedModel, asked_alike
 from vocadapt.lab.workspace import Workspace
-from vocadapt.training.held_out_loss import describe_change
+from vocadapt.training.held_out_loss import HIGHER, LOWER, describe_change
 from vocadapt.training.rounding import describe_rounding
 from vocadapt.ui import choose, export, job_panel
 from vocadapt.ui.markup import plain
@@ -36,10 +36,11 @@ def figures(one: PretrainedModel) -> None:
     numbers = one.numbers
     loss = numbers["loss_per_character"]
     change = (loss["after"] - loss["before"]) / loss["before"]
+    called = numbers.get("loss_change", {}).get("verdict") in (LOWER, HIGHER, None)  # None: a report without a verdict
     columns = st.columns(5)
     columns[0].metric(
         "Held-out loss per character", f"{fraction(loss['before'])} → {fraction(loss['after'])}", f"{100 * change:+.1f} %",
-        delta_color="inverse",
+        delta_color="inverse" if called else "off", delta_arrow="auto" if called else "off",
     )  # fmt: skip
     columns[1].metric("Stage", numbers["stage"], plain(one.model) or None, delta_color="off", delta_arrow="off")
     columns[2].metric(
