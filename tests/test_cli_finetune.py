@@ -148,7 +148,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ("finetune --model {f}/adapted --task {f}/task.toml --epochs 0 --out {t}/o", "--epochs: expected a whole number from 1 "),
         ("finetune --model {f}/adapted --task {f}/task.toml --scorer accuracy --out {t}/o", "no score 'accuracy' for ner"),
         ("finetune --model {f}/adapted --task {f}/task.toml --fold 3 --out {t}/o", "has no folds"),
-        ("finetune --model {f}/adapted --task {f}/task.toml --limit -3 --out {t}/o", "limit is -3"),
+        ("finetune --model {f}/adapted --task {f}/task.toml --limit -3 --out {t}/o", "--limit: expected a whole number from 0 "),
         ("finetune --model {f}/adapted --task {f}/task.toml --seeds 3 1 3 --out {t}/o", "seed 3 was given twice"),
         ("finetune --model {f}/adapted --task ner --train {f}/train.txt --fold 1 --out {t}/o", "these are loose files"),
         ("finetune --model {f}/adapted --task ner --train {f}/train.txt --test {f}/other.txt --out {t}/o", "unknown to train"),

@@ -50,8 +50,8 @@ def test_its_command_line_is_the_step(text):
         (["--vocabulary", "3"], "special tokens"),
         (["--trainer", "best"], "choose one of bpe-merges"),
         (["--vocabulary", "12"], "no room"),
-        (["--length", "2"], "length of 8"),
-        (["--hours", "nan"], "finite number"),
+        (["--length", "2"], "--length: expected a whole number from 8 "),
+        (["--hours", "nan"], "--hours: expected a number from 0 "),
     ],
 )
 def test_mistakes_are_one_message_and_leave_nothing(wrong, said, text, tmp_path, capsys):

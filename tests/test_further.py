@@ -317,10 +317,10 @@ def test_its_command_line_is_the_step(tmp_path):
         ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
         ("bert", ["--stage", "whole", "--from-scratch"], "Say what is to be trained"),
         ("bert", ["--stage", "whole", "--length", "16", "--batch", "6", "--parts", "4"], "equal parts"),
-        ("bert", ["--stage", "whole", "--keep-minutes", "-1"], "kept every"),
+        ("bert", ["--stage", "whole", "--keep-minutes", "-1"], "--keep-minutes: expected a number from 0 "),
         ("bert", ["--stage", "half"], "choose"),
         ("bert", ["--stage", "whole", "--length", "16", "--hours", "0"], "--hours must be above 0, got 0.0"),
-        ("bert", ["--stage", "whole", "--length", "16", "--tokens", "-5"], "--tokens must be above 0, got -5"),
+        ("bert", ["--stage", "whole", "--length", "16", "--tokens", "-5"], "--tokens: expected a whole number from 0 "),
         ("bert", ["--stage", "whole", "--length", "16", "--batch", "16", "--parts", "5"], "one of: 1, 2, 4, 8, 16"),
     ],
 )

@@ -216,8 +216,8 @@ def test_settings_without_sense_are_refused(wrong):
 
 
 def test_sizes_that_cannot_be_built_are_refused():
-    for wrong in ({"layers": 0}, {"hidden": 1}, {"hidden": 200}):
-        with pytest.raises(InputError, match="Cannot build"):
+    for wrong, said in (({"layers": 0}, "Layers"), ({"hidden": 1}, "Hidden size"), ({"hidden": 200}, "Cannot build")):
+        with pytest.raises(InputError, match=said):
             ScratchSettings(**wrong)
 
 

@@ -57,7 +57,7 @@ class ScratchSettings:
         check_settings(self)
         TrainerSettings(self.trainer)
         if self.hidden % self.heads:
-            problem = f"A hidden size of {self.hidden} does not fit {self.heads} attention heads."
+            problem = f"Cannot build layers of hidden size {self.hidden} with {self.heads} heads."
             raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.")
 
     @property

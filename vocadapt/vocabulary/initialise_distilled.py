@@ -23,13 +23,13 @@ class DistilSettings:
     from `lr` to 0. `seed` draws contexts and order. Raises InputError for values without sense.
     """
 
-    layer: int = bounded(-1, -1, 1_000, "Layer to match")
-    contexts: int = bounded(12, 1, 100_000, "Contexts of a token")
-    passes: int = bounded(1, 1, 10_000, "Passes over the contexts")
-    length: int = bounded(32, 4, 4096, "Wordpieces of a context")
-    batch: int = bounded(32, 1, 65_536, "Tokens in a batch")
-    lr: float = bounded(5e-3, SMALLEST, LARGEST_RATE, "Learning rate of the distillation")
-    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the distillation")
+    layer: int = bounded(-1, -1, 1_000, "Distilled rows: layer to match")
+    contexts: int = bounded(12, 1, 100_000, "Distilled rows: contexts of a token")
+    passes: int = bounded(1, 1, 10_000, "Distilled rows: passes over the contexts")
+    length: int = bounded(32, 4, 4096, "Distilled rows: wordpieces of a context")
+    batch: int = bounded(32, 1, 65_536, "Distilled rows: tokens in a batch")
+    lr: float = bounded(5e-3, SMALLEST, LARGEST_RATE, "Distilled rows: learning rate")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Distilled rows: seed")
 
     def __post_init__(self) -> None:
         check_settings(self)
