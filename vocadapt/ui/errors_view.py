@@ -13,6 +13,7 @@ from vocadapt.analysis.ledger import ALARMS, Entry, counted
 from vocadapt.analysis.slicing import ALL, REST, SLICES, SliceSettings, Slicing
 from vocadapt.errors import InputError
 from vocadapt.lab.ledgers import RunPair
+from vocadapt.settings import limits
 from vocadapt.training.mixture import named_cut
 from vocadapt.ui import choose, comparable, markup
 from vocadapt.ui.comparable import Comparable
@@ -118,8 +119,12 @@ def slices(shown: Shown, slicing: Slicing) -> None:
     markup.plain_table(header, slice_rows(scores), chosen)
     with st.popover("Set the slices", icon=":material/tune:"):
         st.text_input("Ending of a word", key="suffix", bind="query-params", help="-ia: words that end so, whatever their case.")
-        st.number_input("Cut into so many pieces before", 2, 20, key="pieces", bind="query-params")
-        st.number_input("Seen in training fewer times than", 2, 1000, key="seldom", bind="query-params")
+        st.number_input(
+            "Cut into so many pieces before", *limits(SliceSettings, "pieces"), key="pieces", bind="query-params",
+        )  # fmt: skip
+        st.number_input(
+            "Seen in training fewer times than", *limits(SliceSettings, "seldom"), key="seldom", bind="query-params",
+        )  # fmt: skip
     if shown.compared.train is None:
         st.markdown(":small[:gray[The training examples are not known: no slice by what was seen in training.]]")
     elif found := shown.compared.ending(slicing.settings.suffix):

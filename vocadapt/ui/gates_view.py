@@ -13,6 +13,7 @@ from vocadapt.lab.gating import LINES, GateSettings, GatesOnText, gates_on
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.extension import ModuleSize
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import limits
 from vocadapt.ui import cache, choose
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction
@@ -34,7 +35,9 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         model = choose.pick("exBERT", able, "gates_model")
         corpus = choose.pick("Read on", corpora, "gates_text")
-        lines = int(st.number_input("Lines", 1, 100_000, LINES, 20, key="gates_lines", help="Drawn at random.", width=150))
+        lines = int(st.number_input(
+            "Lines", 1, limits(GateSettings, "lines")[1], LINES, 20, key="gates_lines", help="Drawn at random.", width=150,
+        ))  # fmt: skip
         pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if pressed:

@@ -12,6 +12,7 @@ from vocadapt.lab.comparing import Compared
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.spec import LeaderboardStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, job_panel
 from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
@@ -67,8 +68,11 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
     """What is asked, about how long it takes, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = "0: 500, or a quarter of the common tokens."
-        hidden = int(st.number_input("Tokens to hide", 0, 5000, 0, step=100, key="hidden", bind="query-params", help=about))
-        seed = int(st.number_input("Seed", 0, 1_000_000, 1, key="seed", bind="query-params"))
+        bounds = limits(LeaderboardSettings, "held_out")
+        hidden = int(st.number_input("Tokens to hide", *bounds, 0, 100, key="hidden", bind="query-params", help=about))
+        seed = int(st.number_input(
+            "Seed", *limits(LeaderboardSettings, "seed"), 1, key="seed", bind="query-params",
+        ))  # fmt: skip
         matched = st.toggle("Norm-matched too", key="matched", bind="query-params", help="Also at the old rows' median length.")
     asked = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed))
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artefacts("corpora")}

@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.settings import limits
 from vocadapt.spaces.choosing import BANDS, TokenChoice
 from vocadapt.ui import choose, map_sources
 from vocadapt.ui.map_sources import Named
@@ -83,16 +84,23 @@ def pick_tokens(view: Artefact | None = None) -> TokenChoice:
     if way == "around a word":
         left, right = st.columns(2)
         values["around"] = left.text_input("Around the word", EXAMPLE, key="around", bind="query-params").strip()
-        values["nearest"] = int(right.number_input("Its nearest", 2, 10_000, THESIS.nearest, key="nearest", bind="query-params"))
+        values["nearest"] = int(right.number_input(
+            "Its nearest", *limits(THESIS, "nearest"), THESIS.nearest, key="nearest", bind="query-params",
+        ))  # fmt: skip
     else:
         if way == "search":
             values["search"] = st.text_input("Tokens that hold", key="holding", bind="query-params")
         if way == "frequency":
             left, middle, right = st.columns(3)
             values["band"] = left.selectbox("Band of", BANDS, key="band", bind="query-params")
-            values["low"] = int(middle.number_input("from", 0, 10**9, 0, key="from", bind="query-params"))
-            values["high"] = int(right.number_input("to (0: open)", 0, 10**9, 0, key="to", bind="query-params"))
-        most = st.number_input("The first", 0, 1_000_000, THESIS.first, 1000, key="first", bind="query-params", help="0: all.")
+            values["low"] = int(middle.number_input(
+                "from", *limits(THESIS, "low"), 0, key="from", bind="query-params",
+            ))  # fmt: skip
+            values["high"] = int(right.number_input(
+                "to (0: open)", *limits(THESIS, "high"), 0, key="to", bind="query-params",
+            ))  # fmt: skip
+        bounds = limits(THESIS, "first")
+        most = st.number_input("The first", *bounds, THESIS.first, 1000, key="first", bind="query-params", help="0: all.")
         values["first"] = int(most)
     return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
 
@@ -103,7 +111,8 @@ def show_example() -> None:
 
 
 def _filters() -> dict[str, object]:
-    length = st.number_input("Shortest, in characters", 0, 100, THESIS.min_length, key="shortest", bind="query-params",
+    bounds = limits(THESIS, "min_length")
+    length = st.number_input("Shortest, in characters", *bounds, THESIS.min_length, key="shortest", bind="query-params",
                              help="Counted without ##. 4: longer than three, as in the thesis.")  # fmt: skip
     with st.container(horizontal=True):
         return {
