@@ -92,6 +92,7 @@ RULES = {
     **dict.fromkeys(("quantization_config", "compression_config", "transformers_weights"), ABSENT),
 }
 
+WIDTHS = ("hidden_size", "dim")
 # Names of a size in config.json, the tensor that has it (as its name ends), and on which axis.
 STORED_SIZES = (
     (("vocab_size",), "word_embeddings.weight", 0),
@@ -126,17 +127,18 @@ def check_network(folder: Path, config: Mapping[str, Any], tensors: Mapping[str,
     _check_activation(folder / CONFIG, config)
     _check_heads(folder / CONFIG, config)
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
-    stated = _first(config, ("num_hidden_layers", "n_layers"))
-    if layers and stated is not None and stated > len(layers):
-        raise _misfit(folder, f"num_hidden_layers is {stated:,}, and the weights hold {len(layers):,} layers")
+    key, stated = _first(config, ("num_hidden_layers", "n_layers"))
+    if layers and stated > len(layers):
+        raise _misfit(folder, f"{key} is {stated:,}, and the weights hold {len(layers):,} layers")
     for keys, ending, axis in STORED_SIZES:
-        size, pattern = _first(config, keys), re.compile(ending + "$")
-        stored = next((tensor.shape for name, tensor in tensors.items() if pattern.search(name)), None)
-        if size is not None and stored is not None and len(stored) > axis and stored[axis] != size:
-            raise _misfit(folder, f"{keys[0]} is {size:,}, and the weights have {stored[axis]:,}")
-    width, sides = _first(config, ("hidden_size", "dim")), {side for tensor in tensors.values() for side in tensor.shape}
-    if width is not None and width not in sides:
-        raise _misfit(folder, f"hidden_size is {width:,}, and no tensor is as wide")
+        (key, size), pattern = _first(config, keys), re.compile(ending + "$")
+        stored = next((tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ())
+        if key and len(stored) > axis and stored[axis] != size:
+            raise _misfit(folder, f"{key} is {size:,}, and the weights have {stored[axis]:,}")
+    key, width = _first(config, WIDTHS)
+    sides = {side for tensor in tensors.values() for side in tensor.shape}
+    if key and width not in sides:
+        raise _misfit(folder, f"{key} is {width:,}, and no tensor is as wide")
     padding, rows = config.get("pad_token_id"), config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
         raise _misfit(folder, f"pad_token_id is {padding:,}, and there are {rows:,} embeddings")
@@ -153,14 +155,14 @@ def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
 
 def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
     """Attention divides the width among the heads."""
-    width, heads = _first(config, ("hidden_size", "dim")), _first(config, ("num_attention_heads", "n_heads"))
-    if width is not None and heads is not None and width % heads:
+    width, heads = _first(config, WIDTHS)[1], _first(config, ("num_attention_heads", "n_heads"))[1]
+    if width and heads and width % heads:
         raise InputError(f"{show_path(path)}: {width:,} units do not divide among {heads:,} attention heads.", REMEDY)
 
 
-def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    """Return the size that config.json states under the first of these names."""
-    return next((config[key] for key in keys if config.get(key) is not None), None)
+def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
+    """Return the first of these names under which config.json states a size, and the size; "" and 0 if there is none."""
+    return next(((key, config[key]) for key in keys if config.get(key) is not None), ("", 0))
 
 
 def _unfit(path: Path, key: str, value: Any, expected: str) -> InputError:

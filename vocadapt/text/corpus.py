@@ -87,7 +87,8 @@ class Part(NamedTuple):
     @property
     def where(self) -> str:
         """The file and its lines, as a message names them."""
-        return f"{show_path(self.file)}, lines {self.numbers[0]:,} to {self.numbers[-1]:,}" if self.numbers else show_path(self.file)
+        lines = f", lines {self.numbers[0]:,} to {self.numbers[-1]:,}" if self.numbers else ""
+        return f"{show_path(self.file)}{lines}"
 
 
 class Passage(NamedTuple):
