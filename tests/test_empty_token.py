@@ -16,8 +16,12 @@ from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert
 from vocadapt.cli import main
 from vocadapt.models.certificate import certify
 from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.vocabulary.initialise import Materials, RowSettings, initialise
 from vocadapt.vocabulary.overlap import profile
+from vocadapt.vocabulary.plan import AddedWord, PlanSettings
+from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.reduction import ReductionSettings, dropped, protected
+from vocadapt.vocabulary.wordpiece import Vocabulary
 
 PLACE = 120
 TOKENS = (*TINY_TOKENS[:PLACE], "", *TINY_TOKENS[PLACE:])
@@ -55,7 +59,16 @@ def test_its_lists_and_figures_hold_it(model: LanguageModel) -> None:
     assert "" in shown.unreachable and sum(shown.positions.values()) == len(TOKENS)
     assert any("" in tokens for tokens in protected(model.vocabulary).values())  # shorter than four characters: it stays
     assert "" not in dropped(model.vocabulary, ReductionSettings("last", 0.9))
-    assert model.vocabulary.cut_token("") and not model.vocabulary.continues("")
+    assert model.vocabulary.cut_token("") == ("",) and not model.vocabulary.continues("")
+
+
+def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_embedding(tiny_bert: Path) -> None:
+    model = open_model(tiny_bert)
+    target = Vocabulary(TOKENS, model.vocabulary.special)
+    plan = plan_vocabulary(model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer"))
+    assert plan.added == (AddedWord("", ("[UNK]",)),)
+    made = initialise(Materials(plan, model.space), RowSettings("syntactic")).matrix
+    np.testing.assert_allclose(made[0], model.space["[UNK]"], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -63,16 +76,16 @@ def test_its_lists_and_figures_hold_it(model: LanguageModel) -> None:
     [
         ("vocabulary", "reduce", "--keep", "0.9", "--heuristic", "longest"),
         ("adapt", "--preset", "combined-last-10", "--target", "TARGET"),
-        ("adapt", "--preset", "extended-corpus", "--corpus", "TEXT"),
+        ("adapt", "--preset", "green-bert", "--method", "ridge", "--vectors", "VECTORS"),
     ],
-    ids=["reduced", "combined", "extended"],
+    ids=["reduced", "combined", "appended"],
 )
 def test_it_is_trimmed_adapted_and_certified(
-    model: LanguageModel, command: tuple[str, ...], text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: LanguageModel, command: tuple[str, ...], vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "target.txt"
-    target.write_text("\n".join([*SPECIAL, "aspirin", "dyspnea", "sepsis", "warf", "##arin", "euthy", "##mia"] * 1) + "\n")
-    places = {"TARGET": str(target), "TEXT": str(text)}
+    target.write_text("\n".join([*SPECIAL, "aspirin", "dyspnea", "sepsis", "warf", "##arin", "euthy", "##mia"]) + "\n")
+    places = {"TARGET": str(target), "VECTORS": str(vectors)}
     arguments = [places.get(word, word) for word in command]
     code = main([*arguments, "--model", str(model.path), "--out", str(tmp_path / "out")])
     assert code == 0, capsys.readouterr().err

@@ -82,6 +82,8 @@ class Vocabulary:
         """
         if token in self.whole and not without:
             return (token,)
+        if not token:  # the empty token of a faulty published vocabulary: no wordpiece spells it
+            return (token,) if token in self.ids and not without else (self.unknown,)
         body = token.removeprefix(self.continuation) or token
         mark, pieces = "" if body == token else self.continuation, list[str]()
         while body and len(body) <= self.longest_word:
