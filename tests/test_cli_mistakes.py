@@ -385,7 +385,7 @@ def refused(capsys, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def bad_things(tmp_path, tiny_bert):
+def bad_things(tmp_path, tiny_bert, hostile_models):
     """Files and folders that no command should take."""
     import pickle
     import shutil
@@ -410,12 +410,14 @@ def bad_things(tmp_path, tiny_bert):
     from tokenizers import Tokenizer, models
 
     Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "bpe" / "tokenizer.json"))
-    make_hostile_models(tmp_path, tiny_bert)
+    for one in hostile_models.iterdir():
+        (tmp_path / one.name).symlink_to(one)
     (tmp_path / "evil" / "model.safetensors").unlink()
     (tmp_path / "evil" / "pytorch_model.bin").write_bytes(pickle.dumps(print))
 
 
-def make_hostile_models(root, model):
+@pytest.fixture(scope="module")
+def hostile_models(tmp_path_factory, tiny_bert):
     """Model folders, each with one thing wrong that a library would take badly; all of them: tests/test_model_door.py."""
     import os
     import shutil
@@ -423,6 +425,7 @@ def make_hostile_models(root, model):
     import torch
     from safetensors.torch import load_file, save_file
 
+    root, model = tmp_path_factory.mktemp("hostile"), tiny_bert
     os.mkfifo(root / "pipe")
     for name in ("runaway", "shared-id", "far-id", "layers", "layers-list", "settings", "index", "float8"):
         shutil.copytree(model, root / name)
@@ -440,6 +443,7 @@ def make_hostile_models(root, model):
     tensors = load_file(model / "model.safetensors")
     rows = "bert.embeddings.word_embeddings.weight"
     save_file(tensors | {rows: tensors[rows].to(torch.float8_e4m3fn)}, root / "float8" / "model.safetensors")
+    return root
 
 
 @pytest.mark.parametrize("line", BAD)
