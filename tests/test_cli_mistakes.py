@@ -327,6 +327,32 @@ jobs resume nothing --wait now
 app --port x
 app --prot 1
 app --workspace empty.txt
+tokenize heart --model pipe
+tokenize heart --model runaway
+words count {text} --model runaway
+words count {text} --model shared-id
+lens text --model far-id
+advise {text} --model runaway
+vocabulary compare runaway vocab.txt
+vocabulary study --model shared-id --corpus {text}
+vectors train {text} --model far-id --out out
+vectors contextual --model layers --corpus {text} --length 64 --out out
+pretrain --model layers --stage whole --corpus {text} --length 16 --out out
+pretrain --model settings --stage whole --corpus {text} --length 16 --out out
+finetune --model layers --task ner --train tagged.tsv --out out
+finetune --model float8 --task ner --train tagged.tsv --out out
+map --model float8 --out m.html
+diagnose float8
+change --before {model} --after float8
+align --vectors {vectors} --model index
+initialisers --model index --vectors {vectors}
+relations --model index
+adapt --model settings --vectors {vectors} --method ridge --out out
+adapt --model {model} --preset transfer-syntactic --target shared-id --out out
+certify --before {model} --after layers-list
+gates --model layers-list --corpus {text}
+answer --model layers-list --context {text} --question who
+convert pipe --out out
 """.strip().splitlines()
 
 
@@ -359,7 +385,7 @@ def refused(capsys, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def bad_things(tmp_path, tiny_bert):
+def bad_things(tmp_path, tiny_bert, hostile_models):
     """Files and folders that no command should take."""
     import pickle
     import shutil
@@ -384,8 +410,40 @@ def bad_things(tmp_path, tiny_bert):
     from tokenizers import Tokenizer, models
 
     Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "bpe" / "tokenizer.json"))
+    for one in hostile_models.iterdir():
+        (tmp_path / one.name).symlink_to(one)
     (tmp_path / "evil" / "model.safetensors").unlink()
     (tmp_path / "evil" / "pytorch_model.bin").write_bytes(pickle.dumps(print))
+
+
+@pytest.fixture(scope="module")
+def hostile_models(tmp_path_factory, tiny_bert):
+    """Model folders, each with one thing wrong that a library would take badly; all of them: tests/test_model_door.py."""
+    import os
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    root, model = tmp_path_factory.mktemp("hostile"), tiny_bert
+    os.mkfifo(root / "pipe")
+    for name in ("runaway", "shared-id", "far-id", "layers", "layers-list", "settings", "index", "float8"):
+        shutil.copytree(model, root / name)
+    spec = json.loads((model / "tokenizer.json").read_text())
+    pattern = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": "x"}
+    (root / "runaway" / "tokenizer.json").write_text(json.dumps(spec | {"normalizer": pattern}))
+    for name, token_id in (("shared-id", 7), ("far-id", 2**31)):
+        vocabulary = spec["model"]["vocab"] | {"zzz": token_id}
+        (root / name / "tokenizer.json").write_text(json.dumps(spec | {"model": spec["model"] | {"vocab": vocabulary}}))
+    config = json.loads((model / "config.json").read_text())
+    (root / "layers" / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**9}))
+    (root / "layers-list" / "config.json").write_text(json.dumps(config | {"architectures": 5}))
+    (root / "settings" / "tokenizer_config.json").write_text('{"cls_token": {"content": 5}}')
+    (root / "index" / "model.safetensors.index.json").write_text("[1]")
+    tensors = load_file(model / "model.safetensors")
+    rows = "bert.embeddings.word_embeddings.weight"
+    save_file(tensors | {rows: tensors[rows].to(torch.float8_e4m3fn)}, root / "float8" / "model.safetensors")
+    return root
 
 
 @pytest.mark.parametrize("line", BAD)

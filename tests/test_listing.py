@@ -9,7 +9,8 @@ from vocadapt.vocabulary.listing import Fault, read_listing
 from vocadapt.vocabulary.wordpiece import read_tokenizer, read_tokens
 
 FAULTY = [
-    ("[PAD]\n[UNK]\n\nheart\n", 3, "is empty"),
+    ("[PAD]\n[UNK]\n\nheart\n\n", 3, "is empty"),
+    ("[PAD]\n[UNK]\nheart\n\n", 4, "is empty"),
     ("[PAD]\n[UNK]\nheart\nblood\nheart\n", 5, "repeats 'heart' of line 3"),
     ("[PAD]\n[UNK]\n[cls]\nheart\n", 3, "holds '[cls]', which is no [CLS]"),
     ("[PAD]\n[UNK]\nheart\nhear", 4, "does not end in a line break"),
@@ -35,11 +36,19 @@ def test_a_faulty_vocabulary_is_looked_at_and_no_model_is_made_of_it(
 
 
 def test_tokens_of_a_listing_are_different_and_not_empty(tmp_path: Path) -> None:
-    (tmp_path / "v.txt").write_text("[UNK]\na\n\na\nb", encoding="utf-8")
+    (tmp_path / "v.txt").write_text("[UNK]\na\n\n\na\nb", encoding="utf-8")
     listing = read_listing(tmp_path / "v.txt")
-    assert listing.lines == ("[UNK]", "a", "", "a", "b")
+    assert listing.lines == ("[UNK]", "a", "", "", "a", "b")
     assert listing.tokens == ("[UNK]", "a", "b")
-    assert [fault.line for fault in listing.faults] == [3, 4, 5]
+    assert [fault.line for fault in listing.faults] == [3, 4, 5, 6]
+
+
+def test_one_empty_line_before_other_tokens_is_a_token(tmp_path: Path) -> None:
+    """As in SciBERT's published vocabulary: without it every later token would get another's embedding."""
+    (tmp_path / "v.txt").write_text("[UNK]\na\n\nb\n", encoding="utf-8")
+    listing = read_listing(tmp_path / "v.txt")
+    assert listing.faults == () and listing.tokens == ("[UNK]", "a", "", "b")
+    assert read_tokens(tmp_path / "v.txt") == ("[UNK]", "a", "", "b")
 
 
 def test_many_faults_are_counted_not_listed(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """How work reports itself: a callable that is given a fraction and a message, silent by default; times and counts in words.
 
 A caller that wants the work to stop raises `Cancelled` from its Progress.
+
+Tokenizing happens in a library that cannot be interrupted: `tokenizing` reports each block of lines before it is tokenized and
+again afterwards, so that a watchdog outside the library (`vocadapt.lab.watchdog`) can end a block that never ends.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Protocol
 
 NARROW = "\N{NARROW NO-BREAK SPACE}"
@@ -17,6 +21,40 @@ class Progress(Protocol):
 
 def silent(fraction: float | None, message: str = "") -> None:
     """Report nothing."""
+
+
+BlockWatch = Callable[[str | None], None]  # called with the name of the block that begins, None when none is being tokenized
+
+
+class _Blocks:
+    """Who watches the blocks of lines that are tokenized, and whether one has been reported and has not ended."""
+
+    watch: BlockWatch | None = None
+    reported = False
+
+
+def watch_blocks(watch: BlockWatch | None) -> None:
+    """From now on report every block of lines that is tokenized in this process to `watch`; None ends it."""
+    _Blocks.watch = watch
+
+
+@contextmanager
+def tokenizing(block: str) -> Iterator[None]:
+    """Report that the block of lines with this name is being tokenized for the length of the `with` statement.
+
+    Inside another block nothing is reported: the outer one names the file.
+    """
+    watch = _Blocks.watch
+    if watch is None or _Blocks.reported:
+        yield
+        return
+    _Blocks.reported = True
+    watch(block)
+    try:
+        yield
+    finally:
+        _Blocks.reported = False
+        watch(None)
 
 
 def part(progress: Progress, start: float, end: float, name: str = "") -> Progress:

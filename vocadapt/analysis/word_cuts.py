@@ -15,6 +15,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
+from vocadapt.text.tokenizing import encode
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 from vocadapt.vocabulary.materials import Provenance, provenance_line
@@ -179,4 +180,4 @@ def _both(example: Example) -> str:
 
 
 def _pieces(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
-    return () if tokenizer is None else tuple(tokenizer.encode(word, add_special_tokens=False).tokens)
+    return () if tokenizer is None else tuple(encode(tokenizer, word, add_special_tokens=False).tokens)

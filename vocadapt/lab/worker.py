@@ -20,7 +20,9 @@ from vocadapt.lab.locks import take
 from vocadapt.lab.status import MOST_LETTERS, Metrics, read_status, write_status
 from vocadapt.lab.steps import CHECKPOINT, run_step
 from vocadapt.lab.uploads import remove_taken_in
+from vocadapt.lab.watchdog import BLOCK_SECONDS, Watchdog
 from vocadapt.lab.writing import is_disk_full
+from vocadapt.progress import watch_blocks
 
 WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
 LONGEST_LOG, KEPT_OF_LOG = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
@@ -119,7 +121,8 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
                 _stop()
             reporter.change(state="running", started=time.time())
             log.info("running: %s", job.command or job.spec.step)
-            run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
+            with _watchdog(job):
+                run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
         remove_taken_in(job.spec, job.workspace)
         shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
         return DONE
@@ -132,6 +135,18 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
     except BaseException as error:  # a bug: its trace goes to the log, its last line to the page
         traceback.print_exc()
         return {"state": "failed", "error": f"{type(error).__name__}: {error}", "remedy": "The log says where it happened."}
+
+
+@contextmanager
+def _watchdog(job: Job) -> Iterator[None]:
+    """Have a watchdog end this process if one block of lines takes too long to tokenize."""
+    watchdog = Watchdog(job.folder, BLOCK_SECONDS)
+    watch_blocks(watchdog)
+    try:
+        yield
+    finally:
+        watch_blocks(None)
+        watchdog.close()
 
 
 @contextmanager

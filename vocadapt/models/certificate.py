@@ -19,6 +19,7 @@ from vocadapt.models.extension import of_extension
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
+from vocadapt.text.tokenizing import encode, encode_batch
 from vocadapt.vocabulary.overlap import unreachable
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
     """
     vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
     words = [token for token in edit.added if not vocabulary.continues(token)]
-    encoded = edit.after.fast_tokenizer.encode_batch(words, add_special_tokens=False)
+    encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
     silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
     silent |= set(unreachable(vocabulary, splitter, [token for token in edit.added if vocabulary.continues(token)]))
     faults = [token for token in edit.added if token in silent and token not in edit.silent]
@@ -200,7 +201,7 @@ def outputs(edit: Edit) -> tuple[bool, str]:
     """
     same_cut, batches = 0, list(_probes(edit))
     for line in edit.lines:
-        old, new = (model.fast_tokenizer.encode(line) for model in (edit.before, edit.after))
+        old, new = (encode(model.fast_tokenizer, line) for model in (edit.before, edit.after))
         if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
             same_cut += 1
             batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))

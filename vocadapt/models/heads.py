@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import show_path
+from vocadapt.models.checks import check_network
 from vocadapt.models.language_model import LanguageModel, find_rows
-from vocadapt.models.loading import align_memory, auto, quietly
+from vocadapt.models.loading import align_memory, auto, library_errors, quietly
+from vocadapt.models.weights import read_headers
 
 if TYPE_CHECKING:
     import transformers
@@ -32,21 +35,20 @@ def with_fresh_head(
     import torch
 
     find_rows(model)  # says what is wrong with a folder that holds no BERT-type model
-    config = auto(model, "AutoConfig").from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
+    check_network(model.path, model.config, read_headers(model.path))
+    with library_errors(f"{show_path(model.path)}: transformers cannot read its config.json"):
+        config = auto(model, "AutoConfig").from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
     config.id2label, config.label2id = dict(enumerate(names)), {name: place for place, name in enumerate(names)}
     if head == "sequence":
         config.problem_type = MULTILABEL if several else SINGLE
     options: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     with torch.random.fork_rng(devices=[]):
-        try:
+        with library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
             network, report = quietly(
                 lambda: auto(model, HEADS[head]).from_pretrained(
                     model.path, config=config, dtype="float32", output_loading_info=True, ignore_mismatched_sizes=True, **options
                 )
             )
-        except (RuntimeError, ValueError, OSError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InputError(f"{model.path}: no {head} head can be put on it: {reason[:200]}") from error
         _check_body(model, network, report)
         _renew(network, seed, {*report["missing_keys"]}, keep=head == "question")
     align_memory(network)

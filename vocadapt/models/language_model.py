@@ -18,6 +18,10 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_path, show_path
+from vocadapt.models.checks import read_config
+from vocadapt.models.weights import NUMBERS, read_headers
+from vocadapt.models.weights import weight_files as weight_files  # others take it from here
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
@@ -74,16 +78,7 @@ class LanguageModel:
         """config.json, as it is written."""
         if self.path.is_file():
             raise InputError(f"{self.path} is a vocabulary without a model.", "Give a model folder or a hub name.")
-        file = self.path / "config.json"
-        try:
-            config = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(f"{self.path}: expected config.json, found none.", "Give the folder of a saved model.") from error
-        except ValueError as error:
-            raise InputError(f"{file} is not valid JSON: {error}.") from error
-        if not isinstance(config, dict):
-            raise InputError(f"{file}: expected a JSON object, came {type(config).__name__}.")
-        return config
+        return read_config(self.path)
 
     @cached_property
     def space(self) -> EmbeddingSpace:
@@ -143,19 +138,23 @@ def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercas
     """
     path = Path(name_or_folder).expanduser()
     if _exists(path):
+        check_path(path)
         return LanguageModel(path.resolve(), name_of(path.resolve()), lowercase)
     name = str(name_or_folder)
     if not HUB_NAME.fullmatch(name):
-        raise InputError(f"{name[:200]}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
+        raise InputError(f"{show_path(name)}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
     return LanguageModel(download(name, offline), name, lowercase)
 
 
 def _exists(path: Path) -> bool:
-    """Whether something is there; a name too long for a path is none."""
+    """Return whether something is there, even if it may not be looked at; a name that can be no path is nothing."""
     try:
-        return path.exists()
-    except OSError:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
         return False
+    return True
 
 
 def download(name: str, offline: bool | None = None, files: tuple[str, ...] = FILES) -> Path:
@@ -174,24 +173,6 @@ def download(name: str, offline: bool | None = None, files: tuple[str, ...] = FI
         ) from error
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a model folder; raises InputError when there are none, naming what is there instead."""
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-        files = [folder / Path(shard).name for shard in shards]
-    else:
-        files = [folder / "model.safetensors"]
-    if all(file.is_file() for file in files):
-        return files
-    if any(folder.glob("*.bin")):
-        raise InputError(
-            f"{folder}: its weights are a pickled .bin, which vocadapt does not load.",
-            f"Convert it once: python -m vocadapt convert {folder} --out DIR",
-        )
-    raise InputError(f"{folder}: expected model.safetensors, found no weights.", "Give the folder of a saved model.")
-
-
 def read_rows(model: LanguageModel) -> Matrix:
     """The wordpiece embedding matrix as it is stored (rows, width), in float32."""
     from safetensors import safe_open
@@ -205,20 +186,22 @@ def read_rows(model: LanguageModel) -> Matrix:
 def find_rows(model: LanguageModel) -> tuple[Path, str, str]:
     """File, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
 
-    Raises InputError when no file can be read or none holds such a matrix: the architecture is not a BERT-type one.
+    Raises InputError if no file can be read, if none holds such a matrix (the architecture is not a BERT-type one), and if its
+    numbers are of a type that is not computed with.
     """
-    from safetensors import SafetensorError, safe_open
-
     architecture = model.config.get("model_type", "unknown")  # read first: a bare vocabulary ends here
-    for file in weight_files(model.path):
-        try:
-            with safe_open(file, "np") as tensors:
-                for name in tensors.keys():  # noqa: SIM118 (not a dict)
-                    if name.endswith(ROWS):
-                        return file, name, tensors.get_slice(name).get_dtype()
-        except SafetensorError as error:
-            raise InputError(f"{file} is not a readable safetensors file: {error}.") from error
-    raise InputError(
-        f"{model.path}: no tensor named …{ROWS} in its weights (architecture {architecture}).",
-        "vocadapt works with BERT-type models. Choose a BERT-type model, such as bert-base-uncased.",
-    )
+    tensors = read_headers(model.path)
+    name = next((name for name in tensors if name.endswith(ROWS)), None)
+    if name is None:
+        raise InputError(
+            f"{model.path}: no tensor named …{ROWS} in its weights (architecture {architecture}).",
+            "vocadapt works with BERT-type models. Choose a BERT-type model, such as bert-base-uncased.",
+        )
+    stored = tensors[name]
+    if stored.dtype not in NUMBERS or len(stored.shape) != 2:
+        shape = " × ".join(map(str, stored.shape))
+        raise InputError(
+            f"{stored.file}: the embeddings are {stored.dtype} of shape {shape}, expected a matrix of {', '.join(NUMBERS)}.",
+            "Save the model in float32.",
+        )
+    return stored.file, name, stored.dtype

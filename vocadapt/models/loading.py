@@ -1,12 +1,18 @@
 """A model folder → the transformers network and tokenizer, refusing what transformers would only warn about."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import show_path
+from vocadapt.models.checks import CONFIG, check_network
 from vocadapt.models.extension import is_extended
 from vocadapt.models.language_model import LanguageModel, find_rows
+from vocadapt.models.weights import read_headers
+from vocadapt.text.tokenizing import first_line, is_library_error
 
 if TYPE_CHECKING:
     import transformers
@@ -61,14 +67,29 @@ def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTraine
     kind = network_class(model)
     dtype = DTYPES.get(find_rows(model)[2], "auto")  # what is stored, not what config.json says of it
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
-    try:
+    check_network(model.path, model.config, read_headers(model.path))
+    with library_errors(f"{show_path(model.path)}: config.json and weights do not fit together"):
         loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = quietly(
             lambda: kind.from_pretrained(model.path, output_loading_info=True, dtype=dtype, **safe, **options)
         )
-    except (RuntimeError, ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{model.path}: config.json and weights do not fit together: {reason[:200]}") from error
     return loaded
+
+
+@contextmanager
+def library_errors(problem: str) -> Iterator[None]:
+    """Turn whatever transformers or the tokenizers library raises while it opens a model into an InputError with this problem.
+
+    Only for their own calls on the files of a user: what these raise there is about the files, whatever its type.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:
+        if not is_library_error(error):
+            raise
+        reason = f"{problem} ({type(error).__name__}: {first_line(error)})."
+        raise InputError(reason, "Check where the files came from, or download the model again.") from error
 
 
 def network_class(model: LanguageModel) -> Any:
@@ -111,10 +132,13 @@ def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFas
     from transformers import AutoTokenizer
 
     truth = json.loads(model.fast_tokenizer.to_str())
+    if (model.path / CONFIG).exists():
+        _ = model.config  # transformers reads it, too: what is wrong with it is an error of its own
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if not (model.path / "tokenizer.json").is_file():
         options["do_lower_case"] = model.splitter.lowercase
-    tokenizer = quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
+    with library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
+        tokenizer = quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
     loaded = json.loads(tokenizer.backend_tokenizer.to_str())
     if any(loaded[part] != truth[part] for part in ("normalizer", "pre_tokenizer", "model")):
         tokenizer = _generic(tokenizer, model.fast_tokenizer)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.models.extension import MODULE, is_extended
 from vocadapt.models.language_model import LanguageModel
+from vocadapt.text.tokenizing import encode_batch
 
 if TYPE_CHECKING:
     import torch
@@ -87,7 +88,7 @@ def _here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], 
     import torch
 
     longest = int(model.config.get("max_position_embeddings", 512))
-    ids = [encoding.ids[:longest] for encoding in model.fast_tokenizer.encode_batch(list(texts))]
+    ids = [encoding.ids[:longest] for encoding in encode_batch(model.fast_tokenizer, texts)]
     digest = blake2b()
     with torch.inference_mode():
         for row in ids:

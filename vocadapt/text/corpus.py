@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.files import show_path
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.text import source as sources
 from vocadapt.text.articles import SUFFIXES, begins_as_article, is_another_kind, read_articles
@@ -83,6 +84,12 @@ class Part(NamedTuple):
     fraction: float
     articles: Articles
 
+    @property
+    def where(self) -> str:
+        """The file and its lines, as a message names them."""
+        lines = f", lines {self.numbers[0]:,} to {self.numbers[-1]:,}" if self.numbers else ""
+        return f"{show_path(self.file)}{lines}"
+
 
 class Passage(NamedTuple):
     """Some lines of a corpus: the kept ones, each ended by a newline; how many were read; the share of the corpus read so far."""
@@ -91,6 +98,7 @@ class Passage(NamedTuple):
     read: int
     fraction: float
     articles: Articles = NO_ARTICLES
+    where: str = ""  # the first file and its lines, as a message names them
 
 
 @dataclass(frozen=True)
@@ -254,7 +262,8 @@ def _known_reader(path: Path) -> Reader | None:
 def _passage(parts: Sequence[Part]) -> Passage:
     """Some parts as one passage."""
     articles = sum((part.articles for part in parts), NO_ARTICLES)
-    return Passage("".join(part.text for part in parts), sum(part.read for part in parts), parts[-1].fraction, articles)
+    where = parts[0].where if len(parts) == 1 else f"{parts[0].where}, and up to {parts[-1].where}"
+    return Passage("".join(part.text for part in parts), sum(part.read for part in parts), parts[-1].fraction, articles, where)
 
 
 def _reader(path: Path) -> Reader:

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from tokenizers import PreTokenizedString, Tokenizer
 
-from vocadapt.errors import InputError
+from vocadapt.progress import tokenizing
+from vocadapt.text.tokenizing import TokenizerErrors, tokenizer_errors
 
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 MINIMAL_SPEC: dict[str, object] = {
@@ -71,34 +72,43 @@ class Splitter:
 
     def words(self, text: str) -> list[str]:
         """The words of one line, in order, as the model meets them."""
-        if self.never_crosses_blanks and text.isascii() and text.isprintable():
+        if not self.never_crosses_blanks:
+            with tokenizing(f"the line that begins with {text[:40]!r}"):
+                return self._words(text)
+        if text.isascii() and text.isprintable():
             return ASCII_WORDS.findall(text.lower() if self.lowercase else text)
-        normalizer, pre_tokenizer = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
-        if normalizer is not None:
-            text = normalizer.normalize_str(text)
-        if pre_tokenizer is None:
-            return [text] if text else []
-        return [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
+        return self._words(text)
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
         """The words of one line with where each begins and ends in the line as it is written, in characters."""
         pieces, parts = PreTokenizedString(text), self._tokenizer
-        if parts.normalizer is not None:
-            pieces.normalize(parts.normalizer.normalize)
-        if parts.pre_tokenizer is not None:
-            parts.pre_tokenizer.pre_tokenize(pieces)
-        return [(word, *place) for word, place, _ in pieces.get_splits("original", "char") if word]
+        with tokenizing(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
+            if parts.normalizer is not None:
+                pieces.normalize(parts.normalizer.normalize)
+            if parts.pre_tokenizer is not None:
+                parts.pre_tokenizer.pre_tokenize(pieces)
+            return [(word, *place) for word, place, _ in pieces.get_splits("original", "char") if word]
 
     def keeps(self, word: str) -> bool:
         """Whether `word` comes out as exactly itself: not changed, not split, no blanks put around it (as around 与)."""
+        return self.words(word) == [word] and self._normalized(word) == word
+
+    def _words(self, text: str) -> list[str]:
+        """The same, by the library alone."""
+        with tokenizer_errors:
+            normalized = self._normalized(text)
+            pre_tokenizer = self._tokenizer.pre_tokenizer
+            if pre_tokenizer is None:
+                return [normalized] if normalized else []
+            return [word for word, _ in pre_tokenizer.pre_tokenize_str(normalized)]
+
+    def _normalized(self, text: str) -> str:
         normalizer = self._tokenizer.normalizer
-        return self.words(word) == [word] and (normalizer is None or normalizer.normalize_str(word) == word)
+        return text if normalizer is None else str(normalizer.normalize_str(text))
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         """A tokenizer of one wordpiece with this normaliser and pre-tokenizer: how `tokenizers` reads their JSON."""
         spec = MINIMAL_SPEC | {part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")}
-        try:
+        with TokenizerErrors("The tokenizer's normaliser or pre-tokenizer cannot be read", "Download the model again."):
             return Tokenizer.from_str(json.dumps(spec))
-        except Exception as error:  # tokenizers raises bare Exception
-            raise InputError(f"The tokenizer's normaliser or pre-tokenizer cannot be read ({error}).") from None

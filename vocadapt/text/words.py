@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, silent, tokenizing
 from vocadapt.text.corpus import Corpus, Passage
 from vocadapt.text.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
@@ -83,7 +83,8 @@ def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
     """
     tally, totals = tally_for(splitter), _Totals()
     for passage in corpus.passages():
-        tally.count(passage.text)
+        with tokenizing(passage.where):
+            tally.count(passage.text)
         totals.add(passage)
         progress(passage.fraction, totals.message)
     return totals.with_counts(tally.fold())
@@ -100,8 +101,8 @@ def write_sentences(corpus: Corpus, splitter: Splitter, path: Path, progress: Pr
     tally, totals = tally_for(splitter), _Totals()
     with _writing(path) as file:
         for passage in corpus.passages():
-            for sentence in tally.sentences(passage.text):
-                file.write(_short(sentence))
+            with tokenizing(passage.where):
+                file.writelines(map(_short, tally.sentences(passage.text)))
             totals.add(passage)
             progress(passage.fraction, totals.message)
         return totals.with_counts(tally.fold())

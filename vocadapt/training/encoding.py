@@ -17,6 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import bounded, check_settings
+from vocadapt.text.tokenizing import encode_batch
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.training.tasks.chunks import chunk_bounds
@@ -59,7 +60,7 @@ class Cut:
     def ids(self, texts: Iterable[str]) -> dict[str, Ids]:
         """The ids of every text, without specials; each distinct one is cut once."""
         distinct = list(dict.fromkeys(texts))
-        found = self.tokenizer.encode_batch(distinct, add_special_tokens=False)
+        found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
         cut = (np.array(encoding.ids, dtype=np.int32) for encoding in found)
         return {text: ids if self.rows is None else self.rows[ids] for text, ids in zip(distinct, cut, strict=True)}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.text.tokenizing import encode
 from vocadapt.training.encoding import Cut, Encoded, EncodingSettings, Ids, View, joined
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import SPECIAL, covering, windows, word_bounds
@@ -54,7 +55,7 @@ class Part:
 
 def read_in(question: Question, cut: Cut, length: int, character: int) -> Part:
     """The window in which the scores of the piece at a character of the context, or of the next one after it, were taken."""
-    offsets = np.array(cut.tokenizer.encode(question.context, add_special_tokens=False).offsets)
+    offsets = np.array(encode(cut.tokenizer, question.context, add_special_tokens=False).offsets)
     found = windows(len(offsets), len(cut.ids([question.question])[question.question]), length)
     piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
     number, window = next((number, one) for number, one in enumerate(found, start=1) if piece < one.active_right)
@@ -79,7 +80,7 @@ def _contexts(questions: Sequence[Question], cut: Cut) -> dict[str, Context]:
     """Every distinct context, cut once."""
     found: dict[str, Context] = {}
     for text in dict.fromkeys(question.context for question in questions):
-        encoding = cut.tokenizer.encode(text, add_special_tokens=False)
+        encoding = encode(cut.tokenizer, text, add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int32)
         starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
         ends = word_bounds(text)[:, 1]

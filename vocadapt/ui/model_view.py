@@ -11,6 +11,7 @@ from vocadapt.lab.packing import packed, packed_size
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.adapt import BASE, RECORD
 from vocadapt.models.card import SENTENCE, new_words, snippet
+from vocadapt.text.tokenizing import encode
 from vocadapt.ui import cache, choose, export, extension_view, markup
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction, megabytes
@@ -92,9 +93,9 @@ def before_and_after(artefact: Artefact, example: str) -> None:
     before, after = (cache.model_of(str(folder)) for folder in (artefact.folder / BASE, artefact.folder))
     name = choose.shown_model(artefact.manifest.inputs["model"].paths[0])
     st.markdown(f":small[before · {plain(name)}]")
-    markup.cut(before.fast_tokenizer.encode(text, add_special_tokens=False).tokens)
+    markup.cut(encode(before.fast_tokenizer, text, add_special_tokens=False).tokens)
     st.markdown(":small[after · a new word is framed in green]")
-    encoded = after.fast_tokenizer.encode(text, add_special_tokens=False)
+    encoded = encode(after.fast_tokenizer, text, add_special_tokens=False)
     markup.cut(encoded.tokens, {token for token in encoded.tokens if token not in before.vocabulary})
 
 

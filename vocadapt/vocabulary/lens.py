@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tally import tally_for
+from vocadapt.text.tokenizing import encode
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words and how often each stands in a text
@@ -46,7 +47,7 @@ def cut_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
     Raises InputError for half a character (a lone surrogate), which no UTF-8 text holds.
     """
     _check(text)
-    encoding = tokenizer.encode(text, add_special_tokens=False)
+    encoding = encode(tokenizer, text, add_special_tokens=False)
     words = encoding.word_ids
     goes_on = [i > 0 and words[i] is not None and words[i] == words[i - 1] for i in range(len(words))]
     parts = zip(encoding.tokens, encoding.ids, encoding.offsets, goes_on, strict=True)

@@ -13,6 +13,7 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.text.tokenizing import encode_batch
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of
@@ -172,6 +173,6 @@ def _encode(tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000) -> 
     for text in texts:
         waiting.append(text)
         if len(waiting) == block:
-            yield from (tuple(e.tokens) for e in tokenizer.encode_batch(waiting, add_special_tokens=False))
+            yield from (tuple(e.tokens) for e in encode_batch(tokenizer, waiting, add_special_tokens=False))
             waiting = []
-    yield from (tuple(e.tokens) for e in tokenizer.encode_batch(waiting, add_special_tokens=False))
+    yield from (tuple(e.tokens) for e in encode_batch(tokenizer, waiting, add_special_tokens=False))

@@ -5,7 +5,6 @@ The tokenizer.json of a folder is believed before its tokenizer class: transform
 vocabulary and would drop a custom normaliser that the model was trained with.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -15,8 +14,12 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
+from vocadapt.text.tokenizing import TokenizerErrors
 from vocadapt.vocabulary.listing import SPECIAL_TOKENS as SPECIAL_TOKENS  # others take it from here
 from vocadapt.vocabulary.listing import read_listing, said
+from vocadapt.vocabulary.stored_tokenizer import CONFIG, TOKENIZER, check_tokenizer_files
+from vocadapt.vocabulary.trial import try_parts
 
 NORMALIZER_FLAGS = {  # in tokenizer_config.json, and in BertNormalizer
     "do_lower_case": "lowercase",
@@ -79,6 +82,8 @@ class Vocabulary:
         """
         if token in self.whole and not without:
             return (token,)
+        if not token:  # the empty token of a faulty published vocabulary: no wordpiece spells it
+            return (token,) if token in self.ids and not without else (self.unknown,)
         body = token.removeprefix(self.continuation) or token
         mark, pieces = "" if body == token else self.continuation, list[str]()
         while body and len(body) <= self.longest_word:
@@ -115,12 +120,7 @@ def read_tokenizer(path: str | Path, lowercase: bool | None = None) -> Tokenizer
     if path.is_dir() and lowercase is not None:
         raise InputError(f"{path} stores its own casing.", "Give the casing for a bare vocab.txt only.")
     tokenizer = _from_folder(path) if path.is_dir() else tokenizer_of_tokens(read_tokens(path), lowercase)
-    kind = type(tokenizer.model).__name__
-    if kind != "WordPiece":
-        raise InputError(
-            f"{path}: its tokenizer is {kind}, and vocadapt works with WordPiece (BERT-type) models: others, not yet.",
-            "Choose a BERT-type model, such as bert-base-uncased.",
-        )
+    _check_kind(path, type(tokenizer.model).__name__)
     if tokenizer.token_to_id(tokenizer.model.unk_token) is None:
         raise InputError(
             f"{path}: its vocabulary lacks {tokenizer.model.unk_token}, the token of what it cannot read.",
@@ -193,11 +193,12 @@ def is_lowercase(tokens: tuple[str, ...]) -> bool:
 
 def _from_folder(folder: Path) -> Tokenizer:
     """The tokenizer.json of a folder, else BERT's tokenizer over its vocab.txt."""
-    if (folder / "tokenizer.json").is_file():
-        try:
-            return Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as error:  # the Rust library raises plain Exception
-            raise InputError(f"{folder / 'tokenizer.json'} cannot be read: {error}.") from error
+    content = check_tokenizer_files(folder)
+    if content is not None:
+        _check_kind(folder, str(content["model"].get("type", "WordPiece")))
+        try_parts(content)
+        with TokenizerErrors(f"{folder / TOKENIZER} cannot be read", "Download or save the model again."):
+            return Tokenizer.from_file(str(folder / TOKENIZER))
     if (folder / "vocab.txt").is_file():
         return tokenizer_of_tokens(read_tokens(folder / "vocab.txt"), **_stored_flags(folder))
     kinds = Counter(path.suffix for path in folder.iterdir() if path.is_file())
@@ -213,13 +214,17 @@ def _from_folder(folder: Path) -> Tokenizer:
     )
 
 
+def _check_kind(path: Path, kind: str) -> None:
+    """Raise InputError unless the model of a tokenizer is WordPiece."""
+    if kind != "WordPiece":
+        raise InputError(
+            f"{path}: its tokenizer is {kind[:40]}, and vocadapt works with WordPiece (BERT-type) models: others, not yet.",
+            "Choose a BERT-type model, such as bert-base-uncased.",
+        )
+
+
 def _stored_flags(folder: Path) -> dict[str, bool]:
-    """What tokenizer_config.json says of BERT's normaliser, under the normaliser's own names."""
-    path = folder / "tokenizer_config.json"
-    if not path.is_file():
-        return {}
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        return {name: stored[key] for key, name in NORMALIZER_FLAGS.items() if isinstance(stored.get(key), bool)}
-    except (ValueError, AttributeError) as error:
-        raise InputError(f"{path} is not a JSON object: {error}.") from error
+    """Return what tokenizer_config.json says of BERT's normalizer, under the normalizer's own names."""
+    path = folder / CONFIG
+    stored = read_json_object(path) if path.exists() else {}
+    return {name: stored[key] for key, name in NORMALIZER_FLAGS.items() if isinstance(stored.get(key), bool)}

@@ -1,0 +1,19 @@
+"""The worker of a job whose tokenizer never comes back, and holds every thread of the process meanwhile, as the library may."""
+
+import sys
+from collections.abc import Iterator
+
+from vocadapt.cli import main
+from vocadapt.lab import worker
+from vocadapt.text.tally import PieceTally
+
+
+def never_ends(tally: PieceTally, text: str) -> Iterator[str]:
+    """One instruction of Python that takes hours."""
+    yield str(sum(range(10**15)))
+
+
+if __name__ == "__main__":
+    PieceTally.sentences = never_ends  # type: ignore[method-assign]
+    worker.BLOCK_SECONDS = 0.3
+    sys.exit(main(["job", sys.argv[1]]))

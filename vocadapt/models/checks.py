@@ -1,0 +1,174 @@
+"""config.json, checked against what is needed of it before transformers reads it: types, bounds, and the sizes of the weights.
+
+`read_config` needs the file alone. `check_network` compares it with the tensors that are stored, so that nothing is allocated
+for a network that the weights cannot fill.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import MEGABYTE, read_json_object, show_path
+from vocadapt.models.weights import StoredTensor
+
+CONFIG = "config.json"
+MAX_CONFIG_BYTES = 16 * MEGABYTE
+MAX_SHOWN = 60  # characters of a value in a message
+ATTENTION = (None, "eager", "sdpa")  # the others need kernels of other packages, or fetch them from the hub
+TYPES = (None, "auto", *(prefix + name for prefix in ("", "torch.") for name in ("float32", "float16", "bfloat16", "float64")))
+REMEDY = "Correct the file, or download the model again."
+LAYER = re.compile(r"(?:^|\.)(?:encoder|transformer)\.layers?\.(\d+)\.")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a value must be: the words for it, and the test that it passes."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+
+
+def is_whole(value: Any, low: int, high: int) -> bool:
+    """Return whether a value is a whole number within bounds; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def is_number(value: Any, low: float, high: float) -> bool:
+    """Return whether a value is a number within bounds; true, false and NaN are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+
+
+def _whole(low: int, high: int) -> Rule:
+    return Rule(f"a whole number from {low:,} to {high:,}", lambda value: is_whole(value, low, high))
+
+
+def _number(low: float, high: float) -> Rule:
+    return Rule(f"a number from {low:g} to {high:g}", lambda value: value is None or is_number(value, low, high))
+
+
+def _kind(expected: str, *kinds: type) -> Rule:
+    return Rule(expected, lambda value: value is None or isinstance(value, kinds))
+
+
+def _is_texts(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _is_ids(value: Any) -> bool:
+    ids = value if isinstance(value, list) else [value]
+    return all(item is None or is_whole(item, -1, MAX_TOKENS - 1) for item in ids)
+
+
+MAX_TOKENS = 10_000_000
+TOKEN_ID = Rule(f"the id of a token, below {MAX_TOKENS:,}", _is_ids)
+WIDTH, LAYERS, POSITIONS = _whole(1, 100_000), _whole(1, 1_000), _whole(0, 10_000_000)
+ABSENT = Rule("nothing (a quantized model, or weights in a file of another name, is not read)", lambda value: value is None)
+RULES = {
+    "architectures": Rule("a list of names", _is_texts),
+    "model_type": _kind("a name", str),
+    "vocab_size": _whole(1, MAX_TOKENS),
+    **dict.fromkeys(("hidden_size", "dim", "intermediate_size", "hidden_dim", "embedding_size"), WIDTH),
+    **dict.fromkeys(("num_hidden_layers", "n_layers"), LAYERS),
+    **dict.fromkeys(("num_attention_heads", "n_heads"), _whole(1, 10_000)),
+    **dict.fromkeys(("max_position_embeddings", "type_vocab_size"), POSITIONS),
+    **dict.fromkeys(("extension_hidden_size", "extension_intermediate_size"), _whole(0, 100_000)),
+    "extension_vocab_size": _whole(0, MAX_TOKENS),
+    "gate_start": _number(0, 1),
+    **dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), _number(0, 1)),
+    **dict.fromkeys(("dropout", "attention_dropout", "seq_classif_dropout", "qa_dropout"), _number(0, 1)),
+    **dict.fromkeys(("initializer_range", "layer_norm_eps"), _number(0, 1_000)),
+    **dict.fromkeys(("hidden_act", "activation"), _kind("the name of an activation", str)),
+    **dict.fromkeys(("dtype", "torch_dtype"), Rule(f"one of {', '.join(map(str, TYPES[1:]))}", lambda value: value in TYPES)),
+    **dict.fromkeys(("id2label", "label2id"), _kind("an object", dict)),
+    "num_labels": _whole(0, 1_000_000),
+    **dict.fromkeys(("is_decoder", "add_cross_attention", "tie_word_embeddings"), _kind("true or false", bool)),
+    **dict.fromkeys(
+        ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
+        Rule("eager or sdpa (no attention kernels from elsewhere)", lambda value: value in ATTENTION),
+    ),
+    **dict.fromkeys(("quantization_config", "compression_config", "transformers_weights"), ABSENT),
+}
+
+WIDTHS = ("hidden_size", "dim")
+# Names of a size in config.json, the tensor that has it (as its name ends), and on which axis.
+STORED_SIZES = (
+    (("vocab_size",), "word_embeddings.weight", 0),
+    (("embedding_size", "hidden_size", "dim"), "word_embeddings.weight", 1),
+    (("max_position_embeddings",), r"(?<!\w)position_embeddings\.weight", 0),
+    (("type_vocab_size",), "token_type_embeddings.weight", 0),
+    (("intermediate_size",), r"layers?\.0\.intermediate\.dense\.weight", 0),
+    (("hidden_dim",), r"layers?\.0\.ffn\.lin1\.weight", 0),
+    (("extension_hidden_size",), r"layers?\.0\.extension\.attention\.query\.weight", 0),
+    (("extension_intermediate_size",), r"layers?\.0\.extension\.intermediate\.dense\.weight", 0),
+)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the config.json of a model folder; raises InputError if a value cannot be one of a model."""
+    path = folder / CONFIG
+    if not path.exists() and not path.is_symlink():
+        raise InputError(f"{show_path(folder)}: expected config.json, found none.", "Give the folder of a saved model.")
+    config = read_json_object(path, MAX_CONFIG_BYTES)
+    for key, value in config.items():
+        rule = RULES.get(key) or (TOKEN_ID if key.endswith("_token_id") else None)
+        if rule is not None and not rule.holds(value):
+            raise _unfit(path, key, value, rule.expected)
+    return config
+
+
+def check_network(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]) -> None:
+    """Raise InputError if the network that config.json describes is not the one whose tensors are stored.
+
+    Needs torch: transformers' table of activations imports it.
+    """
+    _check_activation(folder / CONFIG, config)
+    _check_heads(folder / CONFIG, config)
+    layers = {found[1] for name in tensors if (found := LAYER.search(name))}
+    key, stated = _first(config, ("num_hidden_layers", "n_layers"))
+    if layers and stated > len(layers):
+        raise _misfit(folder, f"{key} is {stated:,}, and the weights hold {len(layers):,} layers")
+    for keys, ending, axis in STORED_SIZES:
+        (key, size), pattern = _first(config, keys), re.compile(ending + "$")
+        stored = next((tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ())
+        if key and len(stored) > axis and stored[axis] != size:
+            raise _misfit(folder, f"{key} is {size:,}, and the weights have {stored[axis]:,}")
+    key, width = _first(config, WIDTHS)
+    sides = {side for tensor in tensors.values() for side in tensor.shape}
+    if key and width not in sides:
+        raise _misfit(folder, f"{key} is {width:,}, and no tensor is as wide")
+    padding, rows = config.get("pad_token_id"), config.get("vocab_size")
+    if isinstance(padding, int) and rows is not None and padding >= rows:
+        raise _misfit(folder, f"pad_token_id is {padding:,}, and there are {rows:,} embeddings")
+
+
+def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
+    from transformers.activations import ACT2FN
+
+    for key in ("hidden_act", "activation"):
+        name = config.get(key)
+        if name is not None and name not in ACT2FN:
+            raise _unfit(path, key, name, "an activation of transformers, such as gelu")
+
+
+def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
+    """Attention divides the width among the heads."""
+    width, heads = _first(config, WIDTHS)[1], _first(config, ("num_attention_heads", "n_heads"))[1]
+    if width and heads and width % heads:
+        raise InputError(f"{show_path(path)}: {width:,} units do not divide among {heads:,} attention heads.", REMEDY)
+
+
+def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
+    """Return the first of these names under which config.json states a size, and the size; "" and 0 if there is none."""
+    return next(((key, config[key]) for key in keys if config.get(key) is not None), ("", 0))
+
+
+def _unfit(path: Path, key: str, value: Any, expected: str) -> InputError:
+    shown = repr(value) if len(repr(value)) <= MAX_SHOWN else f"{repr(value)[:MAX_SHOWN]}…"
+    return InputError(f"{show_path(path)}: {key} is {shown}, expected {expected}.", REMEDY)
+
+
+def _misfit(folder: Path, problem: str) -> InputError:
+    return InputError(f"{show_path(folder)}: config.json and weights do not fit together: {problem}.", REMEDY)

@@ -1,0 +1,84 @@
+"""The one place where text meets the tokenizers library: what it raises or panics with becomes an InputError here.
+
+`encode` and `encode_batch` take the place of the methods of the same names. `tokenizer_errors` is for the few other calls.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from tokenizers import Encoding, Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.progress import tokenizing
+
+MOST_TEXTS, MOST_CHARACTERS = 10_000, 4_000_000  # of a block: enough to keep every core busy
+LONG_TEXT = 10_000  # characters; a shorter one alone needs no watching
+MOST_SHOWN = 200  # characters of a library's message
+
+
+@dataclass(frozen=True)
+class TokenizerErrors:
+    """Turn any exception of the tokenizers library, its panics included, into an InputError with this problem and remedy.
+
+    The library raises bare `Exception`; a panic of its Rust code is a `PanicException`, which derives from BaseException and
+    can be imported from nowhere, so it is recognized by its name.
+    """
+
+    problem: str
+    remedy: str
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None or isinstance(error, InputError) or not is_library_error(error):
+            return
+        raise InputError(f"{self.problem} ({first_line(error)}).", self.remedy) from error
+
+
+tokenizer_errors = TokenizerErrors(
+    "The model's tokenizer failed on a text", "Check the patterns in its tokenizer.json, or choose another model."
+)
+
+
+def is_library_error(error: BaseException) -> bool:
+    """Return whether an error can come from the tokenizers library: an Exception, or a panic of its Rust code."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the beginning of an error's message, on one line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:MOST_SHOWN]
+
+
+def encode(tokenizer: Tokenizer, text: str, add_special_tokens: bool = True) -> Encoding:
+    """Tokenize one text."""
+    if len(text) > LONG_TEXT:
+        return encode_batch(tokenizer, [text], add_special_tokens)[0]
+    with tokenizer_errors:
+        return tokenizer.encode(text, add_special_tokens=add_special_tokens)
+
+
+def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
+    """Tokenize texts, block by block; each block is reported, so that a watchdog can end one that never ends."""
+    found: list[Encoding] = []
+    for block in _blocks(texts):
+        with tokenizing(f"{len(block):,} texts, the first of which begins with {block[0][:40]!r}"), tokenizer_errors:
+            found += tokenizer.encode_batch(block, add_special_tokens=add_special_tokens)
+    return found
+
+
+def _blocks(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Consecutive texts, of bounded number and length together."""
+    block: list[str] = []
+    characters = 0
+    for text in texts:
+        if block and (len(block) == MOST_TEXTS or characters + len(text) > MOST_CHARACTERS):
+            yield block
+            block, characters = [], 0
+        block.append(text)
+        characters += len(text)
+    if block:
+        yield block

@@ -1,0 +1,135 @@
+"""Normalizers and pre-tokenizers of a tokenizer.json, tried once before any text is read with them.
+
+A regular expression may take exponential time, and a replacement may expand a text until memory is full. Both happen inside a
+library that cannot be interrupted, so parts that could do so are tried in a process of their own, with a limit on its time and
+memory, on lines made to provoke them. The parts of BERT and others that cannot are not tried: opening them costs nothing.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from vocadapt.errors import InputError
+
+SECONDS, MEGABYTES = 5.0, 2048  # limits of the process
+MAX_GROWTH = 100  # times its length that a text may become; the Unicode normal forms reach 18
+SAFE = {
+    "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents", "ByteLevel",
+    "BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Punctuation", "Digits", "CharDelimiterSplit", "UnicodeScripts",
+}  # fmt: skip
+INSIDE = ("normalizers", "pretokenizers")  # where a Sequence holds its parts
+
+# Imports nothing but json, sys, resource and tokenizers. Reads [name, kind, part] triples, prints each name before its trial.
+SCRIPT = """
+import json, resource, sys
+megabytes, growth = int(sys.argv[1]), int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+from tokenizers import Tokenizer
+work = json.load(sys.stdin)
+model = {"type": "WordPiece", "unk_token": "?", "continuing_subword_prefix": "##", "max_input_chars_per_word": 1, "vocab": {}}
+for name, kind, part in work["parts"]:
+    print(name, flush=True)
+    spec = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": None,
+            "post_processor": None, "decoder": None, "model": model}
+    built = getattr(Tokenizer.from_str(json.dumps(spec | {kind: part})), kind)
+    for line in work["lines"]:
+        if kind == "normalizer":
+            size = len(built.normalize_str(line))
+        else:
+            size = sum(len(word) for word, _ in built.pre_tokenize_str(line))
+        if size > growth * (len(line) + 10):
+            sys.exit(f"it makes {size:,} characters of {len(line):,}")
+print("done", flush=True)
+"""
+
+
+def try_parts(tokenizer: Mapping[str, Any]) -> None:
+    """Try the normalizer and the pre-tokenizer of a parsed tokenizer.json; raises InputError naming the part that fails.
+
+    Parts that are known to be safe are not tried. The verdict on a part is remembered for the life of the process.
+    """
+    for kind in ("normalizer", "pre_tokenizer"):
+        part = tokenizer.get(kind)
+        if part is not None and any(one.get("type") not in SAFE for one in _single(part)):
+            failure = _try(kind, json.dumps(part, sort_keys=True))
+            if failure:
+                remedy = "Remove it from tokenizer.json, or choose another model."
+                raise InputError(f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.", remedy)
+
+
+@lru_cache(maxsize=256)
+def _try(kind: str, part: str) -> str:
+    """Return what fails in a part, given as JSON, and how; empty if nothing does."""
+    whole = json.loads(part)
+    single = [one for one in _single(whole) if one.get("type") not in SAFE]
+    parts = [(_describe(one), kind, one) for one in single]
+    if whole not in single:
+        parts.append(("all parts one after the other", kind, whole))
+    work = json.dumps({"parts": parts, "lines": list(provoking_lines(part))})
+    command = [sys.executable, "-I", "-c", SCRIPT, str(MEGABYTES), str(MAX_GROWTH)]
+    environment = {**os.environ, "RUST_BACKTRACE": "0", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+        start_new_session=True, env=environment,
+    )  # fmt: skip
+    try:
+        out, err = process.communicate(work, timeout=SECONDS)
+        reason = _reason(err, process.returncode)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, _ = process.communicate()
+        reason = f"it takes more than {SECONDS:g} s on a short text"
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    tried = out.splitlines() or ["all parts"]
+    return "" if tried[-1] == "done" else f"{tried[-1]}: {reason}"
+
+
+def provoking_lines(part: str) -> Iterator[str]:
+    """Lines on which patterns run away and replacements expand, the shortest first.
+
+    Runs of each character that stands in the part itself, and of common ones, with an end that a pattern for them may not match.
+    """
+    characters = sorted({*" \t!.,-_'#▁0aAxé中", *(one for one in part if one.isalnum())})[:80]
+    for length in (10, 30, 1_000):
+        for one in characters:
+            yield one * length + "!"
+            yield (one + "a1 ")[:4] * (length // 4) + "\u00a7"
+    for one in " a0!":
+        yield one * 10_000 + "!"
+    yield "the Ärzte said: 中文 x² ﷺ ½ e\u0301 \u200b\u00a0 don't 3.14 \U0001f600\n" * 200
+    yield "ab1-" * 25_000
+
+
+def _single(part: Any) -> Iterator[Mapping[str, Any]]:
+    """The parts that a Sequence holds, at any depth; any other part itself."""
+    inner = next((part[name] for name in INSIDE if isinstance(part.get(name), list)), None)
+    if part.get("type") != "Sequence" or inner is None:
+        yield part
+        return
+    for one in inner:
+        yield from _single(one if isinstance(one, dict) else {"type": str(one)})
+
+
+def _describe(part: Mapping[str, Any]) -> str:
+    """A part by its type and its pattern, on one line."""
+    pattern = part.get("pattern")
+    shown = next(iter(pattern.values()), "") if isinstance(pattern, dict) else pattern
+    name = str(part.get("type", "a part without a type"))[:40]
+    return name if shown is None else " ".join(f"{name} with the pattern {str(shown)[:80]!r}".split())
+
+
+def _reason(errors: str, code: int) -> str:
+    """Why the process ended, from what it wrote and how it ended."""
+    lines = [line for line in errors.splitlines() if line.strip()]
+    if code < 0:
+        return f"it needs more than {MEGABYTES:,} MB, or ends the process" if lines else f"it ends the process (signal {-code})"
+    return lines[-1].rpartition("Exception: ")[2][:200] if lines else "it ends the process"
