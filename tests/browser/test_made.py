@@ -39,7 +39,8 @@ def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, 
 
     go(page, "Jobs")
     for about, kind, key, name in (
-        ("Adapt a model", "Adapted model", "adapt_adapted", made), ("Train word vectors", "Word vectors", "vectors_vectors", "trials")
+        ("Adapt a model", "Adapted model", "adapt_adapted", made),
+        ("Train word vectors", "Word vectors", "vectors_vectors", "trials"),
     ):  # fmt: skip
         drawn(page)
         if page.get_by_role("heading", name=re.compile(about)).count() == 0:
