@@ -14,8 +14,8 @@ job_panel.job_panel(workspace, ["vectors", "contextual"])
 
 spaces, asked = st.columns([1, 1], gap="large")
 with spaces, st.container(horizontal=True):
-    before = choose.pick_space(workspace, "Before", "before")
-    after = choose.pick_space(workspace, "After", "after", default=1)
+    before = choose.pick_space(workspace, "Before", "change_before")
+    after = choose.pick_space(workspace, "After", "change_after", default=1)
 with asked:
     settings = change_view.ask()
 if not (before and after):

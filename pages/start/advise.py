@@ -19,9 +19,9 @@ if not corpora:
 
 left, middle, right = st.columns([1, 1, 0.6], gap="large", vertical_alignment="bottom")
 with left:
-    corpus = choose.pick("Text", corpora, "corpus")
+    corpus = choose.pick("Text", corpora, "advise_corpus")
 with middle:
-    model = choose.pick_model(workspace, default=choose.model_behind(corpus, workspace))
+    model = choose.pick_model(workspace, "advise_model", default=choose.model_behind(corpus, workspace))
 with right:
     task = advise_view.pick_task(workspace)
 choose.stale_note(corpus, workspace)

@@ -13,12 +13,13 @@ st.markdown(
 
 targets = initialisers_view.targets(workspace)
 with st.container(horizontal=True):
-    shown = st.selectbox(
-        "Target: where new tokens come from", list(targets), index=0 if targets else None, key="target", bind="query-params",
-        accept_new_options=True, placeholder="Type a model folder, or a vocab.txt", help=initialisers_view.HELP["target"],
+    shown = choose.pick_open(
+        workspace, "Target: where new tokens come from", {label: str(one.folder) for label, one in targets.items()},
+        "initialisers_target", next(iter(targets), ""), "Type a model folder, or a vocab.txt",
+        initialisers_view.HELP["target"], ("vectors", "models"),
     )  # fmt: skip
-    target = targets.get(str(shown))
-    name = choose.pick_model(workspace, default=choose.model_behind(target, workspace) if target else None)
+    target = next((one for one in targets.values() if str(one.folder) == shown), None)
+    name = choose.pick_model(workspace, "initialisers_model", default=choose.model_behind(target, workspace) if target else None)
 if not shown:
     choose.nothing_yet(
         "There is nothing to transfer rows from yet.",

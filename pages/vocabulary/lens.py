@@ -14,7 +14,7 @@ job_panel.job_panel(workspace, ["corpus"])
 
 left, right = st.columns([1.7, 1], gap="large")
 with right:
-    models = lens_view.choose_models(workspace)
+    models = lens_view.choose_models(workspace, "lens_models")
 with left:
     text = lens_view.ask_for_text()
 if not models:

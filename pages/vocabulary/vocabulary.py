@@ -24,10 +24,10 @@ job_panel.job_panel(workspace, ["corpus"])
 
 left, right = st.columns([2, 1], gap="large")
 with left:
-    models = lens_view.choose_models(workspace)
+    models = lens_view.choose_models(workspace, "vocabulary_models")
 corpora = workspace.artefacts("corpora")
 with right:
-    corpus = choose.pick("Text of the workspace", corpora, "corpus") if corpora else None
+    corpus = choose.pick("Text of the workspace", corpora, "vocabulary_corpus") if corpora else None
 if not models:
     choose.nothing_yet(
         "There is no model to look into yet.",

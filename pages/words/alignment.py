@@ -25,15 +25,15 @@ if not found:
 
 figures, controls = st.columns([2, 1], gap="large")
 with controls, st.container(horizontal=True):
-    vectors = choose.pick("Word vectors", found, "vectors")
-    name = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace))
+    vectors = choose.pick("Word vectors", found, "alignment_vectors")
+    name = choose.pick_model(workspace, "alignment_model", default=choose.model_behind(vectors, workspace))
 model = cache.model_of(name)
 alignments = maps.alignments_of(workspace, vectors, model)
 judged = maps.judged_maps(alignments)
 anchors = cache.anchors_of(vectors, name)
 offered = maps.offered(cache.space_of(vectors), model.space, anchors, judged)
 with controls:
-    chosen = st.selectbox("Map", list(offered), key="map", bind="query-params")
+    chosen = choose.pick_name("Map", list(offered), "alignment_map", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
 detail = maps.detailed(alignments, settings)
 waiting = maps.slow(settings) and not detail

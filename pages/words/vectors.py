@@ -29,7 +29,7 @@ else:
     )
 
 st.subheader("Make word vectors" if not found else "Make others")
-model = choose.pick_model(workspace)
+model = choose.pick_model(workspace, "vectors_model")
 text, train, ready = st.tabs(["1 · Take in text", "2 · Train", "Import ready vectors"], default="2 · Train" if corpora else None)
 with text:
     making.take_text(workspace, model)

@@ -29,7 +29,7 @@ def test_from_an_empty_workspace_to_real_neighbours(serve, page, tmp_path):
     word = page.get_by_role("textbox", name="Type a word")
     word.fill("placebo")
     word.press("Enter")
-    page.wait_for_url(re.compile("word=placebo"))
+    page.wait_for_url(re.compile("alignment_word=placebo"))
 
     go(page, "Adapt")
     page.get_by_role("button", name="Adapt the model").click()

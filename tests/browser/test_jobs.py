@@ -46,7 +46,7 @@ def test_a_job_is_started_seen_found_again_cancelled_and_resumed(serve, page, wo
     page.get_by_role("button", name="Train word vectors").click()
     page.get_by_test_id("stSidebar").get_by_role("link", name="Details").click()
     page.get_by_role("heading", level=1, name="Jobs").wait_for()
-    page.wait_for_url(re.compile(r"/jobs\?job=\d{8}-"))
+    page.wait_for_url(re.compile(r"/jobs\?jobs_job=\d{8}-"))
     in_state(page, "running").first.wait_for()
 
     page.reload()
@@ -68,7 +68,7 @@ def test_two_tabs_see_the_same_job(serve, browser, page, workspace, tiny_bert):
     other = browser.new_context(viewport={"width": 1440, "height": 980}).new_page()
     other.set_default_timeout(JOB)
     for tab in (page, other):
-        tab.goto(f"{address}/jobs?job={job.id}")
+        tab.goto(f"{address}/jobs?jobs_job={job.id}")
         in_state(tab, "running").first.wait_for()
     page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()
     for tab in (page, other):

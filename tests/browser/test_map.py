@@ -13,7 +13,7 @@ from vocadapt.lab.workspace import Workspace
 
 pytestmark = pytest.mark.browser
 
-ALL = "tokens=first&first=0&shortest=0"
+ALL = "map_tokens=first&map_first=0&map_shortest=0"
 POINT = """(id) => {
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout;
   const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();
@@ -66,9 +66,9 @@ def lasso_everything(page):
 
 def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
-    page.goto(f"{serve(root)}/map?space=word+vectors+·+trials-vectors&{ALL}")
+    page.goto(f"{serve(root)}/map?map_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
-    page.wait_for_url(re.compile("view=PCA"))  # what is looked at stands in the address, the default too
+    page.wait_for_url(re.compile("map_view=PCA"))  # what is looked at stands in the address, the default too
 
     page.evaluate("window.picture = document.querySelector('.js-plotly-plot .gl-canvas')")
     search = page.get_by_role("textbox", name="Find a token")
@@ -81,7 +81,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     id = page.evaluate(LONELY)
     page.mouse.click(*point_at(page, id))
     page.wait_for_url(re.compile("word=(?!aspirin)"))
-    (clicked,) = parse_qs(urlsplit(page.url).query)["word"]
+    (clicked,) = parse_qs(urlsplit(page.url).query)["map_word"]
     page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
     assert page.get_by_test_id("map-marks").count() == 1 and page.evaluate(INKED) > 50  # a star, rings and names
@@ -120,7 +120,7 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
 
 def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
-    page.goto(f"{serve(root)}/map?space=word+vectors+·+trials-vectors&{ALL}")
+    page.goto(f"{serve(root)}/map?map_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
     page.get_by_role("button", name="Make a map").click()
     page.get_by_role("button", name="Make the map").click()
@@ -133,7 +133,7 @@ def test_tsne_is_made_while_the_old_map_stays(serve, page, tmp_path, tiny_bert):
 
 def test_hostile_tokens_are_literal_under_the_pointer(serve, page, tmp_path, tiny_bert):
     root = seed_hostile(tmp_path / "hostile", tiny_bert).root
-    page.goto(f"{serve(root)}/map?space=word+vectors+·+hostile&{ALL}&specials=true")
+    page.goto(f"{serve(root)}/map?map_space=word+vectors+·+hostile&{ALL}&map_specials=true")
     chart(page)
     seen = set()
     for id in range(len(HOSTILE)):

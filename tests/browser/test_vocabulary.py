@@ -42,7 +42,7 @@ def figure(page, label):
 def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     from playwright.sync_api import expect
 
-    page.goto(f"{serve(root)}/vocabulary?keep=100")
+    page.goto(f"{serve(root)}/vocabulary?vocabulary_keep=100")
     expect(figure(page, "Tokens dropped")).to_have_text("0")
     expect(figure(page, "The text grows by")).to_have_text("0.00 %")
     drawn(page)
@@ -71,7 +71,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     page.reload()
     expect(page.get_by_role("textbox", name="Type a token of the target")).to_have_value(NEW[1])
 
-    page.goto(re.sub(r"/initialisers.*", "/adapt?preset=reduced-last-25", page.url))
+    page.goto(re.sub(r"/initialisers.*", "/adapt?adapt_preset=reduced-last-25", page.url))
     page.get_by_role("button", name="Adapt the model").click()
     page.get_by_text("Certificate passed").wait_for(timeout=JOB)
     assert page.get_by_test_id("stException").count() == 0
@@ -82,7 +82,7 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
 def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, root):
     target = root.parent / "vocab.txt"
     target.write_text("".join(f"{token}\n" for token in [*TINY_TOKENS, *NEW]), encoding="utf-8")
-    page.goto(f"{serve(root)}/initialisers?target={target}")
+    page.goto(f"{serve(root)}/initialisers?initialisers_target={target}")
     page.get_by_role("button", name="Train vectors of its tokens").click()
     page.get_by_test_id("neighbours").wait_for(timeout=JOB)
     page.get_by_text(re.compile(f"{NEW[0]} = 1/")).first.wait_for()

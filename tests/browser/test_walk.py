@@ -116,7 +116,7 @@ def test_a_neighbour_query_answers_within_half_a_second(serve, page, tmp_path, t
 def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
-    page.goto(f"{serve(root)}/alignment?word={NEW[2]}&map=Procrustes&k=5&csls=true")
+    page.goto(f"{serve(root)}/alignment?alignment_word={NEW[2]}&alignment_map=Procrustes&alignment_k=5&alignment_csls=true")
     from playwright.sync_api import expect
 
     page.get_by_text("k = 5").wait_for()

@@ -95,7 +95,7 @@ def test_on_the_command_line(name, trained, capsys):
 @pytest.mark.parametrize("name", [name for name in SAID if name != "endless-question"])
 def test_on_the_page(name, open_page, tasks, tmp_path):
     state, told = SAID[name]
-    app = open_page(FINETUNE, tmp_path / "w", task=str(tasks / name / "task.toml"))
+    app = open_page(FINETUNE, tmp_path / "w", finetune_task=str(tasks / name / "task.toml"))
     assert not app.exception and bool(app.error) == (state == "bad")
     assert any((told if state == "bad" else plain(told)) in text for text in shown(app))
     assert (state == "bad") == (not any(button.key == "start_finetune" for button in app.button))
@@ -106,9 +106,9 @@ def test_a_long_sentence_and_a_question_that_fills_the_window_are_tried(open_pag
     for name in ("long-sentence", "lost-answer"):
         if not workspace.folder("runs", name).exists():
             run(name, capsys)
-    app = open_page(TRY, workspace, run="long-sentence · seed 1")
+    app = open_page(TRY, workspace, try_run="long-sentence · seed 1")
     app.text_area(key="try_sentence").set_value(" ".join(LONG.words)).run()
     assert not app.exception and not app.error
-    app = open_page(TRY, workspace, run="lost-answer · seed 1")
+    app = open_page(TRY, workspace, try_run="lost-answer · seed 1")
     app.text_area(key="try_question").set_value(ENDLESS.question).run()
     assert not app.exception and any("Question typed" in text for text in shown(app))

@@ -15,7 +15,7 @@ from vocadapt.spaces.change import ChangeSettings, neighbourhood_change
 from vocadapt.ui.change_view import three_cards, whole_list, within
 
 PAGE = "pages/see/change.py"
-SAME = {"before": "word vectors · trials-vectors", "after": "model · trials-model"}
+SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
 
 
 def markup(app):
@@ -51,7 +51,7 @@ def with_nulls(seeded, tmp_path_factory):
 
 
 def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
-    app = open_page(PAGE, seeded, **SAME, k="5")
+    app = open_page(PAGE, seeded, **SAME, change_k="5")
     assert not app.exception and not app.error
     assert any("No null: overlap cannot be called change" in text for text in texts(app))
     assert figures(app)["Words compared"] == "39" and figures(app)["Changed beyond luck"] == "–"
@@ -86,9 +86,9 @@ def test_a_draw_that_was_made_already_is_not_made_again(open_page, with_nulls, t
 
 
 def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
-    app = open_page(PAGE, with_nulls, **SAME, k="5")
+    app = open_page(PAGE, with_nulls, **SAME, change_k="5")
     assert not app.exception and not app.error
-    picker = app.selectbox(key="null")
+    picker = app.selectbox(key="change_null")
     assert len(picker.options) == 3 and picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
     assert figures(app)["Changed beyond luck"] != "–"
     assert any("the null" in text and "quantile" in text for text in texts(app))
@@ -96,26 +96,26 @@ def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
     assert {"null", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
     assert figures(app)["Changed beyond luck"] == "–" and any("cannot be called change" in text for text in texts(app))
-    app.selectbox(key="null").select(picker.options[1]).run()
+    app.selectbox(key="change_null").select(picker.options[1]).run()
     assert not app.exception and picker.options[1].startswith("lines drawn anew · ")
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):
-    app = open_page(PAGE, seeded, **SAME, k="4", word="heart", kept="[0,1]", among="all")
+    app = open_page(PAGE, seeded, **SAME, change_k="4", change_word="heart", change_kept="[0,1]", change_change_among="all")
     assert not app.exception and not app.error
-    assert app.text_input(key="word").value == "heart" and app.number_input(key="k").value == 4
+    assert app.text_input(key="change_word").value == "heart" and app.number_input(key="change_k").value == 4
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
     assert any("Among all words" in text for text in texts(app))
 
 
 def test_the_brush_chooses_the_words_of_the_list(open_page, seeded):
-    app = open_page(PAGE, seeded, **SAME, k="4")
+    app = open_page(PAGE, seeded, **SAME, change_k="4")
     assert len(app.dataframe[0].value) == 39
-    app.slider(key="kept").set_value((4, 4)).run()
+    app.slider(key="change_kept").set_value((4, 4)).run()
     assert not app.exception and len(app.dataframe[0].value) < 39
     assert set(app.dataframe[0].value["overlap"]) <= {1.0}
-    app.number_input(key="k").set_value(3).run()
-    assert not app.exception and app.slider(key="kept").value == (0, 3)
+    app.number_input(key="change_k").set_value(3).run()
+    assert not app.exception and app.slider(key="change_kept").value == (0, 3)
 
 
 def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
@@ -129,18 +129,18 @@ def test_the_words_of_the_list_are_kept_as_a_slice(open_page, workspace):
 
 
 def test_too_many_neighbours_and_unknown_words_are_messages(open_page, seeded):
-    app = open_page(PAGE, seeded, **SAME, k="38")
+    app = open_page(PAGE, seeded, **SAME, change_k="38")
     assert not app.exception and any("neighbours need 40 words" in text for text in texts(app))
-    app = open_page(PAGE, seeded, **SAME, word="nosuchword")
+    app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
     assert not app.exception and any("nosuchword" in text and "not among" in text for text in texts(app))
-    app = open_page(PAGE, seeded, before="nothing/at/all", after="model · trials-model")
+    app = open_page(PAGE, seeded, change_before="nothing/at/all", change_after="model · trials-model")
     assert not app.exception and app.error
 
 
 @pytest.mark.parametrize("word", [*HOSTILE[:4], "\u202eabc", "x" * 500])
 def test_hostile_words_are_shown_as_they_are(open_page, hostile, word):
-    both = {"before": "word vectors · hostile", "after": "word vectors · hostile"}
-    app = open_page(PAGE, hostile, **both, word=word)
+    both = {"change_before": "word vectors · hostile", "change_after": "word vectors · hostile"}
+    app = open_page(PAGE, hostile, **both, change_word=word)
     assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
     if word in HOSTILE:
         assert not app.error and any("keeps **10 of 10**" in text for text in texts(app))

@@ -33,7 +33,8 @@ def plane(tmp_path, tiny_bert):
 def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, seeded, tiny_bert):
     app = open_page(PAGE, seeded)
     assert not app.exception and not app.error
-    assert app.multiselect(key="spaces").value[0] == "model · trials-model" and len(app.multiselect(key="spaces").value) == 2
+    shown = app.multiselect(key="diagnostics_spaces").value
+    assert shown[0] == "model · trials-model" and len(shown) == 2
     adapted, base = (open_space(path).space for path in (seeded.root / "models" / "trials-model", tiny_bert))
     tables = cosine_tables([adapted, base])
     shown = markup(app)
@@ -50,9 +51,9 @@ def test_numbers_by_hand_and_a_zero_row(open_page, plane):
 
 
 def test_spaces_and_tokens_come_from_the_address(open_page, seeded):
-    app = open_page(PAGE, seeded, spaces=VECTORS, tokens="words")
-    assert not app.exception and app.multiselect(key="spaces").value == [VECTORS]
-    assert app.selectbox(key="tokens").value == "words"
+    app = open_page(PAGE, seeded, diagnostics_spaces=VECTORS, diagnostics_tokens="words")
+    assert not app.exception and app.multiselect(key="diagnostics_spaces").value == [VECTORS]
+    assert app.selectbox(key="diagnostics_tokens").value == "words"
     command = next(code.value for code in app.code if " diagnose " in code.value)
     assert command.endswith("vectors/trials-vectors --tokens words")
 
@@ -60,7 +61,7 @@ def test_spaces_and_tokens_come_from_the_address(open_page, seeded):
 def test_the_choice_of_tokens_changes_the_count(open_page, seeded):
     app = open_page(PAGE, seeded)
     every = markup(app)
-    app.selectbox(key="tokens").select("words").run()
+    app.selectbox(key="diagnostics_tokens").select("words").run()
     assert not app.exception and not app.error and markup(app) != every
 
 
@@ -85,7 +86,7 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
     assert app.dataframe[0].value["relation"].tolist()[:4] == ["verb tenses", "synonyms", "antonyms", "unrelated"]
     mine = tmp_path / "mine.tsv"
     mine.write_text("a\tb\tapart\na\tc\tnear\nb\tc\tnear\nnot\there\tnear\n")
-    app.segmented_control(key="pairs").set_value("A file of my own").run()
+    app.segmented_control(key="diagnostics_pairs").set_value("A file of my own").run()
     assert not app.exception and len(app.dataframe) == 0
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     assert not app.exception and not app.error
@@ -99,7 +100,7 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
 @pytest.mark.parametrize("content", [b"", b"one word\nand\n", b"a\tb\nc\n", b"caf\xe9\tb\n", bytes(range(256))])
 def test_a_bad_file_is_a_message(content, open_page, plane, tmp_path):
     (tmp_path / "bad.tsv").write_bytes(content)
-    app = open_page(PAGE, plane, pairs="A file of my own")
+    app = open_page(PAGE, plane, diagnostics_pairs="A file of my own")
     app.text_input(key="pair_file_path").set_value(str(tmp_path / "bad.tsv")).run()
     assert not app.exception and app.error
     assert any("Details & export" in expander.label for expander in app.expander)
@@ -108,7 +109,7 @@ def test_a_bad_file_is_a_message(content, open_page, plane, tmp_path):
 def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
     mine = tmp_path / "mine.tsv"
     mine.write_text(f"{HOSTILE[0]}\t{HOSTILE[1]}\t<b>bold</b>\n{HOSTILE[2]}\t{HOSTILE[3]}\t$x$\n")
-    app = open_page(PAGE, hostile, pairs="A file of my own", spaces="word vectors · hostile")
+    app = open_page(PAGE, hostile, diagnostics_pairs="A file of my own", diagnostics_spaces="word vectors · hostile")
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     app.button(key="hubs_0").click().run()
     assert not app.exception and not app.error and "<img/src" not in markup(app)
@@ -119,8 +120,8 @@ def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
 
 @pytest.mark.parametrize("name", ["nosuch/model", "<script>alert(1)</script>", "$x$", "/", "x" * 500])
 def test_a_space_that_is_none_is_a_message_and_the_others_stay(name, open_page, seeded):
-    app = open_page(PAGE, seeded, spaces=VECTORS)
-    app.multiselect(key="spaces").set_value([VECTORS, name]).run()
+    app = open_page(PAGE, seeded, diagnostics_spaces=VECTORS)
+    app.multiselect(key="diagnostics_spaces").set_value([VECTORS, name]).run()
     assert not app.exception and app.error
     assert "heat-map" in markup(app) and "<script>" not in markup(app)
 
@@ -130,7 +131,7 @@ def test_different_widths_have_no_cosine(open_page, seeded, plane, tmp_path):
     shutil.copytree(seeded.root, root)
     shutil.copytree(plane.root / "vectors" / "plane", root / "vectors" / "plane")
     app = open_page(PAGE, root)
-    app.multiselect(key="spaces").set_value([VECTORS, "word vectors · plane"]).run()
+    app.multiselect(key="diagnostics_spaces").set_value([VECTORS, "word vectors · plane"]).run()
     assert not app.exception and not app.error and ">–<" in markup(app)
 
 

@@ -52,8 +52,8 @@ def workspace(tmp_path_factory):
 def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     app = open_page(PAGE, workspace)
     assert not app.exception and not app.error
-    assert app.selectbox(key="baseline").value == "plain · seed 1 · base"
-    assert app.selectbox(key="compared").value == "green · seed 1 · pooled"
+    assert app.selectbox(key="errors_baseline").value == "plain · seed 1 · base"
+    assert app.selectbox(key="errors_compared").value == "green · seed 1 · pooled"
     assert [heading.value for heading in app.subheader] == ["Where the change comes from", "Which cut was right"]
     body = markup(app)
     assert '<b class="ve-good">9</b><span>fixed' in body and '<b class="ve-bad">1</b><span>broken' in body
@@ -62,7 +62,7 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     assert "paired test" not in body
     assert body.count('data-testid="entry"') == 5 and any("1 to 5 of 9 fixed" in text for text in texts(app))
     assert "10369876 · sentence 1" in body and "tachycardia (new token)" in body and "holds a new token" in body
-    assert "fixed" in app.query_params["fate"] and "all" in app.query_params["slice"]
+    assert "fixed" in app.query_params["errors_fate"] and "all" in app.query_params["errors_slice"]
 
 
 def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypatch):
@@ -72,40 +72,40 @@ def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypat
 
 
 def test_what_is_looked_at_lies_in_the_address(open_page, workspace):
-    runs = {"baseline": "plain · seed 1 · base", "compared": "green · seed 1 · pooled"}
-    app = open_page(PAGE, workspace, **runs, fate="broken", slice="pieces")
+    runs = {"errors_baseline": "plain · seed 1 · base", "errors_compared": "green · seed 1 · pooled"}
+    app = open_page(PAGE, workspace, **runs, errors_fate="broken", errors_slice="pieces")
     assert not app.exception
-    assert app.selectbox(key="slice").value == "pieces" and "broken" in app.query_params["fate"]
+    assert app.selectbox(key="errors_slice").value == "pieces" and "broken" in app.query_params["errors_fate"]
     body = markup(app)
     assert body.count('data-testid="entry"') == 1 and "<img" not in body and "&lt;img/src=x/onerror=alert(1)&gt;" in body
     assert "\u202e" not in body
-    app = open_page(PAGE, workspace, fate="nonsense", slice="nonsense", pieces="odd")
+    app = open_page(PAGE, workspace, errors_fate="nonsense", errors_slice="nonsense", errors_pieces="odd")
     assert not app.exception
 
 
 def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     app = open_page(PAGE, workspace)
-    app.text_input(key="find").set_value("TACHY").run()
+    app.text_input(key="errors_find").set_value("TACHY").run()
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
-    app.text_input(key="find").set_value("nothing like it").run()
+    app.text_input(key="errors_find").set_value("nothing like it").run()
     assert not app.exception and any(
         "Nothing fixed matches the search" in text and "Nothing under the other tabs does" in text for text in texts(app)
     )
-    app.text_input(key="find").set_value("onerror").run()  # the one sentence that is broken
-    app.segmented_control(key="fate").set_value("fixed").run()
+    app.text_input(key="errors_find").set_value("onerror").run()  # the one sentence that is broken
+    app.segmented_control(key="errors_fate").set_value("fixed").run()
     assert any("Nothing fixed matches" in text and "Under the other tabs: broken 1" in text for text in texts(app))
     assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))
 
 
 def test_the_page_of_the_list_lies_in_the_address(open_page, workspace):
-    app = open_page(PAGE, workspace, fate="fixed", page="2")
+    app = open_page(PAGE, workspace, errors_fate="fixed", errors_page="2")
     assert not app.exception and any("6 to 9 of 9 fixed" in text for text in texts(app))
     titles = app.selectbox(key="noted").options
     assert len(titles) == len(set(titles)) == 4 and all("euthymia" in title for title in titles)
     app.run()
-    assert app.query_params["page"] in ("2", ["2"])
+    assert app.query_params["errors_page"] in ("2", ["2"])
     for forged in ("3", "0", "-1", "x", "٢"):
-        app = open_page(PAGE, workspace, fate="fixed", page=forged)
+        app = open_page(PAGE, workspace, errors_fate="fixed", errors_page=forged)
         assert not app.exception and any("1 to 5 of 9 fixed" in text for text in texts(app))
         assert "page" not in app.query_params
 
@@ -123,17 +123,17 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
 
 
 def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
-    app = open_page(PAGE, workspace, baseline="green · seed 1 · base", compared="green · seed 1 · pooled")
+    app = open_page(PAGE, workspace, errors_baseline="green · seed 1 · base", errors_compared="green · seed 1 · pooled")
     assert not app.exception and "Which cut was right" in [heading.value for heading in app.subheader]
-    app = open_page(PAGE, workspace, baseline="plain · seed 1 · base", compared="plain · seed 1 · base")
+    app = open_page(PAGE, workspace, errors_baseline="plain · seed 1 · base", errors_compared="plain · seed 1 · base")
     assert not app.exception and any("Choose two runs" in info.value for info in app.info)
 
 
 def test_other_settings_of_slices(open_page, workspace):
     app = open_page(PAGE, workspace)
-    app.text_input(key="suffix").set_value("-mia").run()
+    app.text_input(key="errors_suffix").set_value("-mia").run()
     assert not app.exception and "ends in -mia" in markup(app)
-    app.text_input(key="suffix").set_value("").run()
+    app.text_input(key="errors_suffix").set_value("").run()
     assert not app.exception and "ends in -ia" in markup(app)
 
 
@@ -204,16 +204,16 @@ def test_predictions_of_other_programs_come_in_and_stay(open_page, tmp_path):
     root = Workspace(tmp_path / "w")
     app = bring(open_page(PAGE, root), gold_file=gold, predictions=bad, other_predictions=half)
     assert not app.exception and not app.error
-    assert app.selectbox(key="baseline").value == "predictions · bad"
-    assert app.selectbox(key="compared").value == "predictions · half"
+    assert app.selectbox(key="errors_baseline").value == "predictions · bad"
+    assert app.selectbox(key="errors_compared").value == "predictions · half"
     assert any("F1 .000 → .667" in text for text in texts(app))
     kept = root.root / "predictions"
     asked = f"compare {kept}/bad/predicted.conll {kept}/half/predicted.conll --gold {kept}/bad/gold.conll --kind ner --html"
     assert any(asked in code.value for code in app.code)
-    again = open_page(PAGE, root, baseline="predictions · bad", compared="predictions · half")
+    again = open_page(PAGE, root, errors_baseline="predictions · bad", errors_compared="predictions · half")
     assert not again.exception and any("F1 .000 → .667" in text for text in texts(again))
     write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
-    beside = open_page(PAGE, root, baseline="predictions · half", compared="own · seed 1 · base")
+    beside = open_page(PAGE, root, errors_baseline="predictions · half", errors_compared="own · seed 1 · base")
     assert not beside.exception and not beside.error and any("F1 .667 → 1.000" in text for text in texts(beside))
     assert "--tokenization base" in beside.code[0].value and "--kind" not in beside.code[0].value
 
@@ -233,7 +233,8 @@ def test_two_files_called_alike_come_in_under_two_names(open_page, tmp_path):
     root = Workspace(tmp_path / "w")
     app = bring(open_page(PAGE, root), gold_file=gold, predictions=first, other_predictions=second)
     assert not app.exception and not app.error
-    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["predictions · model", "predictions · model-2"]
+    chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
+    assert chosen == ["predictions · model", "predictions · model-2"]
     assert any("F1 .000 → 1.000" in text for text in texts(app))
 
 
@@ -242,10 +243,10 @@ def test_predictions_stand_only_beside_those_for_the_same_gold(open_page, tmp_pa
     for name, tag in (("a", "B-D"), ("b", "B-E")):
         gold = conll(tmp_path / f"{name}.conll", [("O", tag, "O"), ("O", "O")])
         bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
-    app = open_page(PAGE, root, baseline="predictions · a")
-    assert not app.exception and app.selectbox(key="compared").options == ["predictions · a"]
+    app = open_page(PAGE, root, errors_baseline="predictions · a")
+    assert not app.exception and app.selectbox(key="errors_compared").options == ["predictions · a"]
     write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
-    app = open_page(PAGE, root, baseline="predictions · b", compared="own · seed 1 · base")
+    app = open_page(PAGE, root, errors_baseline="predictions · b", errors_compared="own · seed 1 · base")
     assert not app.exception and any("were not tested on the same examples: example 1" in text for text in texts(app))
 
 
@@ -256,10 +257,12 @@ def test_predictions_open_beside_the_newest_run_on_as_many_examples(open_page, t
     gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
     app = bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
     assert not app.exception and not app.error
-    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["same · seed 1 · base", "predictions · gold"]
+    chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
+    assert chosen == ["same · seed 1 · base", "predictions · gold"]
     app = open_page(PAGE, root)  # by itself the page begins with a pair that can be compared, too
     assert not app.exception and not app.error
-    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["predictions · gold", "same · seed 1 · base"]
+    chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
+    assert chosen == ["predictions · gold", "same · seed 1 · base"]
 
 
 def test_predictions_that_no_run_can_stand_beside_are_shown_alone(open_page, tmp_path):
@@ -267,7 +270,7 @@ def test_predictions_that_no_run_can_stand_beside_are_shown_alone(open_page, tmp
     write_runs(root, "other", GOLD[:3], {1: {"base": RIGHT[:3]}})
     gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
     app = bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
-    assert not app.exception and not app.error and app.selectbox(key="baseline").value == "predictions · gold"
+    assert not app.exception and not app.error and app.selectbox(key="errors_baseline").value == "predictions · gold"
     assert any("Choose two runs" in info.value for info in app.info)
 
 
@@ -278,4 +281,5 @@ def test_it_begins_with_what_there_is_another_for(open_page, tmp_path):
         write_runs(root, name, PLAIN, {1: {"base": right}}, task=task)
     app = open_page(PAGE, root)
     assert not app.exception and not app.error
-    assert [app.selectbox(key=key).value for key in ("baseline", "compared")] == ["a · seed 1 · base", "b · seed 1 · base"]
+    chosen = [app.selectbox(key=key).value for key in ("errors_baseline", "errors_compared")]
+    assert chosen == ["a · seed 1 · base", "b · seed 1 · base"]

@@ -29,10 +29,10 @@ def test_an_empty_workspace_says_what_to_do(open_page):
 def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load(open_page, seeded, tiny_bert):
     app = open_page(PAGE, seeded)
     assert not app.exception and not app.error
-    app.text_input(key="token").set_value("aspirin").run()
+    app.text_input(key="initialisers_token").set_value("aspirin").run()
     assert not app.exception and "aspirin = 1/3 " in markup(app) and "In the target space" in markup(app)
     assert not app.dataframe
-    app.text_input(key="token").set_value("heart").run()
+    app.text_input(key="initialisers_token").set_value("heart").run()
     assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace("its word vector", "")
 
 
@@ -61,7 +61,7 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
 
 def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
-    app = open_page(PAGE, workspace, hidden="8")
+    app = open_page(PAGE, workspace, initialisers_hidden="8")
     assert any(f"{len(LeaderboardSettings().named)} initialisers take about" in text for text in texts(app))
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
@@ -73,14 +73,14 @@ def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
 
 
 def test_a_board_of_another_transfer_is_not_shown(open_page, compared, tiny_bert):
-    app = open_page(PAGE, compared, target="model · trials-model")
+    app = open_page(PAGE, compared, initialisers_target="model · trials-model")
     assert not app.exception and not app.dataframe
 
 
 @pytest.mark.parametrize("token", ["<img src=x onerror=alert(1)>", "\u202eab", ":red[x]", "[MASK]"])
 def test_a_hostile_token_is_a_message(open_page, seeded, token):
     app = open_page(PAGE, seeded)
-    app.text_input(key="token").set_value(token).run()
+    app.text_input(key="initialisers_token").set_value(token).run()
     assert not app.exception and "<img" not in markup(app) and "\u202e" not in markup(app)
 
 
@@ -89,11 +89,11 @@ def test_hostile_words_are_no_markup(open_page, tmp_path, tiny_bert):
 
     workspace: Workspace = seed_hostile(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace)
-    app.text_input(key="token").set_value(HOSTILE[0]).run()
+    app.text_input(key="initialisers_token").set_value(HOSTILE[0]).run()
     assert not app.exception and "<img" not in markup(app)
 
 
 def test_a_model_of_the_workspace_is_a_target(open_page, seeded):
-    app = open_page(PAGE, seeded, target="model · trials-model")
+    app = open_page(PAGE, seeded, initialisers_target="model · trials-model")
     assert not app.exception
     assert [metric.label for metric in app.metric][:2] == ["New tokens", "Common tokens"]

@@ -82,7 +82,7 @@ def test_a_resume_that_cannot_be_is_a_message(open_page, workspace, take, tmp_pa
 
 def test_a_running_job_and_one_behind_it(open_page, workspace, take, endless):
     waiting = take()
-    app = open_page(JOBS, workspace, job=endless.id)
+    app = open_page(JOBS, workspace, jobs_job=endless.id)
     assert not app.exception and headings(app) == ["Train word vectors · long"]
     shown = texts(app)
     assert any("waiting behind **Train word vectors** · long" in text for text in shown)
@@ -97,8 +97,8 @@ def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take)
     assert headings(open_page(JOBS, workspace)) == ["Take text into the workspace · second"]
     app = open_page(JOBS, workspace)
     app.button(key=f"look_{first.id}").click().run()
-    assert headings(app) == ["Take text into the workspace · first"] and first.id in app.query_params["job"]
-    app.query_params["job"] = "nothing<img>"
+    assert headings(app) == ["Take text into the workspace · first"] and first.id in app.query_params["jobs_job"]
+    app.query_params["jobs_job"] = "nothing<img>"
     app.run()
     assert not app.exception and any("There is no job" in warning.value for warning in app.warning)
 

@@ -29,13 +29,13 @@ def vocab(tmp_path):
 
 def test_an_adapted_model_is_shown_before_and_after(open_page, seeded):
     app = open_page(LENS, seeded)
-    assert app.multiselect(key="models").value == ["trials-model · before", "trials-model"]
+    assert app.multiselect(key="lens_models").value == ["trials-model · before", "trials-model"]
     app.text_area(key="lens_text").set_value("aspirin for the heart").run()
     assert not app.exception
     body = markup(app)
     assert 'title="aspirin · id ' in body and "characters 0–7" in body
     assert body.count('"va-token va-chip va-new"') >= 1
-    assert app.query_params["text"] == "aspirin for the heart"
+    assert app.query_params["lens_text"] == "aspirin for the heart"
     assert [metric.value for metric in app.metric] == ["2.50", ".750", "1.00", "1.000"]
 
 
@@ -72,7 +72,7 @@ def test_a_long_text_has_figures_and_is_neither_drawn_nor_in_the_address(open_pa
 
 def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, vocab):
     app = open_page(LENS, seeded)
-    app.multiselect(key="models").set_value(["trials-model", str(vocab)]).run()
+    app.multiselect(key="lens_models").set_value(["trials-model", str(vocab)]).run()
     assert not app.exception and not app.error
     assert any("was not counted in the words" in text for text in texts(app))
     assert any(button.key == "lens_count" for button in app.button)
@@ -81,14 +81,14 @@ def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, voca
 
 def test_a_model_that_is_not_there_is_a_message_and_the_others_stay(open_page, seeded):
     app = open_page(LENS, seeded)
-    app.multiselect(key="models").set_value(["trials-model", "/no/such"]).run()
+    app.multiselect(key="lens_models").set_value(["trials-model", "/no/such"]).run()
     assert not app.exception and any("/no/such" in text for text in texts(app))
     assert "va-chip" in markup(app)
 
 
 def test_a_vocabulary_alone_is_enough(open_page, vocab):
     app = open_page(LENS)
-    app.multiselect(key="models").set_value([str(vocab)]).run()
+    app.multiselect(key="lens_models").set_value([str(vocab)]).run()
     assert not app.exception and "va-chip" in markup(app)
     assert any("There is no text in this workspace yet." in text for text in texts(app))
 

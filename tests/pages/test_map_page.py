@@ -38,7 +38,7 @@ def drawn_ids(spec):
 
 def marks(app):
     """What is marked on each chart, as it travels to the browser."""
-    (found,) = app.get("bidi_component")
+    (found,) = (one for one in app.get("bidi_component") if one.proto.component_name == "vocadapt_map_marks")
     return json.loads(found.proto.json)
 
 
@@ -49,7 +49,7 @@ def decoded(array):
 
 
 def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS)
+    app = open_page(MAP, seeded, map_space=VECTORS)
     assert not app.exception and not app.error
     (spec,) = charts(app)
     said = " ".join(texts(app))
@@ -60,7 +60,7 @@ def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, see
 
 
 def test_a_word_is_ringed_and_its_neighbours_are_those_of_the_space(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS, word="aspirin", near="5", shortest="0")
+    app = open_page(MAP, seeded, map_space=VECTORS, map_word="aspirin", map_near="5", map_shortest="0")
     assert not app.exception and not app.error
     assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
     (on_map,) = marks(app)
@@ -70,35 +70,35 @@ def test_a_word_is_ringed_and_its_neighbours_are_those_of_the_space(open_page, s
 
 
 def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS, shortest="0")
+    app = open_page(MAP, seeded, map_space=VECTORS, map_shortest="0")
     before = app.get("plotly_chart")[0].proto
-    app.text_input(key="word").set_value("aspirin").run()
+    app.text_input(key="map_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
     assert after.id == before.id and after.spec == before.spec  # another id, and the browser would draw 20 000 points anew
     assert marks(app)[0]["word"] is not None
 
 
 def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS, shortest="0", word="aspirin", zoom="16×")
+    app = open_page(MAP, seeded, map_space=VECTORS, map_shortest="0", map_word="aspirin", map_zoom="16×")
     before = charts(app)[0]["layout"]["xaxis"]["range"]
     far = next(word for word in ("sepsis", "ibuprofen", "the", "of") if word != "aspirin")
-    app.text_input(key="word").set_value(far).run()
+    app.text_input(key="map_word").set_value(far).run()
     assert not app.exception and charts(app)[0]["layout"]["xaxis"]["range"] != before
 
 
 def test_regions_are_named_on_both_maps(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS, other="model · trials-model", shortest="0", labels="true")
+    app = open_page(MAP, seeded, map_space=VECTORS, map_other="model · trials-model", map_shortest="0", map_labels="true")
     first, second = (one["regions"] for one in marks(app))
     assert first and [name for _, _, name in first] == [name for _, _, name in second] and first != second
 
 
 def test_a_word_of_no_space_is_said(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS, word="nosuchword")
+    app = open_page(MAP, seeded, map_space=VECTORS, map_word="nosuchword")
     assert not app.exception and "nosuchword is none of its tokens" in markup(app)
 
 
 def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS)
+    app = open_page(MAP, seeded, map_space=VECTORS)
     next(button for button in app.button if button.label == "cancer").click().run()
     assert not app.exception
     if app.error:  # the invented text may lack the word: then it is said
@@ -109,14 +109,14 @@ def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
 
 def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
     model = next(name for name in ("model · trials-model",))
-    app = open_page(MAP, seeded, space=VECTORS, other=model, shortest="0")
+    app = open_page(MAP, seeded, map_space=VECTORS, map_other=model, map_shortest="0")
     assert not app.exception and not app.error
     first, second = charts(app)
     assert drawn_ids(first) == drawn_ids(second)
     assert sum("trustworthiness" in text for text in texts(app)) == 2
-    app.button_group(key="pair").set_value("overlaid").run()
+    app.button_group(key="map_pair").set_value("overlaid").run()
     (start,) = charts(app)
-    app.slider(key="move").set_value(1.0).run()
+    app.slider(key="map_move").set_value(1.0).run()
     (end,) = charts(app)
     assert start["data"][0]["x"] == first["data"][0]["x"] and end["data"][0]["x"] == second["data"][0]["x"]
 
@@ -124,12 +124,12 @@ def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
 def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, own):
     settings = MapStep(TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250))
     run_step(Spec("map", settings, {"space": str(own.folder("vectors", "trials-vectors"))}), own.folder("maps", "mine"))
-    app = open_page(MAP, own, space=VECTORS)
+    app = open_page(MAP, own, map_space=VECTORS)
     assert not app.exception and not app.error
-    assert app.selectbox(key="view").value == "mine" and len(drawn_ids(charts(app)[0])[0]) <= 60
+    assert app.selectbox(key="map_view").value == "mine" and len(drawn_ids(charts(app)[0])[0]) <= 60
     assert any("vocadapt map" in code.value and "--method tsne" in code.value for code in app.code)
-    app.selectbox(key="view").select("PCA, at once").run()
-    assert not app.exception and app.selectbox(key="view").value == "PCA, at once"
+    app.selectbox(key="map_view").select("PCA, at once").run()
+    assert not app.exception and app.selectbox(key="map_view").value == "PCA, at once"
     assert any("vocadapt map" in code.value and "tsne" not in code.value for code in app.code)
 
 
@@ -144,14 +144,14 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     run_step(Spec("map", settings, given), own.folder("maps", "mine"))
     app = open_page(MAP, own)
     assert not app.exception and not app.error
-    assert app.selectbox(key="space").value == VECTORS and app.selectbox(key="view").value == "mine"
-    assert app.selectbox(key="other").value == (f"model · {model}" if others else "no other")
-    app.selectbox(key="other").select("no other").run()
-    assert app.selectbox(key="other").value == "no other" and app.selectbox(key="space").value == VECTORS
+    assert app.selectbox(key="map_space").value == VECTORS and app.selectbox(key="map_view").value == "mine"
+    assert app.selectbox(key="map_other").value == (f"model · {model}" if others else "no other")
+    app.selectbox(key="map_other").select("no other").run()
+    assert app.selectbox(key="map_other").value == "no other" and app.selectbox(key="map_space").value == VECTORS
 
 
 def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS)
+    app = open_page(MAP, seeded, map_space=VECTORS)
     assert any("tokens · about **" in text for text in texts(app))
     assert any(button.key == "make_map" for button in app.button)
 
@@ -159,7 +159,7 @@ def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
 def test_a_slice_is_a_link(open_page, own):
     words = ("aspirin", "sepsis", "not-a-token")
     saved = save_slice(own, "My <b>slice</b>", words, {"space": "here"})
-    app = open_page(MAP, own, space=VECTORS, slice=saved.id)
+    app = open_page(MAP, own, map_space=VECTORS, map_slice=saved.id)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert table["token"].tolist() == ["aspirin", "sepsis"] and {"id", "length"} <= set(table.columns)
@@ -169,13 +169,13 @@ def test_a_slice_is_a_link(open_page, own):
 
 
 def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):
-    app = open_page(MAP, own, space=VECTORS, picked="3,5,x,99999999")
+    app = open_page(MAP, own, map_space=VECTORS, map_picked="3,5,x,99999999")
     assert app.dataframe[0].value["id"].tolist() == [3, 5]
     app.text_input(key="slice_name").set_value("Two of them").run()
     app.button(key="save_slice").click().run()
     assert not app.exception and not app.error
     assert len(load_slice(own, "two-of-them").tokens) == 2
-    assert app.selectbox(key="slice").value == "two-of-them"
+    assert app.selectbox(key="map_slice").value == "two-of-them"
 
 
 @pytest.mark.parametrize("colour", ["length", "id", "region", "frequency", "slice · mine", "table · mine.csv"])
@@ -183,15 +183,16 @@ def test_colours(colour, open_page, own):
     save_slice(own, "mine", ["aspirin"])
     (own.root / TABLES).mkdir(parents=True)
     (own.root / TABLES / "mine.csv").write_text("token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8")
-    app = open_page(MAP, own, space=VECTORS, colour=colour, shortest="0")
+    app = open_page(MAP, own, map_space=VECTORS, map_colour=colour, map_shortest="0")
     assert not app.exception and not app.error
-    assert app.selectbox(key="colour").value == colour
+    assert app.selectbox(key="map_colour").value == colour
     if colour.startswith("table"):
         assert any("tokens on the map have a value" in text for text in texts(app))
 
 
 def test_origin_colours_the_adapted_model(open_page, seeded):
-    app = open_page(MAP, seeded, space="model · trials-model", colour="origin · trials-model", shortest="0", pieces="true")
+    app = open_page(MAP, seeded, map_space="model · trials-model", map_colour="origin · trials-model", map_shortest="0",
+                    map_pieces="true")  # fmt: skip
     assert not app.exception and not app.error
     names = [trace["name"].split(" · ")[0] for trace in charts(app)[0]["data"]]
     assert names == ["source", "added"]
@@ -200,24 +201,25 @@ def test_origin_colours_the_adapted_model(open_page, seeded):
 def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
     (own.root / TABLES).mkdir(parents=True)
     (own.root / TABLES / "torn.csv").write_bytes(b"\xff\xfe")
-    app = open_page(MAP, own, space=VECTORS, colour="table · torn.csv")
+    app = open_page(MAP, own, map_space=VECTORS, map_colour="table · torn.csv")
     assert not app.exception and app.error and len(charts(app)) == 1
 
 
 @pytest.mark.parametrize("query", [
-    {"zoom": "<script>"}, {"colour": "nothing"}, {"view": "../../etc"}, {"slice": "../../etc/passwd"}, {"tokens": "around a word",
-    "around": "<script>alert(1)</script>"}, {"tokens": "search", "holding": "$x$"}, {"first": "2", "tokens": "first"},
-    {"other": "nowhere"}, {"near": "1e9"}, {"move": "7", "pair": "overlaid"},
+    {"map_zoom": "<script>"}, {"map_colour": "nothing"}, {"map_view": "../../etc"}, {"map_slice": "../../etc/passwd"},
+    {"map_tokens": "around a word", "map_around": "<script>alert(1)</script>"}, {"map_tokens": "search", "map_holding": "$x$"},
+    {"map_first": "2", "map_tokens": "first"},
+    {"map_other": "nowhere"}, {"map_near": "1e9"}, {"map_move": "7", "map_pair": "overlaid"},
 ])  # fmt: skip
 def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
-    app = open_page(MAP, seeded, space=VECTORS, **query)
+    app = open_page(MAP, seeded, map_space=VECTORS, **query)
     assert not app.exception
     assert "<script" not in markup(app) and not any("<script" in code for code in texts(app) if not code.startswith("'"))
 
 
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
-    view = {"space": "word vectors · hostile", "shortest": "0", "specials": "true", "labels": "true"}
-    app = open_page(MAP, hostile, **view, word=HOSTILE[0], picked="0,1,2,3,4")
+    view = {"map_space": "word vectors · hostile", "map_shortest": "0", "map_specials": "true", "map_labels": "true"}
+    app = open_page(MAP, hostile, **view, map_word=HOSTILE[0], map_picked="0,1,2,3,4")
     assert not app.exception and not app.error
     spec = json.dumps(charts(app)[0], ensure_ascii=False)
     assert "<img" not in spec and "$x$" not in spec and "<img/src" not in markup(app)

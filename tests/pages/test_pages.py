@@ -102,7 +102,7 @@ def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
     root = tmp_path / "broken"
     shutil.copytree(seeded.root, root)
     (root / "vectors" / "trials-vectors" / "vectors.safetensors").write_bytes(b"not a tensor")
-    app = open_page(page, root, **({"space": "word vectors · trials-vectors"} if page == MAP else {}))
+    app = open_page(page, root, **({"map_space": "word vectors · trials-vectors"} if page == MAP else {}))
     assert not app.exception
     assert any("did not work" in error.value for error in app.error)
 
@@ -132,15 +132,15 @@ def test_hostile_words_stay_words(page, open_page, hostile):
 
 
 def test_a_hostile_word_can_be_asked_for(open_page, hostile):
-    app = open_page(VECTORS, hostile, probe=HOSTILE[0])
-    app.text_input(key="probe").set_value(HOSTILE[0]).run()
+    app = open_page(VECTORS, hostile, vectors_word=HOSTILE[0])
+    app.text_input(key="vectors_word").set_value(HOSTILE[0]).run()
     assert not app.exception and not app.error
     assert "Nearest to &lt;img/src=x/onerror=alert(1)&gt;" in markup(app)
 
 
 def test_the_four_lists_of_a_word(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
-    app.text_input(key="word").set_value("aspirin").run()
+    app.text_input(key="alignment_word").set_value("aspirin").run()
     assert not app.exception
     body = markup(app)
     assert [body.count(f">{title}<") for title in
@@ -150,20 +150,20 @@ def test_the_four_lists_of_a_word(open_page, seeded):
 
 def test_the_lists_by_euclidean_distance(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
-    app.button_group(key="metric").set_value("euclidean").run()
+    app.button_group(key="alignment_metric").set_value("euclidean").run()
     assert not app.exception and not app.error
     assert any("Euclidean distance, smaller is nearer" in text for text in texts(app))
-    assert app.toggle(key="csls").disabled
+    assert app.toggle(key="alignment_csls").disabled
 
 
 def test_a_word_of_no_space_is_a_message(open_page, seeded):
     app = open_page(VECTORS, seeded)
-    app.text_input(key="probe").set_value("nosuchword").run()
+    app.text_input(key="vectors_word").set_value("nosuchword").run()
     assert not app.exception and app.error
     assert any("nosuchword" in text for text in texts(app))
 
 
-@pytest.mark.parametrize(("page", "key"), [(VECTORS, "probe"), (ALIGNMENT, "word")])
+@pytest.mark.parametrize(("page", "key"), [(VECTORS, "vectors_word"), (ALIGNMENT, "alignment_word")])
 def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
     app = open_page(page, seeded)
     app.text_input(key=key).set_value("aspirin").run()
@@ -178,7 +178,7 @@ def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
 @pytest.mark.parametrize("word", ["<script>", "$x$", ".*", "x" * 500, "nosuchword"])
 def test_a_hostile_word_in_its_text_is_a_message(page, word, open_page, seeded):
     app = open_page(page, seeded)
-    app.text_input(key="probe" if page == VECTORS else "word").set_value(word).run()
+    app.text_input(key="vectors_word" if page == VECTORS else "alignment_word").set_value(word).run()
     assert not app.exception and "va-line\"" not in markup(app) and "<script>" not in markup(app)
     assert any("words to this model" in text or "does not stand in the text" in text for text in texts(app))
 
@@ -189,32 +189,32 @@ def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path)
     manifest = root / "corpora" / "trials" / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     app = open_page(VECTORS, root)
-    app.text_input(key="probe").set_value("aspirin").run()
+    app.text_input(key="vectors_word").set_value("aspirin").run()
     assert not app.exception and any("No lines to show" in text for text in texts(app))
 
 
 def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(open_page, seeded, monkeypatch):
     monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1000.0)
-    app = open_page(VECTORS, seeded, probe="aspirin")
+    app = open_page(VECTORS, seeded, vectors_word="aspirin")
     assert "va-line\"" not in markup(app)
     app.button(key="context_show").click().run()
     assert not app.exception and "va-line\"" in markup(app)
     monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1.0)
-    app.text_input(key="probe").set_value("sepsis").run()
+    app.text_input(key="vectors_word").set_value("sepsis").run()
     command = next(code.value for code in app.code if "vocadapt context" in code.value)
     assert command.startswith("python -m vocadapt context --corpus ") and command.endswith("-- sepsis")
 
 
 def test_several_words_are_asked_to_be_one(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
-    app.text_input(key="word").set_value("two words").run()
+    app.text_input(key="alignment_word").set_value("two words").run()
     assert not app.exception and any("Type one word." in text for text in texts(app))
 
 
 def test_another_map_is_fitted_when_chosen(open_page, seeded):
     app = open_page(ALIGNMENT, seeded)
     first = markup(app)
-    app.selectbox(key="map").select("Procrustes").run()
+    app.selectbox(key="alignment_map").select("Procrustes").run()
     assert not app.exception and markup(app) != first
     assert any(button.label.startswith("Judge Procrustes") for button in app.button)
 
@@ -222,7 +222,7 @@ def test_another_map_is_fitted_when_chosen(open_page, seeded):
 def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tiny_bert, tmp_path):
     app = open_page(ALIGNMENT, seeded)
     paper = markup(app)
-    app.selectbox(key="map").select("Kernel ridge").run()
+    app.selectbox(key="alignment_map").select("Kernel ridge").run()
     assert not app.exception and not app.error
     assert any("takes minutes to fit" in text for text in texts(app))
     assert [button.label for button in app.button if button.key == "judge_one"] == ["Judge Kernel ridge in detail"]
@@ -234,7 +234,7 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     given = {"vectors": (str(root / "vectors" / "trials-vectors"),), "model": (str(tiny_bert),)}
     run_step(Spec("alignment", step, given), root / "alignments" / "kernel")
     app = open_page(ALIGNMENT, root)
-    app.selectbox(key="map").select("Kernel ridge").run()
+    app.selectbox(key="alignment_map").select("Kernel ridge").run()
     assert not app.exception and not any("takes minutes to fit" in text for text in texts(app))
 
 
@@ -251,7 +251,7 @@ def test_maps_at_chance_say_so(open_page, seeded, tmp_path):
 
 def test_the_plan_and_the_cap(open_page, seeded):
     app = open_page(ADAPT, seeded)
-    app.number_input(key="cap").set_value(3).run()
+    app.number_input(key="adapt_cap").set_value(3).run()
     figures = {metric.label: metric.value for metric in app.metric}
     assert not app.exception
     assert (figures["Left out"], figures["Parameters added"]) == (str(len(NEW) - 3), "48")
@@ -305,19 +305,20 @@ def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=[*KNOWN[:10], *NEW])
     app = open_page(ALIGNMENT, workspace)
     assert not app.exception and not app.error
-    assert app.selectbox(key="map").value == "Ridge" and "Least squares" not in app.selectbox(key="map").options
+    picker = app.selectbox(key="alignment_map")
+    assert picker.value == "Ridge" and "Least squares" not in picker.options
     assert any("10 anchors for 16" in text for text in texts(app))
     assert "va-cards" in markup(app)
     assert any("Not in the table: least-squares" in text for text in texts(app))
     app = open_page(ADAPT, workspace)
-    assert not app.exception and not app.error and app.selectbox(key="map").value == "Ridge"
+    assert not app.exception and not app.error and app.selectbox(key="adapt_map").value == "Ridge"
 
 
 def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(open_page, tiny_bert, tmp_path):
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=NEW)
     app = open_page(ADAPT, workspace)
     assert not app.exception and any("share no word" in text for text in texts(app))
-    app.selectbox(key="preset").select("green-bert-random").run()
+    app.selectbox(key="adapt_preset").select("green-bert-random").run()
     assert not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
 
 

@@ -49,7 +49,7 @@ def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
 
 
 def test_the_result_the_curves_and_the_table(open_page, pretrained):
-    app = open_page(PRETRAINING, pretrained, pretrained="x-ext")
+    app = open_page(PRETRAINING, pretrained, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
     one = next(one for one in pretrained_models(pretrained) if one.name == "x-ext")
     metrics = {metric.label: metric.value for metric in app.metric}
@@ -75,18 +75,19 @@ def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(open_page, 
     found = {one.name: one for one in pretrained_models(Workspace(root))}
     assert list(found) == list(before) and found["x-ext"].asked == before["x-ext"].asked
     assert found["x-ext"].curve == before["x-ext"].curve and found["x-ext"].curve.points
-    app = open_page(PRETRAINING, root, pretrained="x-ext")
+    app = open_page(PRETRAINING, root, pretraining_pretrained="x-ext")
     assert not app.exception and not app.error
 
 
 def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
-    app = open_page(PRETRAINING, pretrained, model="exbert", stage="whole", budget="hours", against="seconds")
-    assert not app.exception and app.radio(key="stage").value == "whole"
+    link = {"model": "exbert", "stage": "whole", "budget": "hours", "against": "seconds"}
+    app = open_page(PRETRAINING, pretrained, **{f"pretraining_{name}": value for name, value in link.items()})
+    assert not app.exception and app.radio(key="pretraining_stage").value == "whole"
     assert app.number_input(key="hours_quick").value == 1.0
     chart = app.get("plotly_chart")[0].proto.spec
     assert "seconds of training" in chart and "wordpieces read" not in chart
-    app.selectbox(key="model").set_value("x-cont").run()  # for which there is no stage whole
-    assert not app.exception and not app.error and app.radio(key="stage").value == "continued"
+    app.selectbox(key="pretraining_model").set_value("x-cont").run()  # for which there is no stage whole
+    assert not app.exception and not app.error and app.radio(key="pretraining_stage").value == "continued"
 
 
 def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_path):
@@ -130,7 +131,7 @@ def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
 
 
 def test_gates_are_read_on_the_press(open_page, pretrained):
-    app = open_page(PRETRAINING, pretrained, gates_model="x-ext")
+    app = open_page(PRETRAINING, pretrained, pretraining_gates_model="x-ext")
     charts = len(app.get("plotly_chart"))
     app.button(key="read_gates").click().run()
     assert not app.exception and len(app.get("plotly_chart")) == charts + 1
@@ -146,7 +147,7 @@ def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
 
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
     bare = make_bert(head="BertModel")
-    app = open_page(PRETRAINING, pretrained, model=str(bare))
+    app = open_page(PRETRAINING, pretrained, pretraining_model=str(bare))
     assert not app.exception and any("has no masked-word head" in text for text in texts(app))
     assert not any(button.key == "start_pretraining" for button in app.button)
 
@@ -168,7 +169,8 @@ def test_a_job_is_started_cancelled_and_resumed_from_the_page(open_page, pretrai
     root = tmp_path / "jobs"
     shutil.copytree(pretrained.root, root)
     workspace = Workspace(root)
-    app = open_page(PRETRAINING, workspace, model="exbert", stage="extension", budget="epochs")
+    app = open_page(PRETRAINING, workspace, pretraining_model="exbert", pretraining_stage="extension",
+                    pretraining_budget="epochs")  # fmt: skip
     app.number_input(key="length_quick").set_value(16).run()
     app.number_input(key="epochs_quick").set_value(30.0).run()
     app.number_input(key="save_minutes_quick").set_value(0.1).run()
@@ -210,12 +212,12 @@ def test_the_modelled_pace_knows_what_is_frozen_and_what_stands_beside():
 
 
 def test_adapt_offers_the_sizes_and_says_what_is_next(open_page, pretrained):
-    app = open_page(ADAPT, pretrained, preset="exbert-s3", adapted="exbert")
+    app = open_page(ADAPT, pretrained, adapt_preset="exbert-s3", adapt_adapted="exbert")
     assert not app.exception and not app.error
     assert any("pretrain it, stage *extension*" in text for text in texts(app))
-    app.selectbox(key="preset").set_value("exbert-s3").run()
+    app.selectbox(key="adapt_preset").set_value("exbert-s3").run()
     assert any("of the layer" in text for text in texts(app))
-    app.number_input(key="extension").set_value(7).run()
+    app.number_input(key="adapt_extension").set_value(7).run()
     figures = {metric.label: metric.value for metric in app.metric}
     assert not app.exception and figures["Tokens added"] == "7"
     app.button(key="draw_extension").click().run()

@@ -58,7 +58,7 @@ def tasked(tmp_path, tiny_bert):
 
 
 def test_results_show_the_best_the_table_and_the_test(open_page, runs):
-    app = open_page(RESULTS, runs, baseline="base · base")
+    app = open_page(RESULTS, runs, results_baseline="base · base")
     assert not app.exception and not app.error
     metrics = {metric.label: metric.value for metric in app.metric}
     # green pooled finds 6, 7, 8 of 8: F1 12/14, 14/15, 1; base finds 3, 4, 5
@@ -85,11 +85,11 @@ def test_a_forged_address_is_no_crash(open_page, runs, query):
 
 
 def test_a_cell_of_the_confusion_gives_all_its_examples(open_page, runs):
-    app = open_page(RESULTS, runs, confused="base · seed 1 · base", cell="D → (none)")
+    app = open_page(RESULTS, runs, results_confused="base · seed 1 · base", results_cell="D → (none)")
     assert not app.exception and not app.error
     cases = table(app, "example")
     assert len(cases) == 5 and list(cases["example"]) == [4, 5, 6, 7, 8] and set(cases["words"]) == {EVIL}
-    app.selectbox(key="cell").select("D → D").run()
+    app.selectbox(key="results_cell").select("D → D").run()
     assert list(table(app, "example")["example"]) == [1, 2, 3]
 
 
@@ -102,7 +102,7 @@ def test_hostile_words_and_models_stay_words(open_page, runs):
 
 def test_runs_on_other_examples_are_said(open_page, runs):
     write_runs(runs, "few", GOLD[:4], {1: {"base": said(2)[:4]}})
-    app = open_page(RESULTS, runs, baseline="base · base")
+    app = open_page(RESULTS, runs, results_baseline="base · base")
     assert not app.exception
     assert any("not tested on the same examples" in warning.value.replace("\\", "") for warning in app.warning)
 
@@ -151,11 +151,11 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, ta
     started = []
     monkeypatch.setattr("vocadapt.ui.finetune_view.jobs.start", lambda workspace, spec, name: started.append((spec, name)))
     app = open_page(FINETUNE, tasked)
-    app.multiselect(key="models").set_value([str(tiny_bert)]).run()
+    app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
     assert any("12 × 5 epochs × 1 run" in text and "modelled" in text for text in texts(app))
     app.text_input(key="seeds_quick").set_value("1-3").run()
-    app.number_input(key="limit").set_value(6).run()
+    app.number_input(key="finetune_limit").set_value(6).run()
     assert any("6 × 5 epochs × 3 runs" in text for text in texts(app))
     app.button(key="start_finetune").click().run()
     (spec, name), = started
@@ -165,11 +165,11 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, ta
 
 def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked)
-    assert app.multiselect(key="models").value == ["demo-bert"] and not app.button(key="start_finetune").disabled
-    app.multiselect(key="models").set_value(["/no/such/model"]).run()
+    assert app.multiselect(key="finetune_models").value == ["demo-bert"] and not app.button(key="start_finetune").disabled
+    app.multiselect(key="finetune_models").set_value(["/no/such/model"]).run()
     assert not app.exception and app.button(key="start_finetune").disabled
     assert any("Not on this machine" in text and "type the folder" in text for text in texts(app))
-    app.multiselect(key="models").set_value([str(tiny_bert)]).run()
+    app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.button(key="start_finetune").disabled
 
 
@@ -177,12 +177,12 @@ def test_confusion_begins_with_a_gold_label(open_page, tmp_path):
     workspace = Workspace(tmp_path / "invented")
     write_runs(workspace, "a", GOLD, {1: {"base": [("B-D", "O", "B-D")] * 7 + [("O", "B-D", "O")]}})
     app = open_page(RESULTS, workspace)
-    assert not app.exception and app.selectbox(key="cell").value == "D → (none)"
-    assert app.selectbox(key="cell").options[0] == "(none) → D"  # the fullest
+    assert not app.exception and app.selectbox(key="results_cell").value == "D → (none)"
+    assert app.selectbox(key="results_cell").options[0] == "(none) → D"  # the fullest
 
 
 def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
-    app = open_page(FINETUNE, tasked, preset="poerner")
+    app = open_page(FINETUNE, tasked, finetune_preset="poerner")
     assert not app.exception and app.text_input(key="seeds_poerner").value == "1 2 3 4 5 6 7 8"
     assert app.number_input(key="epochs_poerner").value == 100 and app.checkbox(key="with_dev_poerner").value
 
@@ -199,7 +199,7 @@ def test_seeds():
 
 def test_a_broken_task_is_a_message(open_page, tmp_path):
     workspace = Workspace(tmp_path / "w")
-    app = open_page(FINETUNE, workspace, task=str(tmp_path / "missing.toml"))
+    app = open_page(FINETUNE, workspace, finetune_task=str(tmp_path / "missing.toml"))
     assert not app.exception and app.error
 
 
@@ -247,7 +247,7 @@ def test_runs_are_picked_by_seed_and_cut(runs):
 
 def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked)
-    app.multiselect(key="models").set_value([str(tiny_bert)]).run()
+    app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     app.button(key="start_finetune").click().run()
     assert not app.exception
     job = list_jobs(tasked)[0]

@@ -53,17 +53,17 @@ def said(app):
 
 
 def opened(open_page, tried, kind, **query):
-    app = open_page(PAGE, tried, run=f"{kind} · seed 1", **query)
+    app = open_page(PAGE, tried, try_run=f"{kind} · seed 1", **query)
     assert not app.exception and not app.error
     return app
 
 
 def test_a_sentence_is_cut_and_tagged_under_each_cut(open_page, tried):
-    app = opened(open_page, tried, "ner", sentence="the patients with tachycardia")
+    app = opened(open_page, tried, "ner", try_sentence="the patients with tachycardia")
     body = markup(app)
     assert body.count('class="va-name"') == 5  # two cuts; base, adapted and pooled say
     assert 'title="##card · id ' in body and "va-new" in body  # cut by one, whole under the other
-    assert app.query_params["sentence"] == "the patients with tachycardia"
+    assert app.query_params["try_sentence"] == "the patients with tachycardia"
     run = load_run(tried.root / "runs" / "ner")
     tags = run.said([Sentence(("the", "patients", "with", "tachycardia"), None)])[0]
     marked = body.split("pooled says")[1]
@@ -89,7 +89,7 @@ def test_labels_under_each_cut(kind, open_page, tried):
 
 
 def test_a_question_is_answered_under_each_cut(open_page, tried):
-    app = opened(open_page, tried, "qa", question="the disease", context="trial placebo cancer group")
+    app = opened(open_page, tried, "qa", try_question="the disease", try_context="trial placebo cancer group")
     body = markup(app)
     assert body.count("<mark>") == 3 and all(f"{cut} answers" in body for cut in ("base", "adapted", "pooled"))
     command = next(code.value for code in app.code if "vocadapt answer" in code.value)
@@ -117,17 +117,18 @@ def test_nothing_typed_is_an_invitation_and_no_word_a_message(open_page, tried):
 
 
 def test_any_folder_with_a_head_and_one_without(open_page, tried, tiny_bert):
-    app = open_page(PAGE, tried, folder=str(tried.root / "runs" / "qa"), run="ner · seed 1")
+    app = open_page(PAGE, tried, try_run="ner · seed 1")
+    app.text_input(key="try_folder").set_value(str(tried.root / "runs" / "qa")).run()
     assert not app.exception and not app.error and app.text_area(key="try_question")
     for folder in (str(tiny_bert), "/nowhere"):
-        app = open_page(PAGE, tried, folder=folder)
+        app.text_input(key="try_folder").set_value(folder).run()
         assert not app.exception and any("expected a run" in text for text in said(app))
 
 
 def test_broken_weights_are_a_message(open_page, tried, tmp_path):
     shutil.copytree(tried.root, tmp_path / "w")
     (tmp_path / "w" / "runs" / "ner" / "model.safetensors").write_bytes(b"no tensor")
-    app = open_page(PAGE, tmp_path / "w", run="ner · seed 1")
+    app = open_page(PAGE, tmp_path / "w", try_run="ner · seed 1")
     assert not app.exception and any("did not work" in error.value for error in app.error)
 
 
@@ -147,7 +148,7 @@ def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried,
 
 
 def test_what_was_tried_once_is_there_at_once(open_page, tried):
-    app = opened(open_page, tried, "ner", sentence="the patients with tachycardia")
+    app = opened(open_page, tried, "ner", try_sentence="the patients with tachycardia")
     start = time.process_time()
     app.run()
     assert time.process_time() - start < 1

@@ -7,6 +7,7 @@ import numpy as np
 
 from tests.conftest import TINY_TOKENS
 from vocadapt.analysis import figures
+from vocadapt.ui.names import shown_model
 from vocadapt.ui.numbers import count
 
 VOCABULARY = "pages/vocabulary/vocabulary.py"
@@ -21,9 +22,9 @@ def figures_of(app):
 
 
 def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tiny_bert):
-    app = open_page(VOCABULARY, seeded, models=str(tiny_bert))
+    app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)))
     assert not app.exception and not app.error
-    slider = app.slider(key="keep")
+    slider = app.slider(key="vocabulary_keep")
     slider.set_value(95).run()
     assert not app.exception and not app.error
     shown = figures_of(app)
@@ -31,12 +32,13 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
     assert shown["Tokens kept"] == count(kept) and shown["Tokens dropped"] == count(len(TINY_TOKENS) - kept)
     assert shown["Parameters saved"] == count((len(TINY_TOKENS) - kept) * 16)
     assert shown["The text grows by"].endswith(" %")
-    app.selectbox(key="heuristic").set_value("random").run()
+    app.selectbox(key="vocabulary_heuristic").set_value("random").run()
     assert not app.exception and "±" in figures_of(app)["The text grows by"]
 
 
 def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
-    app = open_page(VOCABULARY, seeded, models=str(tiny_bert), keep="100", heuristic="cost")
+    app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)), vocabulary_keep="100",
+                    vocabulary_heuristic="cost")  # fmt: skip
     assert not app.exception and not app.error
     assert figures_of(app)["The text grows by"] == "0.00 %" and figures_of(app)["Tokens dropped"] == "0"
 
@@ -45,7 +47,7 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
     path = tmp_path / "v.txt"
     path.write_text("\n".join([*TINY_TOKENS, "<img/src=x>", "aspirin"]) + "\n", encoding="utf-8")
     app = open_page(VOCABULARY, seeded)
-    app.multiselect(key="models").set_value([str(path), str(tiny_bert)]).run()
+    app.multiselect(key="vocabulary_models").set_value([str(path), str(tiny_bert)]).run()
     assert not app.exception and not app.error
     assert figures_of(app)["Parameters saved"] == "–"
     (table,) = [frame.value for frame in app.dataframe if "of the tokens of" in frame.value.columns]
@@ -56,7 +58,7 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
 def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_bert, tmp_path):
     (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]), encoding="utf-8")
     app = open_page(VOCABULARY, seeded)
-    app.multiselect(key="models").set_value([str(tmp_path / "v.txt"), str(tiny_bert)]).run()
+    app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt"), str(tiny_bert)]).run()
     assert not app.exception
     assert any("is empty" in text for text in texts(app))
     assert "Tokens kept" in figures_of(app)
@@ -65,7 +67,7 @@ def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_be
 def test_a_cased_vocabulary_waits_for_a_count(open_page, seeded, tmp_path):
     (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "Patient"]) + "\n", encoding="utf-8")
     app = open_page(VOCABULARY, seeded)
-    app.multiselect(key="models").set_value([str(tmp_path / "v.txt")]).run()
+    app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt")]).run()
     assert not app.exception
     assert any("was not counted in the words" in text for text in texts(app))
     assert any(button.key == "lens_count" for button in app.button)
@@ -76,9 +78,10 @@ def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert
     root = tmp_path / "grid"
     shutil.copytree(seeded.root, root)
     shutil.copytree(root / "corpora" / "trials", root / "corpora" / "again")
-    app = open_page(VOCABULARY, root, models=str(tiny_bert), corpus="trials", texts="again")
+    app = open_page(VOCABULARY, root, vocabulary_models=shown_model(str(tiny_bert)), vocabulary_corpus="trials",
+                    vocabulary_texts="again")  # fmt: skip
     assert not app.exception and not app.error
-    assert app.multiselect(key="texts").value == ["again"]
+    assert app.multiselect(key="vocabulary_texts").value == ["again"]
     layouts = [json.loads(chart.proto.spec)["layout"] for chart in app.get("plotly_chart")]
     titles = [note["text"] for layout in layouts for note in layout.get("annotations", [])]
     assert any("· trials<br>" in title for title in titles) and any("· again<br>" in title for title in titles)

@@ -1,7 +1,7 @@
 """The runs of a workspace as values: what finetune wrote, each artefact with the run of every seed in it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ NEEDED = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}  # w
 class RunSet:
     """The runs of one model on one task, one for each seed, or of a k-fold task each seed and fold.
 
-    `artefact` is None where no manifest lies beside them.
+    `artefact` is None where no manifest lies beside them. `label` names the task where two tasks have one name: see `tell_apart`.
 
     A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its `kept` what it predicted.
     """
@@ -29,6 +29,7 @@ class RunSet:
     folder: Path
     runs: tuple[SavedRun, ...]
     artefact: Artefact | None = None
+    label: str = ""
 
     @property
     def name(self) -> str:
@@ -43,7 +44,7 @@ class RunSet:
     @property
     def task(self) -> str:
         """The name of the task; of one fold of a k-fold task with its number."""
-        return str(self.record["task"])
+        return self.label or str(self.record["task"])
 
     @property
     def kind(self) -> str:
@@ -158,14 +159,14 @@ def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> 
     `opening` opens one: a page keeps what was opened before.
     """
     found, _ = runs_and_unreadable(workspace, opening)
-    return [one for one in found if not task or one.task == task]
+    return [one for one in tell_apart(found) if not task or one.task == task]
 
 
 def runs_and_unreadable(workspace: Workspace, opening: Opening = opened) -> tuple[list[RunSet], dict[str, str]]:
     """All runs of a workspace, newest first, and the name of each that cannot be read, with why; each is opened once."""
     found = list(_opened(workspace, opening))
     broken = {artefact.name: one for artefact, one in found if isinstance(one, str)}
-    return [one for _, one in found if isinstance(one, RunSet)], broken
+    return tell_apart([one for _, one in found if isinstance(one, RunSet)]), broken
 
 
 def passed_over(runs: Mapping[str, str], of: int) -> str:
@@ -184,6 +185,43 @@ def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artefact, 
             yield artefact, error.problem
         except OSError as error:
             yield artefact, str(error)
+
+
+def tell_apart(runs: Sequence[RunSet]) -> list[RunSet]:
+    """The same runs, tasks of one name told apart: loose files are named after their folder, which may hold several tasks.
+
+    Such tasks get their kind behind their name ("data · ner"), then their test file, then their labels, as far as needed.
+    """
+    tasks: dict[str, set[tuple[str, str]]] = {}
+    for one in runs:
+        tasks.setdefault(str(one.record["task"]), set()).add(_identity(one))
+    return [replace(one, label=_label(one, runs) if len(tasks[str(one.record["task"])]) > 1 else one.label) for one in runs]
+
+
+def _identity(one: RunSet) -> tuple[str, str]:
+    """What tells a task from another of its name: its kind, and of loose files the content of the test file."""
+    inputs = one.artefact.manifest.inputs if one.artefact else {}
+    test = None if "task" in inputs else inputs.get("test")
+    return one.kind, test.stamp if test else ""
+
+
+def _label(one: RunSet, runs: Sequence[RunSet]) -> str:
+    """The shortest of the labels of a run's task that no other task has."""
+    same = [other for other in runs if other.record["task"] == one.record["task"] and _identity(other) != _identity(one)]
+    levels = range(len(_describe(one)))
+    unique = (
+        level for level in levels if _describe(one)[level] not in {_describe(other)[level] for other in same}
+    )  # fmt: skip
+    return _describe(one)[next(unique, levels[-1])]
+
+
+def _describe(one: RunSet) -> list[str]:
+    """Labels for a run's task, each longer than the one before: kind, test file, labels, content of the test file."""
+    inputs = one.artefact.manifest.inputs if one.artefact else {}
+    file = Path(inputs["test"].paths[0]).name if "test" in inputs else ""
+    types = ", ".join(sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4])
+    parts = [str(one.record["task"]), one.kind, file, types, _identity(one)[1][:6]]
+    return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 
 
 def tasks_of(runs: Sequence[RunSet]) -> list[str]:

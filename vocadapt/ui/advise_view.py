@@ -12,6 +12,7 @@ from vocadapt.lab.advice import Asked, command_of
 from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.ui import cache, choose, intake, maps, markup
+from vocadapt.ui.address import here
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import NARROW, count, duration, fraction, megabytes
@@ -205,6 +206,5 @@ def _vectors_of(corpus: Artefact, workspace: Workspace, model: str) -> Artefact 
 
 def _prefilled(recipe: Suggestion, vectors: Artefact) -> dict[str, str]:
     """The address of the Adapt page with the recipe filled in; a chosen workspace stays in it."""
-    here = {"workspace": st.query_params["workspace"]} if "workspace" in st.query_params else {}
-    chosen = {"vectors": vectors.name, "preset": recipe.preset, "cap": str(recipe.max_added)}
-    return here | chosen | ({"map": maps.label(recipe.map)} if recipe.map else {})
+    chosen = {"adapt_vectors": vectors.name, "adapt_preset": recipe.preset, "adapt_cap": str(recipe.max_added)}
+    return here() | chosen | ({"adapt_map": maps.label(recipe.map)} if recipe.map else {})

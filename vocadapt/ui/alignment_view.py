@@ -68,9 +68,11 @@ def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, work
     """A word to type, its four lists and its lines; a fragment, so that a question does not draw the whole page again."""
     words, options = st.columns([2, 1], gap="large")
     with words:
-        word = probe.ask_for_word("word", "Type a word", probe.telling(spaces, model))
+        word = probe.ask_for_word("alignment_word", "Type a word", probe.telling(spaces, model))
     with options, st.container(horizontal=True, vertical_alignment="center"):
-        k = st.number_input("Neighbours", 3, 50, 8, key="k", bind="query-params", label_visibility="collapsed", width=130)
+        k = st.number_input(
+            "Neighbours", 3, 50, 8, key="alignment_k", bind="query-params", label_visibility="collapsed", width=130
+        )
         settings = _list_settings(int(k))
     if word:
         with mistakes.shown():
@@ -89,11 +91,11 @@ def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, work
 def _list_settings(k: int) -> ListSettings:
     """What orders the lists; CSLS is made of cosines."""
     metric = st.segmented_control(
-        "Measure", METRICS, default=METRICS[0], required=True, key="metric", bind="query-params",
+        "Measure", METRICS, default=METRICS[0], required=True, key="alignment_metric", bind="query-params",
         format_func=str.capitalize, label_visibility="collapsed",
     )  # fmt: skip
     cosine = metric == "cosine"
-    csls = st.toggle("CSLS", key="csls", bind="query-params", disabled=not cosine, help=HELP["lists by csls"])
+    csls = st.toggle("CSLS", key="alignment_csls", bind="query-params", disabled=not cosine, help=HELP["lists by csls"])
     return ListSettings(k, str(metric), csls and cosine)
 
 

@@ -33,12 +33,13 @@ HELP = {
 def ask(k: int = 10) -> ChangeSettings:
     """How many neighbours, among which words, and what is left out; all of it stands in the address."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        k = int(st.number_input("Neighbours", 1, 100, k, key="k", bind="query-params", width=140))
+        k = int(st.number_input("Neighbours", 1, 100, k, key="change_k", bind="query-params", width=140))
         among = st.segmented_control(
-            "Among words", list(AMONG), default="shared", required=True, key="among", bind="query-params", help=HELP["among"]
+            "Among words", list(AMONG), default="shared", required=True, key="change_among", bind="query-params",
+            help=HELP["among"],
         )  # fmt: skip
         without = st.multiselect(
-            "Leave out", list(WITHOUT), ["special", "unused"], key="without", bind="query-params", help=HELP["without"]
+            "Leave out", list(WITHOUT), ["special", "unused"], key="change_without", bind="query-params", help=HELP["without"]
         )  # fmt: skip
     return ChangeSettings(k, str(among or "shared"), tuple(without))
 
@@ -173,12 +174,14 @@ def whole_list(change: NeighbourhoodChange, null: Null | None) -> str:
 
 def _range(k: int) -> tuple[int, int]:
     """The brush on the histogram, in the address; it is all of it again where k has changed."""
-    held = st.session_state.get("kept")
-    if st.session_state.get("kept_k", k) != k or (held is not None and max(held) > k):
-        st.session_state.pop("kept", None)
+    held = st.session_state.get("change_kept")
+    if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
+        st.session_state.pop("change_kept", None)
         held = None
-    st.session_state["kept_k"] = k
-    chosen = st.slider(f"Neighbours kept, of {k}", 0, k, held or (0, k), key="kept", bind="query-params", help=HELP["kept"])
+    st.session_state["change_kept_k"] = k
+    chosen = st.slider(
+        f"Neighbours kept, of {k}", 0, k, held or (0, k), key="change_kept", bind="query-params", help=HELP["kept"]
+    )
     return int(chosen[0]), int(chosen[1])
 
 
@@ -247,7 +250,7 @@ def _take_selected(key: str, words: list[str]) -> None:
 
 def _word(change: NeighbourhoodChange, null: Null | None, examples: list[str]) -> None:
     """The three cards of the word that was typed or selected."""
-    word = probe.ask_for_word("word", "Select a word on the left, or type one", examples)
+    word = probe.ask_for_word("change_word", "Select a word on the left, or type one", examples)
     if not word:
         return
     with mistakes.shown():

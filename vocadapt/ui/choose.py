@@ -1,27 +1,40 @@
 """Pickers that several pages share, and what they offer by default."""
 
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from vocadapt.lab import demo
 from vocadapt.lab.jobs import promised
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.runs import passed_over as told_of
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.models.language_model import SNAPSHOT, name_of
 from vocadapt.training.run_files import SavedRun
-from vocadapt.ui import cache, run_cache
+from vocadapt.ui import address, cache, run_cache
+from vocadapt.ui.address import Choice
 from vocadapt.ui.markup import plain
+from vocadapt.ui.names import (
+    COMMON_MODELS,
+    allowed_in_address,
+    label_of,
+    model_behind,
+    models_in_use,
+    models_of,
+    resolve,
+    shown_model,
+    spaces_of,
+)
 from vocadapt.ui.numbers import fraction
 
+__all__ = [
+    "COMMON_MODELS", "ChosenRun", "crowded_note", "model_behind", "models_in_use", "models_of", "models_to_train", "name_for",
+    "nothing_yet", "passed_over", "pick", "pick_model", "pick_named", "pick_open", "pick_run", "pick_several", "pick_space",
+    "pick_target", "runs_to_pick", "shown_model", "spaces_of", "stale_note",
+]  # fmt: skip
+
 CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
-COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
 SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
 T = TypeVar("T")
@@ -29,52 +42,110 @@ RUN_HELP = "A run is one fine-tuning of a model on a task under one seed; pooled
 TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a bare vocab.txt."
 
 
-def pick(label: str, found: list[Artefact], key: str, help: str | None = None) -> Artefact:
-    """Choose one of some artefacts by name, the newest by default; the choice stands in the address."""
+def pick(label: str, found: Sequence[Artefact], key: str, help: str | None = None, newest: bool = False) -> Artefact:
+    """Choose one of some artefacts by name, the newest by default; the choice stands in the address.
+
+    `newest`: one that a job has just made is shown, and said to be new.
+    """
     names = [artefact.name for artefact in found]
-    chosen = st.selectbox(label, names, key=key, bind="query-params", help=help)
+    chosen = pick_name(label, names, key, names[0], newest=newest, help=help)
     return found[names.index(chosen)] if chosen in names else found[0]
 
 
+def pick_name(
+    label: str, names: Sequence[str], key: str, first: str = "", newest: bool = False, placeholder: str = "",
+    help: str | None = None,
+) -> str:  # fmt: skip
+    """Choose one of some names, and none other; "" where there is none. The name stands in the address, the default too."""
+    allowed = frozenset(names).__contains__
+    address.settle(key, Choice(allowed, first, names[0] if newest and names else ""))
+    chosen = st.selectbox(
+        label, list(names), index=None, key=key, persist_state="session", placeholder=placeholder or None, help=help
+    )
+    address.write(key, [chosen or first], allowed)
+    if address.is_new(key, str(chosen)):
+        st.markdown(":green-badge[:material/new_releases: new]")
+    return str(chosen or first)
+
+
+def pick_open(
+    workspace: Workspace, label: str, offered: Mapping[str, str], key: str, first: str = "", placeholder: str = "",
+    help: str | None = None, kinds: tuple[str, ...] = ("models",),
+) -> str:  # fmt: skip
+    """Choose one of `offered` by the name it is shown under, or type another: its folder, file or hub name; "" for none.
+
+    A path that was typed does not stand in the address, and one in an address is not opened.
+    """
+    choice = _open_choice(workspace, offered, kinds, first)
+    address.settle(key, choice)
+    chosen = st.selectbox(
+        label, list(offered), index=None, key=key, accept_new_options=True, persist_state="session",
+        placeholder=placeholder or None, help=help,
+    )  # fmt: skip
+    shown = str(chosen or first)
+    address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
+    return resolve(workspace, shown, offered, kinds)
+
+
+def pick_several(
+    workspace: Workspace, label: str, offered: Mapping[str, str], key: str, first: Callable[[], Sequence[str]],
+    place: st.delta_generator.DeltaGenerator | None = None, kinds: tuple[str, ...] = ("models",), most: int | None = None,
+    placeholder: str | None = None, help: str | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """The same for several of `offered`: the name each is shown under → its folder, file or hub name."""
+    choice = _open_choice(workspace, offered, kinds)
+    address.settle_several(key, choice, first)
+    chosen = (place or st).multiselect(
+        label, list(offered), key=key, accept_new_options=True, persist_state="session", max_selections=most,
+        placeholder=placeholder, help=help,
+    )  # fmt: skip
+    address.write(key, chosen, choice.allowed)
+    return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+
+
+def _open_choice(workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = "") -> Choice:
+    allowed = allowed_in_address(workspace, offered, kinds)
+    named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
+    return Choice(allowed, first, named=named, typed=True)
+
+
 def pick_model(
-    workspace: Workspace, default: str | None = None, key: str = "model", label: str = "Language model",
+    workspace: Workspace, key: str, default: str | None = None, label: str = "Language model",
     common: tuple[str, ...] = COMMON_MODELS, help: str = MODEL_HELP,
 ) -> str:  # fmt: skip
-    """Choose a model that was used before, or type a folder or hub name; `default` or the last one used is offered first."""
-    own = (str(artefact.folder) for artefact in workspace.artefacts("models"))
-    names = [*filter(None, [default]), *models_in_use(workspace), *own, *common]
-    chosen = st.selectbox(
-        label, list(dict.fromkeys(names)), key=key, format_func=shown_model, accept_new_options=True,
-        persist_state="session", help=help,
-    )  # fmt: skip
-    return str(chosen or next(iter(common), ""))
+    """Choose a model of the workspace or one used before, or type a folder or hub name; `default` is offered first.
 
-
-def pick_target(workspace: Workspace, model: str, label: str = "Target", help: str = TARGET_HELP) -> str:
-    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as none is: never `model` itself."""
-    names = [*(str(artefact.folder) for artefact in workspace.artefacts("models")), *models_in_use(workspace)]
-    offered = [name for name in dict.fromkeys(names) if name != model]
-    chosen = st.selectbox(
-        label, offered, index=None, key="target", format_func=shown_model, accept_new_options=True, bind="query-params",
-        placeholder="Pick a model, or type a folder or vocab.txt", help=help,
-    )  # fmt: skip
-    return str(chosen or "")
-
-
-def pick_space(workspace: Workspace, label: str, key: str, default: int = 0, help: str = SPACE_HELP) -> str:
-    """Choose word vectors or a model of the workspace, or type a folder or hub name: what `cache.opened` opens; "" for none.
-
-    What stands in the address is the name that is shown, which means the same in a copy of the workspace.
+    Without a default it is the model used last, else the first one.
     """
-    known = spaces_of(workspace)
-    names = list(known)
-    if names:
-        begin_unset(key, names[min(default, len(names) - 1)])
-    chosen = st.selectbox(
-        label, names, index=None, key=key, bind="query-params", accept_new_options=True,
-        placeholder="Type a model, or a folder of word vectors", help=help,
+    offered = models_of(workspace, common)
+    used = models_in_use(workspace)
+    first = next(filter(None, [default, *used]), "")
+    shown = label_of(first, offered) if first else next(iter(offered), "")
+    return pick_open(workspace, label, offered, key, shown, help=help)
+
+
+def pick_target(workspace: Workspace, model: str, key: str, label: str = "Target", help: str = TARGET_HELP) -> str:
+    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as none is: never `model` itself."""
+    offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
+    return pick_open(
+        workspace, label, offered, key, placeholder="Pick a model, or type a folder or vocab.txt", help=help
     )  # fmt: skip
-    return known.get(str(chosen), str(chosen or ""))
+
+
+def pick_space(
+    workspace: Workspace, label: str, key: str, default: int = 0, help: str = SPACE_HELP, beside: Mapping[str, str] | None = None
+) -> str:
+    """Choose word vectors or a model of the workspace, or type the folder or hub name of one: what `cache.opened` opens.
+
+    "" for none. What stands in the address is the name that is shown, which means the same in a copy of the workspace.
+    `beside`: what is offered instead.
+    """
+    known = spaces_of(workspace) if beside is None else beside
+    names = list(known)
+    first = names[min(default, len(names) - 1)] if names else ""
+    return pick_open(
+        workspace, label, known, key, first, "Type a model, or a folder of word vectors", help, ("vectors", "models")
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,20 +174,10 @@ def pick_run(
 
 
 def pick_named(label: str, key: str, offered: Mapping[str, T], default: int = 0, empty: str = "", help: str = "") -> T | None:
-    """Choose one of some things by name; None where there is none. The name stands in the address; `choose_next` may set it."""
+    """Choose one of some things by name; None where there is none. The name stands in the address; `show_next` may set it."""
     names = list(offered)
-    came = st.session_state.pop(f"{key}_next", None)
-    if came in offered:
-        begin_with(key, str(came))
-    elif names and st.session_state.get(key, st.query_params.get(key)) not in offered:
-        begin_with(key, names[min(default, len(names) - 1)])
-    chosen = st.selectbox(label, names, index=None, key=key, bind="query-params", placeholder=empty, help=help or None)
-    return offered.get(str(chosen))
-
-
-def choose_next(key: str, name: str) -> None:
-    """What a picker by `pick_named` will show from the next run of the page on: its own widget cannot be set once it is drawn."""
-    st.session_state[f"{key}_next"] = name
+    first = names[min(default, len(names) - 1)] if names else ""
+    return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
 
 
 def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
@@ -150,85 +211,15 @@ def crowded_note(*names: str) -> None:
             )  # fmt: skip
 
 
-def from_address(key: str, names: Collection[str], default: str) -> str:
-    """What a picker shows whose names for people change: the value stands in the address by hand, as it is.
-
-    A bound widget would write the name for people there. Call `to_address` with what was picked.
-    """
-    held = st.session_state.get(key, st.query_params.get(key))
-    st.session_state[key] = held if held in names else default
-    return str(st.session_state[key])
-
-
-def to_address(key: str, value: str) -> None:
-    """Write what was picked into the address; "" takes it out."""
-    if value and st.query_params.get(key) != value:
-        st.query_params[key] = value
-    elif not value and key in st.query_params:
-        del st.query_params[key]
-
-
-def begin_with(key: str, value: str) -> None:
-    """What a picker shows first, written into the address: its default is nothing, so what it shows always stands there.
-
-    A link then means the same when there are newer spaces and maps. Streamlit writes into the address what a bound widget is
-    set to, except before the widget was ever there.
-    """
-    st.session_state[key] = value
-    with suppress(StreamlitAPIException):  # the widget is there: setting it was enough
-        st.query_params[key] = value
-
-
-def begin_unset(key: str, value: str) -> None:
-    """The same as long as nothing was chosen, and nothing stands in the address."""
-    if not st.session_state.get(key, st.query_params.get(key)):
-        begin_with(key, value)
-
-
-def spaces_of(workspace: Workspace) -> dict[str, str]:
-    """Every space of a workspace by the name it is shown under: word vectors, models, and models that these were made for."""
-    found = {f"word vectors · {one.name}": str(one.folder) for one in workspace.artefacts("vectors")}
-    found |= {f"model · {one.name}": str(one.folder) for one in workspace.artefacts("models")}
-    there = {Path(folder).resolve() for folder in found.values()}
-    return found | {shown_model(name): name for name in models_in_use(workspace) if Path(name).resolve() not in there}
-
-
 def models_to_train(workspace: Workspace) -> dict[str, str]:
     """Models by the name they are shown under, their folder or hub name; where there is none yet, the demo's first.
 
     Those made of another model come first, the newest before all, then the one used last: that is where one goes on.
     """
-    used = models_in_use(workspace)
-    models = workspace.artefacts("models")
-    models.sort(key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1]))
-    own = {one.name: str(one.folder) for one in models}
-    if not own and demo.shipped():
-        own[demo.MODEL[1]] = str(demo.DEMO.joinpath(*demo.MODEL))
-    others = {shown_model(name): name for name in (*used, *COMMON_MODELS)}
-    return own | {label: name for label, name in others.items() if label not in own}
-
-
-def models_in_use(workspace: Workspace) -> list[str]:
-    """The models that vectors and alignments of the workspace were made for, the last one first."""
-    made = [artefact for kind in ("vectors", "alignments", "corpora") for artefact in workspace.artefacts(kind)]
-    return list(dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made))))
-
-
-def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
-    """The model that an artefact was made for; None where it has none."""
-    given = artefact.manifest.inputs.get("model")
-    return str(workspace.root / given.paths[0]) if given else None
-
-
-def shown_model(name: str) -> str:
-    """A model's name: on the hub, or its folder and the one round it; the latter alone where the folder's tells nothing."""
-    hub = SNAPSHOT.search(name)
-    if hub:
-        return hub[1].replace("--", "/")
-    path = Path(name)
-    if not path.is_absolute():
-        return name
-    return name_of(path) if name_of(path) != path.name else "/".join(path.parts[-2:])
+    found = models_of(workspace)
+    if not workspace.artefacts("models") and demo.shipped():
+        return {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL)), **found}
+    return found
 
 
 def name_for(workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()) -> str:

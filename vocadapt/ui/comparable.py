@@ -15,11 +15,12 @@ from vocadapt.training.encoding import BASE
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS
-from vocadapt.ui import choose, intake, run_cache
+from vocadapt.ui import address, choose, intake, run_cache
 from vocadapt.ui.choose import ChosenRun
 from vocadapt.ui.task_intake import TASK_TYPES
 
-FIRST, SECOND = "baseline", "compared"  # the pickers' keys, and their names in the address
+FIRST, SECOND = "errors_baseline", "errors_compared"  # the pickers' keys, and their names in the address
+TASK, EVERY = "errors_task", "all tasks"
 USUAL = "the usual one"
 HELP = (
     "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it together. Predictions are those of "
@@ -63,7 +64,7 @@ class Comparable:
         Of a run and a file by the kind and the number of examples: which ones they are is seen once they are opened.
         """
         if bool(self.gold) == bool(first.gold):
-            return self.task == first.task
+            return self.kind == first.kind and self.task == first.task
         return self.kind == first.kind and self.examples == first.examples
 
 
@@ -77,6 +78,7 @@ def pick_two(
     offered: Sequence[Comparable], places: Sequence[st.delta_generator.DeltaGenerator]
 ) -> tuple[Comparable, Comparable] | None:
     """Ask for both sides; None as long as they are the same, or there is one only."""
+    offered = _of_task(offered)
     with places[0]:
         first = choose.pick_named("Baseline", FIRST, {one.name: one for one in offered}, _baseline(offered), help=HELP)
     if first is None:
@@ -85,6 +87,15 @@ def pick_two(
     with places[1]:
         second = choose.pick_named("Compared with", SECOND, fitting, help=HELP)
     return None if second is None or second.name == first.name else (first, second)
+
+
+def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
+    """Those of the task that is chosen, where there are several."""
+    names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
+    if len(names) < 3:
+        return list(offered)
+    task = choose.pick_name("Task", names, TASK, EVERY, help="Only runs of this task are offered below.")
+    return [one for one in offered if task in (EVERY, one.task)]
 
 
 def opened(first: Comparable, second: Comparable) -> RunPair:
@@ -134,8 +145,8 @@ def _compare_next(workspace: Workspace, names: Sequence[str]) -> None:
     shown = [_shown(name) for name in names]
     runs = [one.name for one in offered.values() if not one.gold and one.fits(offered[shown[0]])]
     first, second = ([*runs[:1], *shown, ""] if len(shown) == 1 else shown)[:2]
-    choose.choose_next(FIRST, first)
-    choose.choose_next(SECOND, second)
+    address.show_next(FIRST, first)
+    address.show_next(SECOND, second)
     st.rerun()
 
 

@@ -7,12 +7,12 @@ import streamlit as st
 from vocadapt.analysis.confusion import NONE, Case, Confusion, confusion
 from vocadapt.training.tasks.base import Example, Sentence, Text
 from vocadapt.ui import mistakes
-from vocadapt.ui.choose import ChosenRun, begin_with, pick_run
+from vocadapt.ui.choose import ChosenRun, pick_name, pick_run
 from vocadapt.ui.frame import workspace
 from vocadapt.ui.markup import MOST_ACROSS, Heat, heat_map, plain, visible
 from vocadapt.ui.numbers import count
 
-CELL = "cell"  # the picker's key, and its name in the address
+CELL = "results_cell"  # the picker's key, and its name in the address
 WIDTH = 12  # words on either side of an entity
 
 
@@ -21,7 +21,7 @@ def taken_for(task: str) -> None:
     st.subheader("What was taken for what")
     left, right = st.columns([1, 1.6], gap="large")
     with left:
-        chosen = pick_run(workspace(), "Run", "confused", task=task, cuts=True)
+        chosen = pick_run(workspace(), "Run", "results_confused", task=task, cuts=True)
     if chosen is None or not chosen.cut:
         return
     if chosen.run.kind == "qa":
@@ -65,9 +65,8 @@ def _examples(found: Confusion, chosen: ChosenRun) -> None:
     if not cells:
         st.markdown("Nothing to tell apart: neither gold nor prediction holds a label.")
         return
-    if st.session_state.get(CELL, st.query_params.get(CELL)) not in cells:
-        begin_with(CELL, next((shown for shown, (gold, said) in cells.items() if NONE != gold != said), next(iter(cells))))
-    label = st.selectbox("Gold → predicted", list(cells), index=None, key=CELL, bind="query-params")
+    first = next((shown for shown, (gold, said) in cells.items() if NONE != gold != said), next(iter(cells)))
+    label = pick_name("Gold → predicted", list(cells), CELL, first)
     if label not in cells:
         return
     gold, said = cells[label]

@@ -45,8 +45,8 @@ def form(workspace: Workspace) -> None:
 def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
     left, right = st.columns([1.4, 1], gap="large")
     with left, st.container(horizontal=True):
-        name = choose.pick_model(workspace, key="contextual_model")
-        corpus = choose.pick("Text", corpora, "contextual_corpus")
+        name = choose.pick_model(workspace, "change_contextual_model")
+        corpus = choose.pick("Text", corpora, "change_contextual_corpus")
     model = cache.model_of(name)
     with left:
         settings = _settings(model)

@@ -20,7 +20,7 @@ from vocadapt.ui.diagnosed import NormView, Seen, short
 from vocadapt.ui.markup import Card, Heat, plain
 from vocadapt.ui.numbers import count, duration, fraction
 
-SPACES, MOST = "spaces", 4
+SPACES, MOST = "diagnostics_spaces", 4
 AT_FIRST = 3  # spaces shown when none is chosen
 ROWS, WORDS = (SOURCE, GOOD, TARGET, CHANGED), (DOMAIN, CHANGED, TARGET, GOOD)  # colours of models, and of word vectors
 CONE, LEANING = 0.3, 0.1  # mean cosines from which the sentence changes
@@ -42,19 +42,19 @@ HELP = {
 def choose_spaces(workspace: Workspace) -> list[Seen]:
     """Ask which spaces to look at, and which tokens count; those that cannot be opened are a message."""
     known = choose.spaces_of(workspace)
-    if SPACES not in st.session_state and SPACES not in st.query_params:
-        st.session_state[SPACES] = at_first(workspace, known)
     left, right = st.columns([2.2, 1], gap="large")
-    chosen = left.multiselect(
-        "Spaces", list(known), key=SPACES, accept_new_options=True, bind="query-params", max_selections=MOST, help=HELP["spaces"],
-        placeholder="Pick spaces, or type the folder or hub name of a model",
+    chosen = choose.pick_several(
+        workspace, "Spaces", known, SPACES, lambda: at_first(workspace, known), left, ("vectors", "models"), MOST,
+        "Pick spaces, or type the folder or hub name of a model", HELP["spaces"],
     )  # fmt: skip
-    tokens = right.selectbox("Tokens that count", list(TOKENS), key="tokens", bind="query-params", help=HELP["tokens"])
+    tokens = right.selectbox(
+        "Tokens that count", list(TOKENS), key="diagnostics_tokens", bind="query-params", help=HELP["tokens"]
+    )
     right.markdown(f":small[:gray[{plain(TOKENS[tokens])}]]")
     found: list[Seen] = []
-    for name in chosen:
+    for label, name in chosen.items():
         with mistakes.shown():
-            seen = Seen(name if name in known else choose.shown_model(name), known.get(name, name), tokens)
+            seen = Seen(label if label in known else choose.shown_model(label), name, tokens)
             if len(seen.space):  # opened now, so that a mistake shows here
                 kind = seen.opened.kind
                 colours = WORDS if kind == "word vectors" else ROWS

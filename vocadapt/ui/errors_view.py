@@ -15,7 +15,8 @@ from vocadapt.errors import InputError
 from vocadapt.lab.ledgers import RunPair
 from vocadapt.settings import limits
 from vocadapt.training.mixture import named_cut
-from vocadapt.ui import choose, comparable, markup
+from vocadapt.ui import address, comparable, markup
+from vocadapt.ui.address import Choice
 from vocadapt.ui.comparable import Comparable
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction
@@ -50,12 +51,15 @@ def choose_two(offered: Sequence[Comparable]) -> Shown | None:
     found = comparable.opened(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
-    choose.from_address("slice", names, ALL)
+    address.settle("errors_slice", Choice(names.__contains__, ALL))
     chosen = columns[2].selectbox(
-        "Slice", names, key="slice", format_func=lambda name: _slice_name(slicing, name), help=HELP["slice"]
+        "Slice", names, key="errors_slice", format_func=lambda name: _slice_name(slicing, name), persist_state="session",
+        help=HELP["slice"],
+    )  # fmt: skip
+    address.write("errors_slice", [str(chosen)])
+    columns[3].text_input(
+        "Find", key="errors_find", bind="query-params", placeholder="word, sentence, document", help=HELP["find"]
     )
-    choose.to_address("slice", str(chosen))
-    columns[3].text_input("Find", key="find", bind="query-params", placeholder="word, sentence, document", help=HELP["find"])
     return Shown(found, picked)
 
 
@@ -67,7 +71,7 @@ def sliced(shown: Shown) -> Slicing:
 def filtered(slicing: Slicing) -> tuple[Entry, ...]:
     """The entries of the chosen slice that hold what was typed."""
     held = slicing.entries(_chosen())
-    return slicing.ledger.found(held, query) if (query := str(st.session_state.get("find") or "").strip()) else held
+    return slicing.ledger.found(held, query) if (query := str(st.session_state.get("errors_find") or "").strip()) else held
 
 
 def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
@@ -85,12 +89,13 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     """The list of one fate, some cards at a time, each with the note on it."""
     counts = counted(entries)
     names = [fate for fate in (*FATES, *ALARMS) if counts[fate] or fate in FATES]
-    choose.from_address("fate", names, next((fate for fate in names if counts[fate]), FIXED))
+    address.settle("errors_fate", Choice(names.__contains__, next((fate for fate in names if counts[fate]), FIXED)))
     fate = str(st.segmented_control(
-        "What became of them", names, key="fate", required=True, label_visibility="collapsed", wrap=True,
+        "What became of them", names, key="errors_fate", persist_state="session", required=True,
+        label_visibility="collapsed", wrap=True,
         format_func=lambda name: f"{SHORT.get(name, name)} {count(counts[name])}", help=HELP["fate"],
     ))  # fmt: skip
-    choose.to_address("fate", fate)
+    address.write("errors_fate", [fate])
     held = _of_kind([entry for entry in entries if entry.fate == fate], shown.compared.kind)
     if not held:
         _none(fate, counts)
@@ -118,12 +123,13 @@ def slices(shown: Shown, slicing: Slicing) -> None:
     header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
     markup.plain_table(header, slice_rows(scores), chosen)
     with st.popover("Set the slices", icon=":material/tune:"):
-        st.text_input("Ending of a word", key="suffix", bind="query-params", help="-ia: words that end so, whatever their case.")
+        about = "-ia: words that end so, whatever their case."
+        st.text_input("Ending of a word", key="errors_suffix", bind="query-params", help=about)
         st.number_input(
-            "Cut into so many pieces before", *limits(SliceSettings, "pieces"), key="pieces", bind="query-params",
+            "Cut into so many pieces before", *limits(SliceSettings, "pieces"), key="errors_pieces", bind="query-params",
         )  # fmt: skip
         st.number_input(
-            "Seen in training fewer times than", *limits(SliceSettings, "seldom"), key="seldom", bind="query-params",
+            "Seen in training fewer times than", *limits(SliceSettings, "seldom"), key="errors_seldom", bind="query-params",
         )  # fmt: skip
     if shown.compared.train is None:
         st.markdown(":small[:gray[The training examples are not known: no slice by what was seen in training.]]")
@@ -142,7 +148,7 @@ def cuts(shown: Shown) -> None:
 
 def _none(fate: str, counts: Mapping[str, int]) -> None:
     """Nothing to list: because of what is searched for, then where else it is found, or because there is nothing."""
-    query = str(st.session_state.get("find") or "").strip()
+    query = str(st.session_state.get("errors_find") or "").strip()
     if not query:
         st.markdown(f":gray[There is nothing {plain(fate)} here.]")
         return
@@ -154,11 +160,11 @@ def _none(fate: str, counts: Mapping[str, int]) -> None:
 def _page(pages: int) -> int:
     """Which page of the cards; it stands in the address, so that a link and a reload keep it."""
     if pages < 2:
-        choose.to_address("page", "")
+        address.write("errors_page", [])
         return 1
-    asked = st.query_params.get("page", "1")
-    number = st.pagination(pages, default=int(asked) if asked in map(str, range(1, pages + 1)) else 1, key="page")
-    choose.to_address("page", str(number) if number > 1 else "")
+    asked = st.query_params.get("errors_page", "1")
+    number = st.pagination(pages, default=int(asked) if asked in map(str, range(1, pages + 1)) else 1, key="errors_page")
+    address.write("errors_page", [str(number)] if number > 1 else [])
     return number
 
 
@@ -167,23 +173,23 @@ def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
     there = [name for name in ERROR_KINDS[kind] if any(name in (entry.first.error, entry.second.error) for entry in entries)]
     if len(there) < 2:
         return entries
-    if (asked := st.session_state.get("error", st.query_params.get("error"))) is not None:
-        st.session_state["error"] = asked if asked in there else None
+    address.settle("errors_kind", Choice(there.__contains__))
     chosen = st.pills(
-        "Kind of error", there, key="error", label_visibility="collapsed",
+        "Kind of error", there, key="errors_kind", persist_state="session", label_visibility="collapsed",
         format_func=lambda name: f"{name} {sum(name in (e.first.error, e.second.error) for e in entries)}",
     )  # fmt: skip
-    choose.to_address("error", chosen or "")
+    address.write("errors_kind", [chosen] if chosen else [])
     return [entry for entry in entries if chosen is None or chosen in (entry.first.error, entry.second.error)]
 
 
 def _settings() -> SliceSettings:
     """What the slices are told by; all of it stands in the address."""
     default = SliceSettings()
-    for name in ("suffix", "pieces", "seldom"):
-        if name not in st.session_state and name not in st.query_params:
-            st.session_state[name] = getattr(default, name)
-    values = [st.session_state.get(name, st.query_params.get(name)) for name in ("suffix", "pieces", "seldom")]
+    keys = {f"errors_{name}": getattr(default, name) for name in ("suffix", "pieces", "seldom")}
+    for key, usual in keys.items():
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = usual
+    values = [st.session_state.get(key, st.query_params.get(key)) for key in keys]
     try:
         return SliceSettings(str(values[0]).strip() or default.suffix, int(values[1] or 0), int(values[2] or 0))
     except (InputError, ValueError):
@@ -191,11 +197,11 @@ def _settings() -> SliceSettings:
 
 
 def _chosen() -> str:
-    return str(st.session_state.get("slice") or ALL)
+    return str(st.session_state.get("errors_slice") or ALL)
 
 
 def _fate() -> str:
-    return str(st.session_state.get("fate", st.query_params.get("fate", FIXED)))
+    return str(st.session_state.get("errors_fate", st.query_params.get("errors_fate", FIXED)))
 
 
 def _slice_name(slicing: Slicing, name: str) -> str:

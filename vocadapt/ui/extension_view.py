@@ -12,7 +12,8 @@ from vocadapt.models.extension import ModuleSize
 from vocadapt.models.in_context import layers_of
 from vocadapt.recipe import EXTENSION, Recipe
 from vocadapt.settings import limits
-from vocadapt.ui import cache, count_cache, job_panel
+from vocadapt.ui import cache, count_cache
+from vocadapt.ui.address import here
 from vocadapt.ui.numbers import count, fraction
 from vocadapt.vocabulary.extension_size import SELDOM
 
@@ -24,12 +25,13 @@ def options(recipe: Recipe, model: str) -> Recipe:
     """The recipe with the extension size and the start of the gates as chosen, where it has them; says the module's share."""
     if recipe.vocabulary.kind == "extend":
         size = int(st.number_input(
-            "Extension size", 1, limits(recipe.vocabulary, "max_added")[1], EXTENSION, 1000, key="extension", bind="query-params",
+            "Extension size", 1, limits(recipe.vocabulary, "max_added")[1], EXTENSION, 1000, key="adapt_extension",
+            bind="query-params",
             help="Wordpieces trained on the text that come in behind the old ones. Published: 17 748.",
         ))  # fmt: skip
         recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
     if recipe.module.size:
-        gate = st.radio("Gates start at", list(GATES), key="gate", captions=list(GATES.values()), format_func=fraction)
+        gate = st.radio("Gates start at", list(GATES), key="adapt_gate", captions=list(GATES.values()), format_func=fraction)
         recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
         module_line(recipe, model)
     return recipe
@@ -80,5 +82,5 @@ def next_step(artefact: Artefact) -> None:
     share = f", modules of {100 * numbers['module']['share']:.1f} % of a layer" if numbers.get("module") else ""
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{share}.", width="stretch")
-        address = {"model": artefact.name, "stage": stage, **job_panel.here()}
+        address = {"pretraining_model": artefact.name, "pretraining_stage": stage, **here()}
         st.page_link(PRETRAINING, label="Pretraining", icon=":material/arrow_forward:", query_params=address)

@@ -10,7 +10,8 @@ from vocadapt.analysis.report import fraction as score
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.runs import RunSet
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import choose, export, job_panel
+from vocadapt.ui import choose, export
+from vocadapt.ui.address import here
 from vocadapt.ui.finetune_view import Wanted
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
@@ -30,7 +31,7 @@ def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
         f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} · {newest.tokenization} · "
         f"{n} seed{'s' * (n > 1)}{folds} · {newest.examples_per_second:.0f} examples/s"
     )
-    address = {"task": newest.task, **job_panel.here()}
+    address = {"results_task": newest.task, **here()}
     link.page_link(RESULTS, label="All results", icon=":material/arrow_forward:", query_params=address)
     figures, dev = st.columns([1.1, 1], gap="large")
     with figures:

@@ -23,13 +23,14 @@ from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
-from vocadapt.ui import cache, choose, job_panel, run_cache
+from vocadapt.ui import address, cache, choose, job_panel, run_cache
+from vocadapt.ui.address import Choice
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 from vocadapt.ui.task_intake import TASK
 
-MODELS = "models"  # the picker's key, and its name in the address
+MODELS = "finetune_models"  # the picker's key, and its name in the address
 USUAL = "usual"
 HELP = {
     "models": "Models of this workspace, or type a folder or hub name. One job each.",
@@ -72,12 +73,14 @@ def form(workspace: Workspace) -> Wanted | None:
     with task:
         place = choose_task(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        preset = str(st.selectbox("Settings", list(TRAININGS), key="preset", bind="query-params", width=150))
+        preset = str(st.selectbox("Settings", list(TRAININGS), key="finetune_preset", bind="query-params", width=150))
         cut = st.selectbox(
-            "Tokenization", [USUAL, *TOKENIZATIONS], key="tokenization", bind="query-params", width=170, help=HELP["tokenization"]
+            "Tokenization", [USUAL, *TOKENIZATIONS], key="finetune_tokenization", bind="query-params", width=170,
+            help=HELP["tokenization"],
         )
         limit = st.number_input(
-            "Limit", *limits(FinetuneStep, "limit"), 0, key="limit", bind="query-params", help=HELP["limit"], width=150,
+            "Limit", *limits(FinetuneStep, "limit"), 0, key="finetune_limit", bind="query-params", help=HELP["limit"],
+            width=150,
         )  # fmt: skip
         fold = _fold(place)
         with st.popover("More settings", icon=":material/tune:"):
@@ -96,13 +99,9 @@ def form(workspace: Workspace) -> Wanted | None:
 def choose_models(workspace: Workspace) -> dict[str, str]:
     """Ask which models. Name shown → folder or hub name."""
     offered = choose.models_to_train(workspace)
-    if MODELS not in st.session_state and MODELS not in st.query_params:
-        st.session_state[MODELS] = [_first_model(workspace, offered)]
-    chosen = st.multiselect(
-        "Models", list(offered), key=MODELS, accept_new_options=True, bind="query-params", persist_state="session",
-        help=HELP["models"],
-    )  # fmt: skip
-    return {label: offered.get(label, label) for label in chosen}
+    return choose.pick_several(
+        workspace, "Models", offered, MODELS, lambda: [_first_model(workspace, offered)], help=HELP["models"]
+    )
 
 
 def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
@@ -115,13 +114,12 @@ def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
 def choose_task(workspace: Workspace) -> Path | None:
     """Ask for the task; one that has just come in is chosen. None where there is none yet."""
     names = [artefact.name for artefact in workspace.artefacts("tasks")]
-    came = st.session_state.pop(f"{TASK}_next", None)
-    if came in names or (names and not st.session_state.get(TASK, st.query_params.get(TASK))):
-        choose.begin_with(TASK, came or names[0])
+    address.settle(TASK, Choice(names.__contains__, names[0] if names else "", typed=True))
     typed = st.selectbox(
-        "Task", names, index=None, key=TASK, bind="query-params", accept_new_options=True, help=HELP["task"],
+        "Task", names, index=None, key=TASK, accept_new_options=True, persist_state="session", help=HELP["task"],
         placeholder="Get one below, or type a .toml",
     )  # fmt: skip
+    address.write(TASK, [str(typed or "")], names.__contains__)
     return find_task(os.path.expanduser(str(typed)), workspace) if typed else None
 
 
@@ -131,7 +129,7 @@ def _fold(place: Path | None) -> int:
     if not said or not said.folds:
         return 0
     folds = ["all", *map(str, range(1, said.folds + 1))]
-    chosen = st.selectbox(f"Fold, of {said.folds}", folds, key="fold", bind="query-params", width=130)
+    chosen = st.selectbox(f"Fold, of {said.folds}", folds, key="finetune_fold", bind="query-params", width=130)
     return ALL_FOLDS if chosen in ("all", None) else int(chosen)
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
-from vocadapt.ui import mistakes
+from vocadapt.ui import address, mistakes
+from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
 from vocadapt.ui.server import WORKSPACE
-
-HERE = "workspace"  # the picker's key, and its name in the address
 
 
 def workspace() -> Workspace:
@@ -28,15 +27,20 @@ def draw(page: st.Page) -> None:
 
 
 def sidebar() -> None:
-    """Draw the workspace picker and the running jobs under the navigation."""
+    """Draw the workspace picker and the running jobs under the navigation; or open another page, where a button asked for it."""
     start = _start()
+    going = st.session_state.pop(address.GOING, None)
     names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
     with st.sidebar:
         st.selectbox(
-            "Workspace", names, index=names.index(start.name), key=HERE, bind="query-params", accept_new_options=True,
+            "Workspace", names, index=names.index(start.name), key=HERE, accept_new_options=True,
+            bind=None if going else "query-params",  # see address.go_to
             help=f"A project is a folder in {start.parent}. Type a new name to start another one.",
         )  # fmt: skip
+        if going:
+            st.switch_page(going[0], query_params=going[1])
         running_jobs(workspace())
+        address.keep_history()
 
 
 def _start() -> Path:

@@ -31,12 +31,13 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
         "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the :green[**extension's share**]: 0 is BERT "
         "alone, 1 the extension alone. An untrained gate gives about the same at every kind: what it was begun with."
     )
-    choose.begin_unset("gates_model", default if default in {one.name for one in able} else able[0].name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        model = choose.pick("exBERT", able, "gates_model")
-        corpus = choose.pick("Read on", corpora, "gates_text")
+        able.sort(key=lambda one: one.name != default)
+        model = choose.pick("exBERT", able, "pretraining_gates_model")
+        corpus = choose.pick("Read on", corpora, "pretraining_gates_text")
         lines = int(st.number_input(
-            "Lines", 1, limits(GateSettings, "lines")[1], LINES, 20, key="gates_lines", help="Drawn at random.", width=150,
+            "Lines", 1, limits(GateSettings, "lines")[1], LINES, 20, key="pretraining_gates_lines",
+            help="Drawn at random.", width=150
         ))  # fmt: skip
         pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)

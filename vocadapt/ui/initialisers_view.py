@@ -89,8 +89,8 @@ def token_inspector(transfer: Transfer) -> None:
     key, materials = transfer.key, transfer.materials
     space = materials.similar
     examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][: probe.EXAMPLES]
-    token = probe.ask_for_word("token", "Type a token of the target", examples)
-    methods = st.multiselect("Initialisers", list(INITIALISERS), list(SHOWN), key="methods", bind="query-params")
+    token = probe.ask_for_word("initialisers_token", "Type a token of the target", examples)
+    methods = st.multiselect("Initialisers", list(INITIALISERS), list(SHOWN), key="initialisers_methods", bind="query-params")
     if not token:
         return
     with mistakes.shown():
@@ -116,7 +116,7 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
             "pages/words/vectors.py", "Take in a text",
         )  # fmt: skip
         return None
-    corpus = choose.pick("Text that vectors of its tokens are trained on", corpora, "corpus")
+    corpus = choose.pick("Text that vectors of its tokens are trained on", corpora, "initialisers_corpus")
     asked = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != asked:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)

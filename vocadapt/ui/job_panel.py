@@ -16,6 +16,7 @@ from vocadapt.lab.status import Status
 from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import intake, mistakes
+from vocadapt.ui.address import here
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
 
@@ -133,12 +134,7 @@ def resume_button(workspace: Workspace, job: Job, key: str) -> None:
 
 def link(job: Job, label: str, icon: str | None = None) -> None:
     """The way to a job on its own page."""
-    st.page_link(PAGE, label=label, icon=icon, query_params={"job": job.id, **here()})
-
-
-def here() -> dict[str, str]:
-    """The part of the address that names the workspace, for links that bring an address of their own."""
-    return {"workspace": st.query_params["workspace"]} if "workspace" in st.query_params else {}
+    st.page_link(PAGE, label=label, icon=icon, query_params={"jobs_job": job.id, **here()})
 
 
 def _living(job: Job) -> None:

@@ -3,7 +3,6 @@
 import json
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 
 import streamlit as st
 
@@ -12,13 +11,13 @@ from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import choose, job_panel, mistakes, walk
+from vocadapt.ui import choose, job_panel, made, mistakes
+from vocadapt.ui.address import here
 from vocadapt.ui.job_panel import CHIPS, EVERY
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
 
-JOB = "job"  # its name in the address
-PRETRAINING = "pages/train/pretraining.py"
+JOB = "jobs_job"  # its name in the address
 FIRST = 15  # jobs in the list before all are asked for
 STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
 LINES, HEIGHT = 200, 300  # of the log; pixels
@@ -128,26 +127,18 @@ def _actions(workspace: Workspace, job: Job, status: Status) -> None:
             job_panel.cancel_button(job, "end", "content")
         elif status.state != "done":
             job_panel.resume_button(workspace, job, "again")
-        elif page := _page_of(job):
-            st.page_link(page, label="See what it made", icon=":material/arrow_forward:", query_params=_address(job))
+        elif job.finished:
+            _see(job)
 
 
-def _page_of(job: Job) -> str | None:
-    """The page that shows what a job makes, where it is still there and a page shows it."""
-    pages = {stop.kind: stop.page for stop in walk.WALK} | {"runs": "pages/train/results.py"}
-    page = PRETRAINING if job.spec.step == "further" else pages.get(job.spec.kind)
-    return page if job.finished else None
-
-
-def _address(job: Job) -> dict[str, str]:
-    """What the page of its result must look at."""
-    vectors = job.spec.one("vectors")
-    if job.spec.kind == "alignments" and vectors:
-        return {"vectors": Path(vectors).name, **job_panel.here()}
-    if job.spec.step == "further":
-        return {"pretrained": job.target.name, **job_panel.here()}
-    key = {"vectors": "vectors", "models": "adapted", "corpora": "corpus"}.get(job.spec.kind)
-    return {**({key: job.target.name} if key else {}), **job_panel.here()}
+def _see(job: Job) -> None:
+    """The way to what a job made; where no page shows it, its folder."""
+    found = made.place_of(job)
+    if found:
+        page, address = found
+        st.page_link(page, label="See what it made", icon=":material/arrow_forward:", query_params={**address, **here()})
+    else:
+        st.markdown("No page shows what this step makes: see its folder under *Details & export*.")
 
 
 def _picture(job: Job, alive: bool) -> None:

@@ -45,7 +45,7 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
     job_panel.job_panel(workspace, ("leaderboard",))
     made = boards_of(workspace, transfer)
     if made:
-        kept = choose.pick("Comparison", made, "board") if len(made) > 1 else made[0]
+        kept = choose.pick("Comparison", made, "initialisers_board", newest=True)
         choose.stale_note(kept, workspace)
         _standings(cache.compared_of(kept))
         _export(kept)
@@ -68,15 +68,20 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
     """What is asked, about how long it takes, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = "0: 500, or a quarter of the common tokens."
-        bounds = limits(LeaderboardSettings, "held_out")
-        hidden = int(st.number_input("Tokens to hide", *bounds, 0, 100, key="hidden", bind="query-params", help=about))
-        seed = int(st.number_input(
-            "Seed", *limits(LeaderboardSettings, "seed"), 1, key="seed", bind="query-params",
+        hidden = int(st.number_input(
+            "Tokens to hide", *limits(LeaderboardSettings, "held_out"), 0, 100, key="initialisers_hidden",
+            bind="query-params", help=about,
         ))  # fmt: skip
-        matched = st.toggle("Norm-matched too", key="matched", bind="query-params", help="Also at the old rows' median length.")
+        seed = int(st.number_input(
+            "Seed", *limits(LeaderboardSettings, "seed"), 1, key="initialisers_seed", bind="query-params",
+        ))  # fmt: skip
+        about = "Also at the old rows' median length."
+        matched = st.toggle("Norm-matched too", key="initialisers_matched", bind="query-params", help=about)
     asked = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed))
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artefacts("corpora")}
-    text = st.selectbox("Text for the masked-word loss", [NO_TEXT, *corpora], key="loss_text", help=HELP["masked loss"])
+    text = st.selectbox(
+        "Text for the masked-word loss", [NO_TEXT, *corpora], key="initialisers_loss_text", help=HELP["masked loss"]
+    )
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
     more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
     st.markdown(f"{len(asked.named)} initialisers take about {duration(estimate_seconds(transfer.materials, asked))}{more}.")

@@ -32,7 +32,7 @@ def on_a_corpus(workspace: Workspace, models: Sequence[Seen]) -> None:
         )  # fmt: skip
         return
     with picker:
-        corpus = choose.pick("Text of the workspace", corpora, "corpus")
+        corpus = choose.pick("Text of the workspace", corpora, "lens_corpus")
     with mistakes.shown():
         rows = {seen.name: count_cache.figures_of(corpus, seen.cutter, seen.name, workspace.root) for seen in models}
         counted = [row for row in rows.values() if row]

@@ -11,13 +11,12 @@ from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.workspace import Workspace, adapted_models
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.ui import cache, choose, count_cache, export, intake, markup, mistakes
+from vocadapt.ui import address, cache, choose, count_cache, export, intake, markup, mistakes
 from vocadapt.ui.markup import Chip, CutLine, plain
 from vocadapt.ui.numbers import count, fraction, signed
 from vocadapt.vocabulary.lens import TERMS, CutFigures, Cutter, count_text, cut_text
 
-KEY, ADDRESS = "lens_text", "text"  # of the text: its widget, its name in the address
-MODELS = "models"
+KEY = "lens_text"  # of the text: its widget, and its name in the address
 LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
 LONGEST = 20_000  # characters of a text that is drawn as chips
 SMALLEST = 0.0005  # difference that is shown
@@ -48,18 +47,17 @@ class Seen:
         return count_cache.cutter_of(self.name, self.label)
 
 
-def choose_models(workspace: Workspace) -> list[Seen]:
-    """Ask which models to look through; those that cannot be opened are a message."""
+def choose_models(workspace: Workspace, key: str) -> list[Seen]:
+    """Ask which models to look through; those that cannot be opened are a message. `key`: the picker's, of the page."""
     picker = st.container()  # stands above the upload, and is drawn after it
     uploaded = _upload(workspace)
     offered = models_offered(workspace)
-    if uploaded or (MODELS not in st.session_state and MODELS not in st.query_params):
-        st.session_state[MODELS] = [*st.session_state.get(MODELS, []), uploaded] if uploaded else _at_hand(workspace, offered)
-    chosen = picker.multiselect(
-        "Models", list(offered), key=MODELS, accept_new_options=True, bind="query-params", persist_state="session",
-        help=HELP["models"],
-    )  # fmt: skip
-    return [seen for label in chosen if (seen := _seen(label, offered.get(label, label)))]
+    if uploaded:
+        st.session_state[key] = [*(st.session_state.get(key) or []), uploaded]
+    chosen = choose.pick_several(
+        workspace, "Models", offered, key, lambda: _at_hand(workspace, offered), picker, help=HELP["models"]
+    )
+    return [seen for label, name in chosen.items() if (seen := _seen(label, name))]
 
 
 def models_offered(workspace: Workspace) -> dict[str, str]:
@@ -70,8 +68,8 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
         if before:
             offered[f"{artefact.name} · before"] = str(before.path)
         offered[artefact.name] = str(artefact.folder)
-    for name in choose.models_in_use(workspace):
-        offered.setdefault(choose.shown_model(name), name)
+    for label, name in choose.models_of(workspace, common=()).items():
+        offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
         offered.setdefault(file.name, str(file))
     for name in choose.COMMON_MODELS:
@@ -81,16 +79,11 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
 
 def ask_for_text() -> str:
     """The text area with examples under it; a short text stands in the address."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = st.query_params.get(ADDRESS, EXAMPLES["A sentence"])
+    address.settle_text(KEY, EXAMPLES["A sentence"])
     text = st.text_area("Text", key=KEY, height=110, persist_state="session", placeholder="Type a text, or click an example.")
     st.session_state["lens_example"] = next((name for name, example in EXAMPLES.items() if example == text), None)
     st.pills("Examples", list(EXAMPLES), key="lens_example", label_visibility="collapsed", on_change=_take_example)
-    short = text if len(text) <= LONGEST_ADDRESS else ""
-    if short and st.query_params.get(ADDRESS) != short:
-        st.query_params[ADDRESS] = short
-    elif not short and ADDRESS in st.query_params:
-        del st.query_params[ADDRESS]
+    address.write(KEY, [str(text)], lambda typed: 0 < len(typed) <= LONGEST_ADDRESS)
     return str(text)
 
 
@@ -134,7 +127,7 @@ def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
         named = [argument for seen in models for argument in ("--model", seen.name)]
         corpora = {artefact.name: str(artefact.folder) for artefact in workspace.artefacts("corpora")}
         asked = [text] if text.strip() else []
-        for given in (*asked, *([corpora[name]] if (name := st.session_state.get("corpus")) in corpora else [])):
+        for given in (*asked, *([corpora[name]] if (name := st.session_state.get("lens_corpus")) in corpora else [])):
             st.code(shlex.join([*PROGRAM, "lens", given, *named]), language="bash", wrap_lines=True)
         st.markdown(
             "*Wordpieces per word* (fertility) is the mean over running words; over distinct words each counts once. A word that "

@@ -49,7 +49,7 @@ def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
     """Form: a corpus → word vectors; says how many words are learned and how long it will take."""
     form, plan = st.columns([1.4, 1], gap="large")
     with form:
-        corpus = choose.pick("Text", corpora, "corpus")
+        corpus = choose.pick("Text", corpora, "vectors_corpus", newest=True)
         settings = training_settings()
     with plan:
         _start_training(workspace, model, corpus, settings)

@@ -59,16 +59,16 @@ class Standing:
 def ask_look(shown: Shown) -> tuple[bool, int, bool, float]:
     """Widgets of how a map is looked at: zoom, region names, and for two spaces the layout and the movement."""
     zoom = st.segmented_control(
-        "Zoom", ZOOMS, default=ZOOMS[0], required=True, key="zoom", bind="query-params",
+        "Zoom", ZOOMS, default=ZOOMS[0], required=True, key="map_zoom", bind="query-params",
         help="Nearer to the word that was found, else to the middle. The wheel zooms too.",
     )  # fmt: skip
-    labels = st.toggle("Region names", key="labels", bind="query-params")
+    labels = st.toggle("Region names", key="map_labels", bind="query-params")
     if len(shown.spaces) < 2:
         return labels, int(zoom[:-1]), False, 0.0
-    layout = st.segmented_control("Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="pair", bind="query-params")
+    layout = st.segmented_control("Two spaces", LAYOUTS, default=LAYOUTS[0], required=True, key="map_pair", bind="query-params")
     if layout != LAYOUTS[1]:
         return labels, int(zoom[:-1]), False, 0.0
-    moved = st.slider("0: the first space, 1: the second", 0.0, 1.0, 0.0, 0.05, key="move", bind="query-params", width=230)
+    moved = st.slider("0: the first space, 1: the second", 0.0, 1.0, 0.0, 0.05, key="map_move", bind="query-params", width=230)
     return labels, int(zoom[:-1]), True, moved
 
 

@@ -22,7 +22,7 @@ HELP = "Length, id, frequency, the regions of the map, what became of a token, a
 def pick_colour(workspace: Workspace, shown: Shown) -> Column | None:
     """Choose what the tokens are coloured by; the choice stands in the address. Shows why where it cannot be done."""
     offered = _offered(workspace, shown)
-    chosen = st.selectbox("Colour", list(offered), key="colour", bind="query-params", help=HELP, width=210)
+    chosen = st.selectbox("Colour", list(offered), key="map_colour", bind="query-params", help=HELP, width=210)
     column = None
     with mistakes.shown():
         column = offered.get(str(chosen), offered[PLAIN])()
@@ -49,7 +49,7 @@ def take_table(workspace: Workspace) -> None:
         except BaseException:
             saved.unlink()
             raise
-        st.session_state["colour"] = f"table · {saved.name}"
+        st.session_state["map_colour"] = f"table · {saved.name}"
         st.rerun()
 
 

@@ -28,7 +28,7 @@ BEGUN = "map_begun"  # in the session: the form has just started a job
 def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int) -> None:
     """Form: a map of these tokens by a method that takes a while. `tokens`: how many the choice gives."""
     method = st.segmented_control(
-        "Method", SLOW, default=SLOW[0], required=True, key="method", bind="query-params", format_func=LABELS.__getitem__
+        "Method", SLOW, default=SLOW[0], required=True, key="map_method", bind="query-params", format_func=LABELS.__getitem__
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _parameters(method, tokens)

@@ -3,6 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import streamlit as st
+
+PICKED = "map_picked"  # the selected ids, in the address
+BY_HAND = "map_by_hand"  # the same in the session, however many: (stamp of the space, ids)
 MOST_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
 
 
@@ -24,6 +28,11 @@ def from_address(text: str, size: int) -> list[int]:
     """What `to_address` wrote; anything else in it is passed over."""
     numbers = (int(part) for part in text.split(",")[:MOST_IN_ADDRESS] if part.isascii() and part.isdigit() and len(part) < 10)
     return list(dict.fromkeys(id for id in numbers if id < size))
+
+
+def let_go_by_hand() -> None:
+    """Forget what was selected by hand."""
+    st.session_state.pop(BY_HAND, None)
 
 
 def _id_in(custom: Any) -> int | None:

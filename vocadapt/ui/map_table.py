@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.slices import LONGEST, Slice, delete_slice, load_slice, save_slice, slices_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui.map_export import table_files
-from vocadapt.ui.map_selection import MOST_IN_ADDRESS
+from vocadapt.ui.map_selection import MOST_IN_ADDRESS, let_go_by_hand
 from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
@@ -34,7 +34,7 @@ class Selected:
 
 def selected(workspace: Workspace, shown: Shown, picked: Sequence[int]) -> Selected:
     """What is selected: the slice of the address where one is named, else what was pointed at."""
-    id = st.session_state.get("slice", st.query_params.get("slice"))
+    id = st.session_state.get("map_slice", st.query_params.get("map_slice"))
     if not id:
         return Selected(picked)
     try:
@@ -51,7 +51,7 @@ def show(workspace: Workspace, shown: Shown, chosen: Selected, column: Column | 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(f"Selected · {count(len(chosen.ids))}" if chosen.ids else "Selected tokens", width="content")
         ids = [one.id for one in there]  # the picker is there from the start: a slice that is saved then enters the address
-        st.selectbox("Slice", ids, index=None, key="slice", bind="query-params", placeholder="Show a slice", width=240)
+        st.selectbox("Slice", ids, index=None, key="map_slice", bind="query-params", placeholder="Show a slice", width=240)
         if chosen.ids or chosen.slice:
             st.button("Clear", icon=":material/deselect:", key="clear_selection", on_click=clear)
     if chosen.slice:
@@ -113,9 +113,8 @@ def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> No
     """Callback: save the selection, and look at it as a slice from now on."""
     source = {"space": shown.spaces[0].label, "map": shown.kept.name if shown.kept else "PCA"}
     made = save_slice(workspace, name, [shown.space.words[id] for id in chosen.ids], source)
-    st.session_state["slice"] = made.id
-    st.session_state.pop("map_picked", None)
-    st.query_params.pop("picked", None)
+    st.session_state["map_slice"] = made.id
+    let_go_by_hand()
 
 
 def _remove(workspace: Workspace, id: str, clear: Callable[[], None]) -> None:

@@ -9,15 +9,13 @@ from vocadapt.analysis.map_figure import Rings, dot_size
 from vocadapt.errors import InputError
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.nearest import nearest
-from vocadapt.ui import choose, map_chart, map_export, map_marks, map_table, mistakes
+from vocadapt.ui import address, choose, map_chart, map_export, map_marks, map_table, mistakes
 from vocadapt.ui.map_colours import matched, pick_colour, take_table
-from vocadapt.ui.map_selection import from_address, ids_of, to_address
+from vocadapt.ui.map_selection import BY_HAND, PICKED, from_address, ids_of, let_go_by_hand, to_address
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.markup import Card, neighbour_cards, plain
 from vocadapt.ui.numbers import count, fraction
 
-PICKED = "picked"  # the selected ids, in the address
-LARGE = "map_picked"  # a selection too large for the address: (space stamp, ids), in the session
 HELP = {
     "trust": "1: what lies together on the map is near in the space. Each false neighbour costs by how far off it truly is.",
     "kept": "Share of a token's nearest in the space that are among its nearest on the map, too.",
@@ -99,8 +97,8 @@ def clear() -> None:
 
 def _ask_word() -> tuple[str, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        word = st.text_input("Find a token", key="word", bind="query-params", placeholder="cancer", help=HELP["find"])
-        k = int(st.number_input("Nearest", 1, 200, 10, key="near", bind="query-params", width=110))
+        word = st.text_input("Find a token", key="map_word", bind="query-params", placeholder="cancer", help=HELP["find"])
+        k = int(st.number_input("Nearest", 1, 200, 10, key="map_near", bind="query-params", width=110))
     return word.strip(), k
 
 
@@ -149,13 +147,17 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
 
 def _picked(shown: Shown) -> list[int]:
     """The ids that are selected: those of the address, or a large selection of this session on this space."""
-    stamp, ids = st.session_state.get(LARGE, ("", []))
-    return ids if stamp == shown.spaces[0].stamp else from_address(st.query_params.get(PICKED, ""), len(shown.space))
+    if link := address.followed(PICKED):
+        st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))
+    stamp, ids = st.session_state.get(BY_HAND, ("", []))
+    ids = ids if stamp == shown.spaces[0].stamp else []
+    address.write(PICKED, [to_address(ids)])
+    return ids
 
 
 def _ask_for(word: str) -> None:
     """Callback: a click on a point asks for its word."""
-    st.session_state["word"] = word
+    st.session_state["map_word"] = word
 
 
 def _drawn_round(key: str, shown: Shown) -> None:
@@ -164,14 +166,10 @@ def _drawn_round(key: str, shown: Shown) -> None:
     if not ids:
         return
     _let_go()
-    if small := to_address(ids):
-        st.query_params[PICKED] = small
-    else:
-        st.session_state[LARGE] = (shown.spaces[0].stamp, ids)
+    st.session_state[BY_HAND] = (shown.spaces[0].stamp, ids)
 
 
 def _let_go() -> None:
     """Forget what was selected, by slice or by hand."""
-    st.session_state["slice"] = None
-    st.session_state.pop(LARGE, None)
-    st.query_params.pop(PICKED, None)
+    st.session_state["map_slice"] = None
+    let_go_by_hand()

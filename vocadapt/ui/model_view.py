@@ -24,7 +24,7 @@ def adapted(workspace: Workspace, made: list[Artefact]) -> None:
     """Draw one adapted model: figures, certificate, cut before and after, how to use it elsewhere."""
     columns = st.columns([1, 1, 1, 1.8])
     with columns[3]:
-        artefact = choose.pick("Adapted model", made, "adapted")
+        artefact = choose.pick("Adapted model", made, "adapt_adapted", newest=True)
     numbers = artefact.manifest.numbers
     columns[0].metric("Tokens added", count(numbers["added"]))
     columns[1].metric("Tokens now", count(numbers["tokens_after"]))

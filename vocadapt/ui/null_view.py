@@ -39,7 +39,7 @@ def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeS
     if not found:
         _none_yet(workspace, ours)
         return Chosen()
-    name = st.selectbox("Null", [*found, "none"], key="null", bind="query-params", help=HELP)
+    name = st.selectbox("Null", [*found, "none"], key="change_null", bind="query-params", help=HELP)
     if name not in found:
         st.markdown(f":violet[{NONE.capitalize()}.]")
         return Chosen()

@@ -46,17 +46,17 @@ class Chosen:
 
 def recipe_form(workspace: Workspace) -> Chosen | None:
     """Widgets of a recipe and of what it draws on; None where something it needs is not there yet, and the page says so."""
-    name = st.selectbox("Preset", list(PRESETS), key="preset", bind="query-params")
+    name = st.selectbox("Preset", list(PRESETS), key="adapt_preset", bind="query-params")
     recipe = PRESETS[name]
     st.markdown(f":small[{recipe.about}]")
     vectors, text = _source(workspace, recipe, "vectors"), "text" if "text" in recipe.needs else "counts"
     corpus = _source(workspace, recipe, text)
     if ("vectors" in recipe.needs and vectors is None) or (text in recipe.needs and corpus is None):
         return None
-    model = choose.pick_model(workspace, default=choose.model_behind(vectors, workspace) if vectors else None)
+    model = choose.pick_model(workspace, "adapt_model", default=choose.model_behind(vectors, workspace) if vectors else None)
     target = None
     if "target" in recipe.needs:
-        target = choose.pick_target(workspace, model)
+        target = choose.pick_target(workspace, model, "adapt_target")
         if not target:
             choose.nothing_yet("No target is chosen yet.", "This preset takes over another model's vocabulary: name it above.")
             return None
@@ -87,7 +87,7 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
     kind, label, what, how = NEEDED[need]
     found = workspace.artefacts(kind)
     if found:
-        return choose.pick(label, found, kind)
+        return choose.pick(label, found, f"adapt_{kind}")
     choose.nothing_yet(what, how, "pages/words/vectors.py", "Make word vectors")
     return None
 
@@ -95,9 +95,9 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
 def _with_options(recipe: Recipe, vectors: Artefact, model: str) -> Recipe:
     """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors leave them open."""
     bounds, help = limits(recipe.vocabulary, "max_added"), "The most frequent ones; 0: all that the model lacks."
-    cap = st.number_input("Words to add at most", *bounds, 0, 1000, key="cap", bind="query-params", help=help)
+    cap = st.number_input("Words to add at most", *bounds, 0, 1000, key="adapt_cap", bind="query-params", help=help)
     modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
-    mode = st.radio("Tokenizer", list(modes), key="mode", captions=[mode.about for mode in modes.values()])
+    mode = st.radio("Tokenizer", list(modes), key="adapt_mode", captions=[mode.about for mode in modes.values()])
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode))
     return replace(recipe, alignment=_map_for(vectors, model)) if recipe.needs_alignment else recipe
 
@@ -178,4 +178,4 @@ def _map_for(vectors: Artefact, model: str) -> AlignmentSettings:
         offered = maps.offered(cache.space_of(vectors), cache.model_of(model).space, cache.anchors_of(vectors, model), {})
     few = AlignmentSettings() not in offered.values()
     about = "Too few anchors for the paper's map, Least squares." if few else "The default is the paper's."
-    return offered[st.selectbox("Map", list(offered), key="map", bind="query-params", help=about)]
+    return offered[choose.pick_name("Map", list(offered), "adapt_map", next(iter(offered)), help=about)]

@@ -10,7 +10,8 @@ from vocadapt.lab.pretraining import PretrainedModel, asked_alike
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.held_out_loss import HIGHER, LOWER, describe_change
 from vocadapt.training.rounding import describe_rounding
-from vocadapt.ui import choose, export, job_panel
+from vocadapt.ui import choose, export
+from vocadapt.ui.address import here
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 
@@ -22,9 +23,9 @@ def result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedM
     """The model that is looked at: its figures, what moved, the way to fine-tuning."""
     pick, link = st.columns([2.2, 1], vertical_alignment="bottom")
     with pick:
-        artefact = choose.pick("Pretrained model", [one.artefact for one in made], "pretrained")
+        artefact = choose.pick("Pretrained model", [one.artefact for one in made], "pretraining_pretrained", newest=True)
     looked_at = next(one for one in made if one.name == artefact.name)
-    address = {"models": artefact.name, **job_panel.here()}
+    address = {"finetune_models": artefact.name, **here()}
     link.page_link(FINETUNE, label="Fine-tune it", icon=":material/arrow_forward:", query_params=address)
     choose.stale_note(artefact, workspace)
     figures(looked_at)
@@ -76,10 +77,10 @@ def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
             first = dict.fromkeys([looked_at.name, *(one.name for one in able)])
             drawn = st.multiselect(
                 "Models", [one.name for one in able], [name for name in first if name in {one.name for one in able}][:FIRST],
-                key="curves", bind="query-params",
+                key="pretraining_curves", bind="query-params",
             )  # fmt: skip
             against = st.segmented_control(
-                "Against", list(AGAINST), default="tokens", required=True, key="against", bind="query-params"
+                "Against", list(AGAINST), default="tokens", required=True, key="pretraining_against", bind="query-params"
             )
         shown = {one.name: one for one in able if one.name in drawn}
         if shown:

@@ -20,6 +20,7 @@ from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining
 from vocadapt.training.stages import PRETRAININGS
 from vocadapt.ui import cache, choose, count_cache, job_panel
 from vocadapt.ui.markup import plain
+from vocadapt.ui.names import label_of
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 
@@ -64,7 +65,7 @@ def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         label, place = choose_model(workspace)
-        corpus = choose.pick("Text", corpora, "corpus")
+        corpus = choose.pick("Text", corpora, "pretraining_corpus")
     model = cache.model_of(place)
     about_model(model)
     if headless(label, model):
@@ -72,7 +73,9 @@ def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
     stages = stages_for(model)
     with right:
         captions = list(stages.values())
-        stage = str(st.radio("Stage", list(stages), key="stage", bind="query-params", captions=captions, help=HELP["stage"]))
+        stage = str(st.radio(
+            "Stage", list(stages), key="pretraining_stage", bind="query-params", captions=captions, help=HELP["stage"]
+        ))  # fmt: skip
     return Wanted(label, place, corpus, settings(stage, model))
 
 
@@ -92,12 +95,8 @@ def headless(label: str, model: LanguageModel) -> bool:
 def choose_model(workspace: Workspace) -> tuple[str, str]:
     """Ask which model. The name it is shown under, and its folder or hub name."""
     offered = choose.models_to_train(workspace)
-    choose.begin_unset("model", next(iter(offered)))
-    chosen = st.selectbox(
-        "Model", list(offered), index=None, key="model", bind="query-params", accept_new_options=True, help=HELP["model"]
-    )
-    label = str(chosen or next(iter(offered)))
-    return label, offered.get(label, label)
+    place = choose.pick_open(workspace, "Model", offered, "pretraining_model", next(iter(offered)), help=HELP["model"])
+    return label_of(place, offered), place
 
 
 def about_model(model: LanguageModel) -> None:
@@ -124,10 +123,11 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
     """Widgets of the budget and of every setting, those of the preset filled in; no block is longer than the model reads."""
     nsp = model.architecture.endswith("ForPreTraining")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        preset = str(st.selectbox("Settings", list(PRETRAININGS), key="preset", bind="query-params", width=150))
+        preset = str(st.selectbox("Settings", list(PRETRAININGS), key="pretraining_preset", bind="query-params", width=150))
         usual = fitted(PRETRAININGS[preset].settings, model)
         budget = st.segmented_control(
-            "Budget", list(BUDGETS), key="budget", default="epochs", required=True, bind="query-params", help=HELP["budget"]
+            "Budget", list(BUDGETS), key="pretraining_budget", default="epochs", required=True, bind="query-params",
+            help=HELP["budget"],
         )
         given = budget_of(str(budget), usual, preset)
         with st.popover("More settings", icon=":material/tune:"):

@@ -11,6 +11,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.neighbours import CrossSpace, FourLists, Listed, ListSettings, as_known, shared
 from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui import address
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card
 
@@ -28,9 +29,9 @@ class Answer:
 
 def ask_for_word(key: str, label: str, examples: Sequence[str]) -> str:
     """A text field with examples to click under it; what is asked for stands in the address."""
-    if key not in st.session_state and examples and key not in st.query_params:
-        st.session_state[key] = examples[0]
-    word = st.text_input(label, key=key, bind="query-params", label_visibility="collapsed", placeholder=label)
+    address.settle_text(key, examples[0] if examples else "")
+    word = st.text_input(label, key=key, persist_state="session", label_visibility="collapsed", placeholder=label)
+    address.write(key, [word])
     if examples:
         st.session_state[f"{key}_example"] = word if word in examples else None
         st.pills(

@@ -29,7 +29,7 @@ def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
         "How near are the words of a pair, beyond what two random tokens of the space are? Grey: the same words in random pairs."
     )
     source = st.segmented_control(
-        "Word pairs", [AT_HAND, OWN], default=AT_HAND, key="pairs", bind="query-params", label_visibility="collapsed",
+        "Word pairs", [AT_HAND, OWN], default=AT_HAND, key="diagnostics_pairs", bind="query-params", label_visibility="collapsed",
         required=True,
     )  # fmt: skip
     file = None

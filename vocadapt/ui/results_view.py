@@ -27,6 +27,7 @@ from vocadapt.lab.results import GroupMeans, Results, results_of
 from vocadapt.lab.runs import RunSet, tasks_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.ui import choose
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import count
 
@@ -46,14 +47,14 @@ HELP = {
 def pick_task(runs: Sequence[RunSet]) -> str:
     """Ask which task; the newest by default."""
     names = tasks_of(runs)
-    return str(st.selectbox("Task", names, key="task", bind="query-params") or names[0])
+    return choose.pick_name("Task", names, "results_task", names[0])
 
 
 def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
     """Ask for the baseline, a run under a cut; None where none is pinned."""
     offered = {f"{one.name} · {cut}": (one.name, cut) for one in reversed(runs) for cut in one.cuts}
     chosen = st.selectbox(
-        "Baseline", list(offered), index=None, key="baseline", bind="query-params", placeholder="Pin one to compare with",
+        "Baseline", list(offered), index=None, key="results_baseline", bind="query-params", placeholder="Pin one to compare with",
         help=HELP["baseline"],
     )  # fmt: skip
     return offered.get(str(chosen))
@@ -62,7 +63,7 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
 def pick_score(kind: str) -> str:
     """Ask for a score; "" for the task's own."""
     names = [scorer.name for scorer in SCORERS.values() if kind in scorer.kinds]
-    chosen = st.selectbox("Score", [OWN, *names], key="score", bind="query-params", help=HELP["score"])
+    chosen = st.selectbox("Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"])
     return "" if chosen == OWN else str(chosen)
 
 

@@ -6,7 +6,7 @@ from vocadapt.lab import jobs
 from vocadapt.lab.demo import MODEL, NEWS, news_text, open_demo, shipped
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import mistakes
+from vocadapt.ui import address, mistakes
 
 VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.py"
 
@@ -36,7 +36,7 @@ def _demo(workspace: Workspace) -> None:
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
         with mistakes.shown():
             open_demo(workspace)
-            st.switch_page(ALIGNMENT_PAGE)
+            address.go_to(ALIGNMENT_PAGE)
 
 
 def _news(workspace: Workspace) -> None:
@@ -44,7 +44,7 @@ def _news(workspace: Workspace) -> None:
     if st.button("Take in the news", icon=":material/bolt:", key="take_news"):
         with mistakes.shown():
             _take_news(workspace)
-            st.switch_page(VECTORS_PAGE)
+            address.go_to(VECTORS_PAGE)
 
 
 def _own(workspace: Workspace) -> None:

@@ -9,12 +9,12 @@ from vocadapt.lab.uploads import is_upload
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.tasks.base import KINDS, SPLITS
 from vocadapt.training.tasks.card import ACCESS, UNKNOWN, Card, cards
-from vocadapt.ui import choose, intake, mistakes
+from vocadapt.ui import address, choose, intake, mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
 
 TASK_TYPES = ("txt", "tsv", "csv", "jsonl", "json", "conll", "iob", "gz")
-TASK = "task"  # the picker's key, and its name in the address
+TASK = "finetune_task"  # the picker's key, and its name in the address
 
 
 def bring(workspace: Workspace) -> None:
@@ -73,5 +73,5 @@ def _own(workspace: Workspace) -> None:
 
 def _choose(name: str) -> None:
     """Choose the task that has come in, and draw the page again."""
-    st.session_state[f"{TASK}_next"] = name
+    address.show_next(TASK, name)
     st.rerun()

@@ -15,7 +15,7 @@ from vocadapt.training.plain import plain_examples
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
-from vocadapt.ui import choose, markup, run_cache
+from vocadapt.ui import address, choose, markup, run_cache
 from vocadapt.ui.markup import Chip, CutLine, Marked, plain
 from vocadapt.ui.numbers import count, fraction
 from vocadapt.vocabulary.lens import cut_text
@@ -38,10 +38,10 @@ QUESTION = "Which receptor does the virus use?"
 
 def choose_run(workspace: Workspace) -> str:
     """Ask for a run of the workspace, or any folder with a task's head; "" where there is none."""
-    chosen = choose.pick_run(workspace, "Run", "run")
+    chosen = choose.pick_run(workspace, "Run", "try_run")
     with st.popover("Another folder", icon=":material/folder_open:"):
         other = st.text_input(
-            "Folder of a run, or of a model with a task's head", key="folder", bind="query-params",
+            "Folder of a run, or of a model with a task's head", key="try_folder", persist_state="session",
             help="Such as a model that answered questions before it was adapted. It comes before the run above.",
         )  # fmt: skip
     if other:
@@ -120,8 +120,7 @@ def _said(example: Example | None) -> str:
 def _text(label: str, key: str, first: str, height: int = 68, examples: Sequence[tuple[str, str]] = ()) -> str:
     """A text area whose text stands in the address while it is short."""
     widget = f"try_{key}"
-    if widget not in st.session_state:
-        st.session_state[widget] = st.query_params.get(key, first)
+    address.settle_text(widget, first)
     text = str(st.text_area(label, key=widget, height=height, persist_state="session") or "")
     if examples:
         offered = dict(examples)
@@ -132,12 +131,12 @@ def _text(label: str, key: str, first: str, height: int = 68, examples: Sequence
 
         st.session_state[f"{widget}_example"] = next((name for name, own in offered.items() if own == text), None)
         st.pills("An example", list(offered), key=f"{widget}_example", on_change=take)
-    short = text if len(text) <= LONGEST_ADDRESS else ""
-    if short and st.query_params.get(key) != short:
-        st.query_params[key] = short
-    elif not short and key in st.query_params:
-        del st.query_params[key]
+    address.write(widget, [text], _is_short)
     return text
+
+
+def _is_short(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_ADDRESS
 
 
 def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:

@@ -21,7 +21,7 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
     """The vectors in use, and their size and origin in figures."""
     columns = st.columns([1, 1, 1, 1.2, 1.8])
     with columns[4]:
-        vectors = choose.pick("Word vectors", found, "vectors")
+        vectors = choose.pick("Word vectors", found, "vectors_vectors", newest=True)
     numbers, settings = vectors.manifest.numbers, vectors.manifest.settings.get("word2vec")
     columns[0].metric("Words", count(numbers["words"]))
     columns[1].metric("Width", numbers["dim"])
@@ -44,7 +44,7 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
 def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> None:
     """The similar-words probe, and the word's lines; its examples are words that the model cuts, where there is one."""
     space, here = cache.space_of(vectors), _here(model)
-    typed = probe.ask_for_word("probe", "Type a word", probe.examples_of(space, here))
+    typed = probe.ask_for_word("vectors_word", "Type a word", probe.examples_of(space, here))
     if typed:
         with mistakes.shown():
             word = as_known(typed, here.splitter, space) if here else typed

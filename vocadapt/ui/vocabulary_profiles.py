@@ -107,7 +107,9 @@ def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
     )
     if not others:
         return [corpus]
-    chosen = st.multiselect("Texts beside it", list(others), key="texts", bind="query-params", max_selections=TEXTS - 1)
+    chosen = st.multiselect(
+        "Texts beside it", list(others), key="vocabulary_texts", bind="query-params", max_selections=TEXTS - 1
+    )
     return [corpus, *(others[name] for name in chosen if name in others)]
 
 

@@ -74,14 +74,16 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     """The heuristic and the share to keep, from what must stay upwards; both stand in the address."""
     left, right = st.columns([1, 1.6], gap="large")
     least = min(100, int(np.ceil(100 * least_share(vocabulary))))
-    heuristic = left.selectbox("Heuristic", list(REDUCTIONS), key="heuristic", bind="query-params", help=HELP["heuristic"])
+    heuristic = left.selectbox(
+        "Heuristic", list(REDUCTIONS), key="vocabulary_heuristic", bind="query-params", help=HELP["heuristic"]
+    )
     left.markdown(f":small[{REDUCTIONS[heuristic].about}]")
     if least == 100:
         right.markdown("All of its tokens must stay: they are special, or shorter than four characters.")
         return ReductionSettings(heuristic, 1.0)
     if "keep" in st.session_state and not least <= st.session_state["keep"] <= 100:
         del st.session_state["keep"]
-    keep = right.slider("Keep, percent of the vocabulary", least, 100, max(50, least), key="keep", bind="query-params")
+    keep = right.slider("Keep, percent of the vocabulary", least, 100, max(50, least), key="vocabulary_keep", bind="query-params")
     right.markdown(f":small[:gray[{least} % at least: special tokens and those shorter than four characters always stay]]")
     return ReductionSettings(heuristic, keep / 100)
 

@@ -1,0 +1,86 @@
+"""Made means shown: what a job made is selected on its page, a link opens it by its name, Back leaves a page at once."""
+
+import re
+
+import pytest
+
+from tests.browser.test_walk import JOB, drawn, go
+from tests.lab_material import NEW
+from tests.walk_material import seed_workspace
+
+pytestmark = pytest.mark.browser
+
+
+def shown_in(page, label):
+    return page.get_by_test_id("stMain").get_by_role("combobox", name=re.compile(label)).first
+
+
+@pytest.mark.slow
+def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, tiny_bert):
+    from playwright.sync_api import expect
+
+    root = tmp_path / "trials"
+    seed_workspace(root, tiny_bert)
+    page.goto(f"{serve(root)}/vectors")
+    drawn(page)
+    expect(shown_in(page, "Word vectors")).to_have_value("trials-vectors")
+    page.wait_for_url(re.compile("vectors_vectors=trials-vectors"))  # the default, too
+    page.get_by_role("button", name="Train word vectors").click()
+    expect(shown_in(page, "Word vectors")).to_have_value("trials", timeout=JOB)
+    page.wait_for_url(re.compile("vectors_vectors=trials(&|$)"))
+    page.locator(".stMarkdownBadge", has_text="new").first.wait_for()
+
+    go(page, "Adapt")
+    drawn(page)
+    page.get_by_role("button", name="Adapt the model").click()
+    expect(shown_in(page, "Adapted model")).not_to_have_value("trials-model", timeout=JOB)
+    made = shown_in(page, "Adapted model").input_value()
+    page.get_by_text("Certificate passed").wait_for()
+
+    go(page, "Jobs")
+    for about, kind, key, name in (
+        ("Adapt a model", "Adapted model", "adapt_adapted", made),
+        ("Train word vectors", "Word vectors", "vectors_vectors", "trials"),
+    ):  # fmt: skip
+        drawn(page)
+        if page.get_by_role("heading", name=re.compile(about)).count() == 0:
+            page.get_by_role("button", name="Show", exact=True).last.click()
+        page.get_by_role("heading", name=re.compile(about)).wait_for()
+        page.get_by_role("link", name="See what it made").click()
+        page.wait_for_url(re.compile(f"{key}={made if key == 'adapt_adapted' else name}"))
+        expect(shown_in(page, kind)).to_have_value(name)
+        go(page, "Jobs")
+
+
+def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(serve, page, browser, tmp_path, tiny_bert):
+    from playwright.sync_api import expect
+
+    root = tmp_path / "trials"
+    seed_workspace(root, tiny_bert)
+    page.goto(f"{serve(root)}/alignment")
+    drawn(page)
+    word = page.get_by_role("textbox", name="Type a word")
+    shown_in(page, "Map").click()
+    page.get_by_role("option", name="Kernel ridge", exact=True).click()
+    page.get_by_text("takes minutes to fit").wait_for()
+    for typed in (NEW[1], NEW[2]):
+        word.fill(typed)
+        word.press("Enter")
+        page.wait_for_url(re.compile(f"alignment_word={typed}"))
+    drawn(page)
+    link = page.url
+    assert "alignment_map=Kernel+ridge" in link and "alignment_vectors=trials-vectors" in link and "alignment_model=" in link
+
+    go(page, "Map")
+    page.wait_for_url(re.compile("map_view="))
+    drawn(page)
+    page.go_back()
+    page.get_by_role("heading", level=1, name="Alignment").wait_for()
+    expect(word).to_have_value(NEW[2])
+    expect(shown_in(page, "Map")).to_have_value("Kernel ridge")
+
+    other = browser.new_context().new_page()
+    other.goto(link)
+    expect(other.get_by_role("textbox", name="Type a word")).to_have_value(NEW[2], timeout=JOB)
+    expect(shown_in(other, "Map")).to_have_value("Kernel ridge")
+    other.context.close()

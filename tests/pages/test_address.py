@@ -1,0 +1,266 @@
+"""The address: each setting belongs to one page, a link restores what was seen, and opens artefacts of the workspace only."""
+
+import ast
+import re
+import shutil
+from itertools import pairwise
+
+import pytest
+
+from tests.pages.test_pages import (
+    ADAPT,
+    ADVISE,
+    ALIGNMENT,
+    CHANGE,
+    DIAGNOSTICS,
+    ERRORS,
+    FINETUNE,
+    HOME,
+    JOBS,
+    LENS,
+    MAP,
+    PRETRAINING,
+    RESULTS,
+    TRY,
+    VECTORS,
+    VOCABULARY,
+    markup,
+    texts,
+)
+from tests.walk_material import inputs
+from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.spec import Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.ui.names import allowed_in_address, models_of
+from vocadapt.ui.server import ROOT
+
+INITIALISERS = "pages/vocabulary/initialisers.py"
+PREFIXES = {
+    ADVISE: "advise", JOBS: "jobs", VECTORS: "vectors", ALIGNMENT: "alignment", LENS: "lens", VOCABULARY: "vocabulary",
+    INITIALISERS: "initialisers", ADAPT: "adapt", MAP: "map", DIAGNOSTICS: "diagnostics", CHANGE: "change",
+    PRETRAINING: "pretraining", FINETUNE: "finetune", RESULTS: "results", ERRORS: "errors", TRY: "try",
+}  # fmt: skip
+MODULES = {  # files of ui/ whose name does not begin with the prefix of their page
+    "model_view": "adapt", "plan_view": "adapt", "extension_view": "adapt", "leaderboard_view": "initialisers",
+    "relations_view": "diagnostics", "null_view": "change", "contextual_view": "change", "gates_view": "pretraining",
+    "confusion_view": "results", "comparable": "errors", "task_intake": "finetune", "making": "vectors",
+    "job_view": "jobs", "job_panel": "jobs", "frame": "workspace",
+}  # fmt: skip
+PICKERS = {  # function → the place of its key among the arguments
+    "pick": 2, "pick_name": 2, "pick_open": 3, "pick_several": 3, "pick_model": 1, "pick_target": 2, "pick_space": 2,
+    "pick_run": 2, "pick_named": 1, "ask_for_word": 0, "settle": 0, "settle_several": 0, "settle_text": 0, "write": 0,
+    "choose_models": 1,
+}  # fmt: skip
+HELPERS = {"choose", "address", "probe", "lens_view"}  # they are given the key
+SOURCES = [*sorted((ROOT / "vocadapt" / "ui").glob("*.py")), *sorted((ROOT / "pages").rglob("*.py"))]
+
+
+def keys_of(path):
+    """Every key that a file binds to the address or keeps for the session, as text; names of constants by their value."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                pairs = zip(target.elts, node.value.elts, strict=True) if several else [(target, node.value)]
+                constants |= {name.id: value.value for name, value in pairs if isinstance(value, ast.Constant)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        function = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        key = named.get("key") if {"bind", "persist_state"} & set(named) else None
+        of_stream = function == "write" and getattr(getattr(node.func, "value", None), "id", "") != "address"
+        if function in PICKERS and len(node.args) > PICKERS[function] and not of_stream:
+            key = named.get("key", node.args[PICKERS[function]])
+        if isinstance(key, ast.Name):
+            key = ast.Constant(constants[key.id]) if key.id in constants else None
+        if isinstance(key, ast.JoinedStr):
+            key = key.values[0]
+        if isinstance(key, ast.Constant):
+            yield str(key.value)
+
+
+def page_of(path):
+    """The prefix of the page that a file belongs to."""
+    if path.parent.parent.name == "pages":
+        return PREFIXES.get(path.relative_to(ROOT).as_posix(), "")
+    return MODULES.get(path.stem, path.stem.split("_")[0])
+
+
+def test_every_key_of_the_address_begins_with_the_name_of_its_page():
+    found = {(key, page_of(path)) for path in SOURCES if path.stem not in HELPERS for key in keys_of(path)}
+    assert len(found) > 60
+    odd = [(key, page) for key, page in found if page != key.split("_")[0]]
+    assert odd == []
+
+
+def test_no_file_binds_a_key_that_the_test_above_cannot_read():
+    bound = sum(len(re.findall(r'bind="query-params"', path.read_text(encoding="utf-8"))) for path in SOURCES)
+    literal = 0
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                named = {keyword.arg: keyword.value for keyword in node.keywords}
+                literal += isinstance(named.get("bind"), ast.Constant) and isinstance(named.get("key"), ast.Constant)
+    assert literal == bound
+
+
+SETTINGS = {  # what is set on each page before the others are visited
+    VECTORS: {"vectors_word": "aspirin"},
+    ALIGNMENT: {"alignment_word": "aspirin", "alignment_k": "5", "alignment_map": "Procrustes"},
+    LENS: {"lens_text": "aspirin for the heart"},
+    VOCABULARY: {"vocabulary_heuristic": "random"},
+    ADAPT: {"adapt_preset": "green-bert-random", "adapt_cap": "3"},
+    MAP: {"map_shortest": "0", "map_pieces": "true", "map_word": "heart", "map_near": "5"},
+    DIAGNOSTICS: {"diagnostics_tokens": "words"},
+    CHANGE: {"change_k": "4", "change_among": "all"},
+    PRETRAINING: {"pretraining_budget": "tokens"},
+    FINETUNE: {"finetune_limit": "7", "finetune_preset": "poerner"},
+}
+
+
+def own_of(app, prefix):
+    """The settings of a page, as its address has them."""
+    return {name: app.query_params[name] for name in app.query_params if name.startswith(f"{prefix}_")}
+
+
+@pytest.mark.slow
+def test_settings_stay_whatever_other_page_is_visited(open_page, seeded):
+    """Once from each page to each."""
+    app = open_page(HOME, seeded)
+    pages = [*PREFIXES]
+    before = {}
+    for page in pages:
+        for name in list(app.query_params):
+            del app.query_params[name]
+        for name, value in SETTINGS.get(page, {}).items():
+            app.query_params[name] = value
+        app.switch_page(page).run()
+        assert not app.exception, page
+        before[page] = own_of(app, PREFIXES[page])
+        assert set(SETTINGS.get(page, {})) <= set(before[page]), page
+    for page, other in tour(pages):
+        for name in list(app.query_params):  # the browser leaves them behind with the page
+            del app.query_params[name]
+        app.switch_page(other).run()
+        assert not app.exception
+        assert own_of(app, PREFIXES[other]) == before[other], (page, other)
+        assert all(name.startswith((f"{PREFIXES[other]}_", "workspace")) for name in app.query_params), (page, other)
+
+
+def tour(pages):
+    """A walk that goes once from each page to each other one: the edges of a complete graph, one after another."""
+    left = {page: [other for other in pages if other != page] for page in pages}
+    path, circuit = [pages[0]], []
+    while path:
+        if left[path[-1]]:
+            path.append(left[path[-1]].pop())
+        else:
+            circuit.append(path.pop())
+    circuit.reverse()
+    return list(pairwise(circuit))
+
+
+@pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, MAP, CHANGE, LENS, ADAPT, DIAGNOSTICS])
+def test_a_copied_link_shows_the_same_when_newer_artefacts_are_there(page, open_page, seeded, tmp_path, tiny_bert):
+    first = open_page(page, seeded)
+    link = own_of(first, PREFIXES[page])
+    assert link
+    root = tmp_path / "w"
+    shutil.copytree(seeded.root, root)
+    newer = Workspace(root)
+    training = VectorsStep(word2vec=Word2VecSettings(epochs=1, min_count=2, workers=1))
+    given = inputs(newer, tiny_bert, text="corpora/trials")
+    run_step(Spec("vectors", training, given), newer.folder("vectors", "newer"))
+    again = open_page(page, newer, **{name: value for name, value in link.items()})
+    assert not again.exception
+    assert own_of(again, PREFIXES[page]) == link
+
+
+@pytest.mark.parametrize("value", [
+    "/etc/passwd", "../../etc/passwd", "~/.bashrc", "tests", "a/../../b", "models/../../x", "", "x" * 999,
+])  # fmt: skip
+def test_what_may_not_stand_in_an_address(value, seeded, monkeypatch):
+    monkeypatch.chdir(ROOT)  # where there is a folder `tests`
+    assert not allowed_in_address(seeded, models_of(seeded))(value)
+
+
+@pytest.mark.parametrize("value", ["trials-model", "models/trials-model", "bert-base-cased", "allenai/scibert_scivocab_uncased"])
+def test_what_may_stand_in_an_address(value, seeded):
+    assert allowed_in_address(seeded, models_of(seeded))(value)
+
+
+@pytest.mark.parametrize(("page", "key"), [
+    (LENS, "lens_models"), (VOCABULARY, "vocabulary_models"), (MAP, "map_space"), (MAP, "map_other"), (CHANGE, "change_before"),
+    (DIAGNOSTICS, "diagnostics_spaces"), (ALIGNMENT, "alignment_model"), (INITIALISERS, "initialisers_target"),
+    (PRETRAINING, "pretraining_model"), (FINETUNE, "finetune_models"), (FINETUNE, "finetune_task"), (TRY, "try_folder"),
+])  # fmt: skip
+def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkeypatch):
+    opened, value = [], "/proc/self/environ"
+    for name in ("vocadapt.ui.cache.open_model", "vocadapt.ui.cache.open_space", "vocadapt.ui.finetune_view.find_task"):
+        monkeypatch.setattr(name, watching(name, opened))
+    app = open_page(page, seeded, **{key: value})
+    assert not app.exception and value not in opened
+    assert not any(value in text for text in texts(app))
+    assert key == "try_folder" or value not in own_of(app, PREFIXES[page]).get(key, [])  # that folder is never in an address
+
+
+def watching(name, opened):
+    module, _, function = name.rpartition(".")
+    real = getattr(__import__(module, fromlist=[function]), function)
+
+    def watched(given, *rest, **named):
+        opened.append(str(given))
+        return real(given, *rest, **named)
+
+    return watched
+
+
+def test_a_typed_path_is_opened_and_stays_out_of_the_address(open_page, seeded, tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "other")
+    app = open_page(LENS, seeded)
+    app.multiselect(key="lens_models").set_value([str(tmp_path / "other"), "trials-model"]).run()
+    assert not app.exception and not app.error and "other" in markup(app)
+    assert app.query_params["lens_models"] in ("trials-model", ["trials-model"])
+    app.switch_page(HOME).run()
+    app.switch_page(LENS).run()
+    assert str(tmp_path / "other") in app.multiselect(key="lens_models").value
+
+
+@pytest.mark.parametrize("typed", ["trials-model", "models/trials-model", "model · trials-model", "FOLDER"])
+def test_a_model_is_found_by_each_of_its_names(typed, open_page, seeded):
+    typed = str(seeded.root / "models" / "trials-model") if typed == "FOLDER" else typed
+    app = open_page(LENS, seeded)
+    app.multiselect(key="lens_models").set_value([typed]).run()
+    assert not app.exception and not app.error
+    assert app.query_params["lens_models"] in ("trials-model", ["trials-model"])
+    assert app.multiselect(key="lens_models").value == ["trials-model"]
+
+
+MENUS = [
+    (ADVISE, "advise_model"), (VECTORS, "vectors_model"), (ALIGNMENT, "alignment_model"), (LENS, "lens_models"),
+    (VOCABULARY, "vocabulary_models"), (INITIALISERS, "initialisers_model"), (INITIALISERS, "initialisers_target"),
+    (ADAPT, "adapt_model"), (MAP, "map_space"), (MAP, "map_other"), (DIAGNOSTICS, "diagnostics_spaces"),
+    (CHANGE, "change_before"),
+    (CHANGE, "change_after"), (CHANGE, "change_contextual_model"), (PRETRAINING, "pretraining_model"),
+    (FINETUNE, "finetune_models"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "key"), MENUS)
+def test_every_model_of_the_workspace_stands_in_every_menu(page, key, open_page, seeded, tmp_path, tiny_bert):
+    root = tmp_path / "w"
+    shutil.copytree(seeded.root, root)
+    shutil.copytree(tiny_bert, root / "models" / "converted")
+    Manifest("models", "converted", {}).save(root / "models" / "converted")  # as the demo's second model: not adapted, not in use
+    app = open_page(page, root)
+    assert not app.exception
+    picker = next(one for kind in (app.selectbox, app.multiselect) for one in kind if one.key == key)
+    for name in ("trials-model", "converted") if key != "map_other" else ("trials-model",):  # the first space is not offered
+        assert any(option.split(" · ")[-1] == name for option in picker.options), picker.options
+
+

@@ -1,0 +1,27 @@
+// Streamlit adds an entry to the browser's history for each query parameter that the server writes, so that Back would have to be
+// pressed several times. Here a change of the address within a page replaces its entry; only another page adds one.
+// A page that is left keeps the address that it had at the click, so that Back restores its settings.
+export default function () {
+  if (window.vocadaptAddress) return
+  window.vocadaptAddress = true
+  const push = window.history.pushState.bind(window.history)
+  const replace = window.history.replaceState.bind(window.history)
+  let left = ""
+  document.addEventListener(
+    "click",
+    (event) => {
+      if (event.target.closest && event.target.closest("a[href]")) left = window.location.href
+    },
+    true,
+  )
+  window.history.pushState = (state, title, url) => {
+    const next = new URL(url, window.location.href)
+    if (next.pathname === window.location.pathname) {
+      replace(state, title, url)
+      return
+    }
+    if (left && new URL(left).pathname === window.location.pathname) replace(null, "", left)
+    left = ""
+    push(state, title, url)
+  }
+}
