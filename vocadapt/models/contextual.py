@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.models.asked import states_at
 from vocadapt.models.layers import output_layer
-from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -32,7 +32,7 @@ class WindowSettings:
     """
 
     words: int = bounded(48, 1, 10_000, "Words of a window")
-    share: float = bounded(0.15, SMALLEST, 1, "Masking probability")
+    share: float = bounded(0.15, 0, 1, "Masking probability")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the masked words")
 
     def __post_init__(self) -> None:
