@@ -22,7 +22,7 @@ def imported(monkeypatch):
 def test_nothing_is_imported_before_the_first_page(imported, tmp_path):
     folder = tmp_path / "runs" / "ner"
     folder.mkdir(parents=True)
-    Manifest("runs", "ner").save(folder)
+    Manifest("runs", "ner", {}).save(folder)
     thread = warming.start(Workspace(tmp_path))
     thread.join(0.1)
     assert thread.is_alive() and imported == []
