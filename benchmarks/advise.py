@@ -138,10 +138,13 @@ def left_out(X, y, groups):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("measure", "fit"))
-    parser.add_argument("table", type=Path)
+    parser.add_argument("what", choices=("measure", "fit"), nargs="?")
+    parser.add_argument("table", type=Path, nargs="?")
     parser.add_argument("--model")
     options = parser.parse_args()
+    if options.table is None:
+        print("not run: it takes six minutes; say measure or fit, and name a table")
+        return
     if options.what == "measure":
         measure(options.table, open_model(options.model or minilm()))
     else:

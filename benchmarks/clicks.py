@@ -80,12 +80,17 @@ def main() -> int:
 
 
 def serve(folder: Path):  # type: ignore[no-untyped-def]
+    shutil.copytree(ROOT / "assets" / "demo", folder / "demo")
+    return serve_workspace(folder, folder / "demo")
+
+
+def serve_workspace(folder: Path, workspace: Path):  # type: ignore[no-untyped-def]
+    """Start a server on a workspace from another folder; returns its address and its process."""
     import subprocess
 
-    shutil.copytree(ROOT / "assets" / "demo", folder / "demo")
     port = free_port()
     command = [sys.executable, "-m", "vocadapt.ui.server", "--no-browser", "--port", str(port)]
-    command += ["--workspace", str(folder / "demo")]
+    command += ["--workspace", str(workspace)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     wait_until_up(f"http://127.0.0.1:{port}", server)

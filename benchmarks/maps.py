@@ -1,6 +1,6 @@
 """t-SNE of a model's rows: our engine for the size against scikit-learn's run out, in the same process.
 
-    python benchmarks/maps.py MODEL [--sizes 4000 8000] [--wide 2] [--engines scikit-learn openTSNE]
+    python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2] [--engines scikit-learn openTSNE]
 
 One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbours kept@15 (cosine, all tokens judged), and the
 share of scikit-learn's time. --wide 2 puts the rows beside themselves: a space of twice the width, its map the same.
@@ -16,10 +16,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 
+from vocadapt.lab.demo import DEMO as DEMO_WORKSPACE
 from vocadapt.lab.opening import open_space
 from vocadapt.spaces.picture_quality import picture_quality
 from vocadapt.spaces.projection import ProjectionSettings, project
 from vocadapt.spaces.tsne import ENGINES, engine_for
+
+DEMO = DEMO_WORKSPACE / "models" / "demo-bert"
 
 
 def watched(space, settings):
@@ -36,7 +39,7 @@ def watched(space, settings):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?", default=str(DEMO), help="default: the demo's")
     parser.add_argument("--sizes", type=int, nargs="+", default=[4000])
     parser.add_argument("--wide", type=int, default=1)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)

@@ -1,7 +1,8 @@
-"""Ten nearest of 60 000 × 768 rows: one query, and 1 000, against a bare product and argpartition, in one process.
+"""Ten nearest of 60 000 × 768 rows: one query and 1 000, against a product and argpartition.
 
-Budget: one query at most 15 ms warm; 1 000 queries at most 1.3 × the baseline, which holds all similarities at once, or the same
-blocks of rows as ours. Run it as `python -m benchmarks.neighbours` on a quiet machine.
+Budget: one query at most 15 ms warm; 1 000 queries, also by CSLS, at most 1.3 × the baseline, which
+holds all similarities at once, or blocks of rows as ours does. Ours and the baseline take turns.
+Run it as `python -m benchmarks.neighbours` on a quiet machine.
 """
 
 import time
@@ -20,13 +21,15 @@ def bare(queries, candidates, step):
         np.argpartition(similarity, ROWS - K, axis=1)[:, ROWS - K :]
 
 
-def best_time(function, *arguments, repeats=5):
-    seconds = []
+def best_times(jobs, repeats=5):
+    """Return the least seconds of each job (function, *arguments); the jobs take turns, so that all meet the same machine."""
+    seconds = {name: [] for name in jobs}
     for _ in range(repeats):
-        start = time.perf_counter()
-        function(*arguments)
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+        for name, (function, *arguments) in jobs.items():
+            start = time.perf_counter()
+            function(*arguments)
+            seconds[name].append(time.perf_counter() - start)
+    return {name: min(taken) for name, taken in seconds.items()}
 
 
 def main():
@@ -34,14 +37,16 @@ def main():
     space = EmbeddingSpace(tuple(map(str, range(ROWS))), matrix)
     one, many, unit = matrix[:1], matrix[:QUERIES], space.unit
     hubs = hubness(unit[:2000], unit[:2000]).mean() * np.ones(ROWS, dtype=np.float32)
-    warm, floor = best_time(nearest, one, space, repeats=20), best_time(bare, unit[:1], unit, 1, repeats=20)
-    print(f"one query: {warm * 1000:.1f} ms, bare {floor * 1000:.1f} ms")
-    steps = {"whole": QUERIES, "blocks": BLOCK // ROWS}
-    baselines = {how: best_time(bare, unit[:QUERIES], unit, step) for how, step in steps.items()}
-    for name, arguments in (("cosine", (K, "cosine")), ("Euclid", (K, "euclidean")), ("CSLS", (K, "cosine", None, hubs))):
-        seconds = best_time(nearest, many, space, *arguments)
-        ratios = ", ".join(f"{seconds / baseline:.2f} × bare product in {how}" for how, baseline in baselines.items())
-        print(f"{QUERIES} queries, {name}: {seconds:.2f} s = {ratios}")
+    found = best_times({"ours": (nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20)
+    print(f"one query: {found['ours'] * 1000:.1f} ms, bare {found['bare'] * 1000:.1f} ms")
+    baselines = {"whole": QUERIES, "blocks": BLOCK // ROWS}
+    measures = {"cosine": (K, "cosine"), "Euclid": (K, "euclidean"), "CSLS": (K, "cosine", None, hubs)}
+    jobs = {how: (bare, unit[:QUERIES], unit, step) for how, step in baselines.items()}
+    jobs |= {name: (nearest, many, space, *arguments) for name, arguments in measures.items()}
+    seconds = best_times(jobs)
+    for name in measures:
+        ratios = ", ".join(f"{seconds[name] / seconds[how]:.2f} × bare product in {how}" for how in baselines)
+        print(f"{QUERIES} queries, {name}: {seconds[name]:.2f} s = {ratios}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Mean cosines, isotropy, hubness, norms and frequency: by hand, by brute force, on spaces of known mean cosine."""
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -293,3 +295,31 @@ def test_minilm(minilm):
     some = space.take(np.arange(0, len(space), 10))
     assert mean_cosine(some) == pytest.approx(brute(some), abs=1e-9)
     assert mean_cosine(space) == pytest.approx(0.01806, abs=1e-4)
+
+
+def test_ranks_and_their_correlation_are_those_of_scipy():
+    from scipy.stats import rankdata, spearmanr
+
+    from vocadapt.spaces.correlation import mean_ranks, spearman
+
+    rng = np.random.default_rng(7)
+    one, other = rng.integers(0, 40, 500).astype(np.float32), rng.normal(size=500)
+    np.testing.assert_array_equal(mean_ranks(one), rankdata(one))
+    assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic, abs=1e-12)
+    assert spearman(one, np.ones(500)) is None and spearman(one[:2], other[:2]) is None
+
+
+def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
+    """Their imports took half of the page's first visit."""
+    code = (
+        "import sys, numpy as np\n"
+        "from vocadapt.lab.diagnosing import diagnose\n"
+        "from vocadapt.spaces.relation_lists import bundled_relations\n"
+        "from vocadapt.spaces.space import EmbeddingSpace\n"
+        "matrix = np.random.default_rng(1).normal(size=(50, 8)).astype(np.float32)\n"
+        "diagnose(EmbeddingSpace(tuple(map(str, range(50))), matrix), hubs=False)\n"
+        "assert bundled_relations()\n"
+        "print([name for name in ('scipy.stats', 'gensim', 'torch', 'transformers') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -71,6 +71,24 @@ def test_csls_takes_a_hub_down():
     np.testing.assert_allclose(scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubs)[::-1], atol=1e-6)
 
 
+def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch):
+    monkeypatch.setattr(nearest_module, "BLOCK", 5000)  # five queries at a time
+    rng = np.random.default_rng(2)
+    queries = rng.normal(size=(23, 6)).astype(np.float32)
+    candidates = space(rng.normal(size=(1000, 6)))
+    hubs = rng.uniform(0, 0.5, 1000).astype(np.float32)
+    leave_out = rng.integers(-1, 1000, 23)
+    # The hubness of a query comes from the product that finds its neighbors: a second one made it twice as slow.
+    monkeypatch.setattr(nearest_module, "hubness", None)
+    found = nearest(queries, candidates, 7, leave_out=leave_out, hubs=hubs)
+    cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
+    csls = 2 * cosines - hubs - np.sort(cosines, axis=1)[:, -10:].mean(axis=1, keepdims=True)
+    own = leave_out >= 0
+    csls[own, leave_out[own]] = -np.inf
+    np.testing.assert_array_equal(found.rows, np.argsort(-csls, axis=1)[:, :7])
+    np.testing.assert_allclose(found.scores, -np.sort(-csls, axis=1)[:, :7], atol=1e-5)
+
+
 def test_hubness_is_the_mean_of_the_k_nearest():
     others = np.array([[1, 0], [0, 1], [-1, 0]], np.float32)
     assert hubness(others[:1], others, k=2)[0] == pytest.approx(0.5)
@@ -192,9 +210,9 @@ def test_the_words_that_land_most_firmly_come_first():
 @pytest.mark.parametrize("values", [np.arange(6000), np.zeros(6000), np.arange(6000) % 7, -np.arange(6000)])
 @pytest.mark.parametrize("k", [1, 10, 180])
 def test_the_best_of_many_are_those_of_a_full_sort(values, k):
-    from vocadapt.spaces.nearest import _best
+    from vocadapt.spaces.nearest import select_top_k
 
     rng = np.random.default_rng(1)
     closeness = np.stack([rng.permutation(values) for _ in range(5)]).astype(np.float32)
-    got = np.take_along_axis(closeness, _best(closeness, k), axis=1)
+    got = np.take_along_axis(closeness, select_top_k(closeness, k), axis=1)
     assert (got == -np.sort(-closeness, axis=1)[:, :k]).all()

@@ -22,6 +22,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings
+from vocadapt.spaces.bundled import gensim_file
 from vocadapt.spaces.diagnostics import cosine_tables
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.neighbours import CrossSpace, ListSettings
@@ -74,9 +75,7 @@ def open_demo(workspace: Workspace) -> list[Artefact]:
 
 def news_text() -> Path:
     """The 300 news stories that come with gensim: enough to see how each step works, too little to learn from."""
-    from gensim.test.utils import datapath
-
-    return Path(datapath("lee_background.cor"))
+    return gensim_file("lee_background.cor")
 
 
 def walk(workspace: Workspace, progress: Progress = silent) -> Iterator[Walked]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
+from vocadapt.spaces.bundled import gensim_file
+from vocadapt.spaces.correlation import spearman
 from vocadapt.spaces.pairs import PairList
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.wordlists import read_lines
@@ -57,8 +59,6 @@ def score_pairs(space: EmbeddingSpace, pairs: PairList, splitter: Splitter | Non
 
     Words are looked up as they are spelled, or as `splitter` normalises them.
     """
-    from scipy.stats import spearmanr
-
     row = lookup(space, splitter)
     known = [(row(pair.first), row(pair.second), pair.score) for pair in pairs.pairs]
     known = [(first, second, score) for first, second, score in known if first >= 0 and second >= 0]
@@ -66,9 +66,7 @@ def score_pairs(space: EmbeddingSpace, pairs: PairList, splitter: Splitter | Non
         return PairScore(None, len(known), len(pairs.pairs))
     first, second, scores = map(np.array, zip(*known, strict=True))
     cosines = np.einsum("nd,nd->n", space.unit[first], space.unit[second])
-    if np.ptp(cosines) == 0 or np.ptp(scores) == 0:  # no order to compare
-        return PairScore(None, len(known), len(pairs.pairs))
-    return PairScore(float(spearmanr(cosines, scores).statistic), len(known), len(pairs.pairs))
+    return PairScore(spearman(cosines, scores), len(known), len(pairs.pairs))
 
 
 def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
@@ -95,9 +93,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
 
 def bundled_analogies() -> tuple[AnalogySection, ...]:
     """Google's 19 544 questions, which come with gensim."""
-    from gensim.test.utils import datapath
-
-    return read_analogies(Path(datapath("questions-words.txt")))
+    return read_analogies(gensim_file("questions-words.txt"))
 
 
 def score_analogies(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, silent
+from vocadapt.spaces.correlation import spearman
 from vocadapt.spaces.diagnostics import directions
 from vocadapt.spaces.nearest import BLOCK, nearest
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
@@ -156,7 +157,7 @@ def frequency_bias(space: EmbeddingSpace) -> FrequencyBias:
     some = found.lengths > 0
     lengths, frequency = found.lengths[some], frequency[some]
     along = (space.unit[some] @ found.total.astype(np.float32)).astype(np.float64)
-    return FrequencyBias(by, len(lengths), _spearman(frequency, lengths), _spearman(frequency, along))
+    return FrequencyBias(by, len(lengths), spearman(frequency, lengths), spearman(frequency, along))
 
 
 def norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
@@ -209,12 +210,3 @@ def _skewness(values: NDArray[np.int64]) -> float | None:
     away = values - values.mean()
     sd = away.std()
     return float((away**3).mean() / sd**3) if sd > 0 else None
-
-
-def _spearman(one: Values, other: Values) -> float | None:
-    """Spearman's rank correlation; None for fewer than three values, or where one side is constant."""
-    from scipy.stats import spearmanr
-
-    if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
-        return None
-    return float(spearmanr(one, other).statistic)

@@ -55,26 +55,29 @@ def nearest(
     left, right = (unit_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
     offset = hubs / 2 if hubs is not None else space.half_squares if metric == "euclidean" else None
     rows = np.empty((len(left), min(k, len(space) - (leave_out is not None))), dtype=np.int64)
+    query_hubness = np.empty(len(left), dtype=np.float32)
     for part in blocks(len(left), len(right)):
         closeness = left[part] @ right.T
+        if hubs is not None:
+            query_hubness[part] = _mean_of_top_k(closeness, HUB_K)
         if offset is not None:
             closeness -= offset
         if leave_out is not None:
             queries_with_own = np.flatnonzero(leave_out[part] >= 0)
             closeness[queries_with_own, leave_out[part][queries_with_own]] = -np.inf
-        rows[part] = _best(closeness, rows.shape[1])
-    return Neighbours(rows, _scores(left, right, rows, metric, hubs))
+        rows[part] = select_top_k(closeness, rows.shape[1])
+    scores = _scores(left, right, rows, metric)
+    if hubs is not None:
+        scores = 2 * scores - hubs[rows] - query_hubness[:, None]
+    return Neighbours(rows, scores)
 
 
 def hubness(rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent) -> Matrix:
     """Hubness r of each row (n,): the mean cosine to its k nearest among `others`; both matrices hold rows of length 1."""
-    k = min(k, len(others))
     result = np.empty(len(rows), dtype=np.float32)
     for part in blocks(len(rows), len(others)):
         progress(part.start / len(rows), "comparing with every wordpiece")
-        similarity = rows[part] @ others.T
-        similarity.partition(len(others) - k, axis=1)
-        result[part] = similarity[:, len(others) - k :].mean(axis=1)
+        result[part] = _mean_of_top_k(rows[part] @ others.T, k)
     return result
 
 
@@ -84,43 +87,65 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def _best(closeness: Matrix, k: int) -> NDArray[np.int64]:
-    """Columns of the k largest values of each row, largest first, equal values by column; k may be 0.
+def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
+    """Return the columns of the k largest scores of each row, best first; ties go to the lower column.
 
-    The columns are dealt into groups: k of these have a largest value of at least `bound`, so the k best are not below it. What
-    reaches the bound is little, and is sorted. It is not little where very many values are equal.
+    Which of several equal scores comes in last is left open. scores: (rows, candidates) float32. Returns (rows, k) int64.
+
+    Sorting all candidates would be slow, so most are excluded by a lower bound first:
+
+    1. Split the candidates into groups and take the maximum of each group.
+    2. The k-th largest group maximum is a lower bound for the k-th best score.
+    3. Sort only the candidates that reach the bound.
+
+    Example, k = 1, two groups: scores [.1 .9 .4 .2] -> maxima [.4 .9] -> bound .9 -> candidate 1.
     """
-    rows, count = closeness.shape
-    groups = max(count // GROUP, 8 * k)
-    if k and count >= 2 * groups:
-        deep = closeness[:, : count // groups * groups].reshape(rows, -1, groups).max(axis=1)
-        bound = np.partition(deep, groups - k, axis=1)[:, groups - k, None]
-        found = np.flatnonzero(closeness >= bound)
-        if len(found) <= 8 * k * rows:
-            row, column = np.divmod(found, count)
-            order = np.lexsort((column, -closeness.ravel()[found], row))
-            first = np.searchsorted(row, np.arange(rows))
-            best: NDArray[np.int64] = column[order[first[:, None] + np.arange(k)]]
-            return best
-    return _best_of_any(closeness, k)
+    n_rows, n_candidates = scores.shape
+    n_groups = max(n_candidates // GROUP, 8 * k)
+    if k == 0 or n_candidates < 2 * n_groups:
+        return _select_top_k_by_partition(scores, k)
+
+    # 1. Maximum of each group (the remainder of the division is seen in step 3).
+    n_grouped = n_candidates // n_groups * n_groups
+    group_maxima = scores[:, :n_grouped].reshape(n_rows, -1, n_groups).max(axis=1)
+
+    # 2. The k-th largest of them is each row's bound.
+    bound = np.partition(group_maxima, n_groups - k, axis=1)[:, n_groups - k, None]
+
+    # 3. Sort what reaches the bound. With many equal scores that is too much: fall back.
+    candidates = np.flatnonzero(scores >= bound)
+    if len(candidates) > 8 * k * n_rows:
+        return _select_top_k_by_partition(scores, k)
+    row, column = np.divmod(candidates, n_candidates)
+    by_row_then_score = np.lexsort((column, -scores.ravel()[candidates], row))
+    first_of_row = np.searchsorted(row, np.arange(n_rows))
+    best: NDArray[np.int64] = column[by_row_then_score[first_of_row[:, None] + np.arange(k)]]
+    return best
 
 
-def _best_of_any(closeness: Matrix, k: int) -> NDArray[np.int64]:
-    """The same, whatever the values."""
-    count = closeness.shape[1]
+def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
+    """Return what `select_top_k` returns, for any scores and any k."""
     if k == 0:
-        return np.empty((len(closeness), 0), dtype=np.int64)
-    rows = np.sort(np.argpartition(closeness, count - k, axis=1)[:, count - k :], axis=1)
-    order = np.argsort(-np.take_along_axis(closeness, rows, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(rows, order, axis=1)
+        return np.empty((len(scores), 0), dtype=np.int64)
+    n_candidates = scores.shape[1]
+    columns = np.sort(np.argpartition(scores, n_candidates - k, axis=1)[:, n_candidates - k :], axis=1)
+    order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
-def _scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric: str, hubs: Matrix | None) -> Matrix:
-    """The scores people read, of the chosen rows only."""
+def _mean_of_top_k(scores: Matrix, k: int) -> Matrix:
+    """Return the mean of the k largest scores of each row (rows,), or of all where there are fewer."""
+    columns = select_top_k(scores, min(k, scores.shape[1]))
+    mean: Matrix = np.take_along_axis(scores, columns, axis=1).mean(axis=1)
+    return mean
+
+
+def _scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric: str) -> Matrix:
+    """Return the cosines or Euclidean distances of the chosen rows (queries, k)."""
     scores = np.empty(rows.shape, dtype=np.float32)
     for i, chosen in enumerate(rows):
         scores[i] = right[chosen] @ left[i] if metric == "cosine" else np.linalg.norm(right[chosen] - left[i], axis=1)
-    return scores if hubs is None else 2 * scores - hubs[rows] - hubness(left, right)[:, None]
+    return scores
 
 
 def _check(queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubs: Matrix | None) -> None:

@@ -15,6 +15,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.training.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.base import Example, Task
 from vocadapt.training.tasks.own import files_of_task, read_task
+from vocadapt.ui import warming
 from vocadapt.ui.cache import model_stamp
 
 
@@ -43,8 +44,13 @@ def corpus_behind(run: Path) -> Corpus | None:
     return _corpus_behind(str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else "")
 
 
+def run_of(folder: str) -> SavedRun:
+    """Return the run in a folder, without its network; raises InputError if it holds none, or several."""
+    return _run(folder, run_stamp(folder))
+
+
 def network_of(folder: str) -> SavedRun:
-    """A run with its network, read once; raises InputError for a folder that holds none, or several."""
+    """Return the run in a folder with its network, loaded once; raises InputError as `run_of` does."""
     return _network(folder, run_stamp(folder))
 
 
@@ -82,10 +88,16 @@ def _corpus_behind(run: str, stamp: str) -> Corpus | None:
     return corpus_of(Path(run))
 
 
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _run(folder: str, stamp: str) -> SavedRun:
+    return load_run(Path(folder))
+
+
 @st.cache_resource(max_entries=2, show_spinner="Reading the network …")
 def _network(folder: str, stamp: str) -> SavedRun:
-    run = load_run(Path(folder))
-    _ = run.network, run.cuts  # read now, under the spinner
+    run = _run(folder, stamp)
+    warming.wait()
+    _ = run.network  # loaded now, while the spinner turns
     return run
 
 

@@ -17,7 +17,7 @@ import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.lab.jobs import tidy
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import collection
+from vocadapt.ui import collection, warming
 
 ROOT = Path(vocadapt.__file__).parents[1]
 WORKSPACE = "VOCADAPT_WORKSPACE"
@@ -51,6 +51,7 @@ def serve(workspace: Path, port: int | None = None, browser: bool = True) -> Non
     os.environ.setdefault(*WAITING)
     tidy(Workspace(workspace))
     settle_pages()
+    warming.start(Workspace(workspace))
     sys.stdout.write(f"The lab is at http://127.0.0.1:{port} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()
     _run(app, {**_settings(), "server_port": port, "server_headless": not browser})

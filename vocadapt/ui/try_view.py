@@ -50,8 +50,8 @@ def choose_run(workspace: Workspace) -> str:
 
 
 def opened(folder: str) -> SavedRun:
-    """The run with its network; what it is stands under the picker."""
-    return run_cache.network_of(folder)
+    """Return the run; its network is loaded once a text is to be read, since that takes seconds."""
+    return run_cache.run_of(folder)
 
 
 def ask(run: SavedRun) -> Example | None:
@@ -75,14 +75,14 @@ def ask(run: SavedRun) -> Example | None:
 
 def answer_to(folder: str, run: SavedRun, example: Example) -> None:
     """Draw the cuts, what is said under each, and the figures behind it."""
-    tried = run_cache.tried(folder, example)
     if isinstance(example, Question):
-        _answers(run, tried, example)
+        _answers(run, run_cache.tried(folder, example), example)
         return
     text = written(example)
     markup.cut_lines([_cut_line(run, cut, text) for cut in run.cuts])
     if len(run.cuts) > 1:
         st.markdown(LEGEND)
+    tried = run_cache.tried(folder, example)  # below what needs no network: this is shown at once
     if isinstance(example, Sentence):
         markup.marked_texts([_marked(tried, cut, example) for cut in tried.logits])
         _words(tried, example)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.spaces.nearest import select_top_k
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.materials import Initialiser, Made, Materials, Registered
 from vocadapt.vocabulary.mixing import Mix, folded_maxima, shortlist, where_alike
@@ -75,11 +76,9 @@ def _sparsemax_mix(closeness: Matrix) -> Mix:
 
 
 def _nearest(closeness: Matrix, k: int) -> tuple[NDArray[np.int64], Matrix]:
-    """Columns and values (n, k) of the k largest, best first."""
-    maxima = folded_maxima(closeness, k)
-    bound = np.partition(maxima, maxima.shape[1] - k, axis=1)[:, maxima.shape[1] - k]
-    columns, values = shortlist(closeness, bound)
-    return columns[:, :k], values[:, :k]
+    """Return the columns and the values (n, k) of the k largest, best first."""
+    columns = select_top_k(closeness, k)
+    return columns, np.take_along_axis(closeness, columns, axis=1)
 
 
 TRANSFER: Registered = {

@@ -1,9 +1,9 @@
 """What initialisers draw on and what they give: the materials, the rows, and where each row came from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,35 @@ NO_VECTOR = "without a vector in the target space"
 SHOWN = 5  # donors of a row that stand in its line
 
 
+class Donors(Sequence[tuple[str, float]]):
+    """The donors of a row with their weights, paired when they are read: FOCUS has millions, which few readers want.
+
+    Equal to the tuple of its pairs.
+    """
+
+    def __init__(self, names: Sequence[str], columns: NDArray[np.int64], weights: Matrix) -> None:
+        self._names, self._columns, self._weights = names, columns, weights
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __iter__(self) -> Iterator[tuple[str, float]]:
+        return zip(map(self._names.__getitem__, self._columns.tolist()), self._weights.tolist(), strict=True)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[str, float]: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[tuple[str, float], ...]: ...
+    def __getitem__(self, place: int | slice) -> tuple[str, float] | tuple[tuple[str, float], ...]:
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (Donors, tuple)) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
 @dataclass(frozen=True)
 class Provenance:
     """What a row is made of: a sentence's worth of how, and its donors with their weights.
@@ -31,7 +60,7 @@ class Provenance:
     """
 
     how: str
-    donors: tuple[tuple[str, float], ...] = ()
+    donors: Sequence[tuple[str, float]] = ()
     fallback: bool = False
 
 

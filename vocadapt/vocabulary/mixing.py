@@ -1,6 +1,8 @@
 """Rows as weighted sums of old rows, which most initialisers make: who gives, how much, and the same as provenance."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,9 +11,11 @@ from numpy.typing import NDArray
 
 from vocadapt.spaces.nearest import blocks
 from vocadapt.spaces.space import Matrix
-from vocadapt.vocabulary.materials import NO_VECTOR, Made, Materials, Provenance, has_vector, mean_row
+from vocadapt.vocabulary.materials import NO_VECTOR, Donors, Made, Materials, Provenance, has_vector, mean_row
 
 FOLDS = 16  # columns that share one maximum when a bound is looked for
+PARTS_AT_ONCE = 2
+COLUMNS = 128  # of the donors' rows that are summed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +31,29 @@ def mixed(names: Sequence[str], donor_rows: Matrix, parts: Sequence[Mix], how: s
 
     `names` and `donor_rows` (donors, dim) belong together; `parts` follow each other, n rows in all.
     """
+    used = [part.weights != 0 for part in parts]
+    counts = np.concatenate([np.zeros(1, np.int64), *(mask.sum(axis=1) for mask in used)])
+    starts = np.cumsum(counts)
+    columns = np.concatenate([part.donors[mask] for part, mask in zip(parts, used, strict=True)])
+    weights = np.concatenate([part.weights[mask] for part, mask in zip(parts, used, strict=True)])
+    rows = _weighted_sums(starts, columns, weights.astype(np.float32), donor_rows)
+    spans = (slice(first, last) for first, last in pairwise(starts.tolist()))
+    return rows, tuple(Provenance(how, Donors(names, columns[span], weights[span])) for span in spans)
+
+
+def _weighted_sums(starts: NDArray[np.int64], columns: NDArray[np.int64], weights: Matrix, donor_rows: Matrix) -> Matrix:
+    """Return the weighted sums of donor rows (n, dim); the donors of sum i are starts[i]:starts[i + 1].
+
+    Some columns of the donor rows at a time: so many fit into the processor's cache, and are read again from there.
+    """
     from scipy.sparse import csr_array
 
-    counts = np.concatenate([np.zeros(1, np.int64), *((part.weights != 0).sum(axis=1) for part in parts)])
-    starts = np.cumsum(counts)
-    columns = np.concatenate([part.donors[part.weights != 0] for part in parts])
-    weights = np.concatenate([part.weights[part.weights != 0] for part in parts]).astype(np.float32)
-    rows = csr_array((weights, columns, starts), shape=(len(starts) - 1, len(names))) @ donor_rows
-    donors = list(zip((names[column] for column in columns), weights.tolist(), strict=True))
-    spans = pairwise(starts)
-    return np.asarray(rows, dtype=np.float32), tuple(Provenance(how, tuple(donors[first:last])) for first, last in spans)
+    mix = csr_array((weights, columns, starts), shape=(len(starts) - 1, len(donor_rows)))
+    rows = np.empty((len(starts) - 1, donor_rows.shape[1]), np.float32)
+    for first in range(0, donor_rows.shape[1], COLUMNS):
+        some = slice(first, first + COLUMNS)
+        rows[:, some] = mix @ np.ascontiguousarray(donor_rows[:, some])
+    return rows
 
 
 def where_alike(materials: Materials, choose: Callable[[Matrix], Mix], how: str) -> Made:
@@ -49,10 +66,26 @@ def where_alike(materials: Materials, choose: Callable[[Matrix], Mix], how: str)
 
     def make(tokens: tuple[str, ...]) -> Made:
         new = space.unit[space.rows(tokens)]
-        parts = [choose(new[part] @ common.T) for part in blocks(len(new), len(common))]
+        parts = _run_side_by_side(lambda part: choose(new[part] @ common.T), blocks(len(new), len(common)))
         return mixed(names, materials.model.matrix[materials.model.rows(names)], parts, how)
 
     return with_fallback(materials, [has_vector(space, token) for token in materials.plan.new_rows], make)
+
+
+def _run_side_by_side(work: Callable[[slice], Mix], parts: Iterable[slice]) -> list[Mix]:
+    """Return the mix of each part, two parts at a time.
+
+    BLAS would share one product among two cores, and leave one of them idle while a mix is chosen.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(_cores() // PARTS_AT_ONCE or 1), ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+        return list(pool.map(work, parts))
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def with_fallback(materials: Materials, able: Sequence[bool], make: Callable[[tuple[str, ...]], Made]) -> Made:
@@ -92,7 +125,7 @@ def shortlist(closeness: Matrix, bound: Matrix) -> tuple[NDArray[np.int64], Matr
 
     Padded with column 0 and −∞.
     """
-    rows, columns = np.nonzero(closeness >= bound[:, None])
+    rows, columns = np.divmod(np.flatnonzero(closeness >= bound[:, None]), closeness.shape[1])  # np.nonzero is slower
     counts = np.bincount(rows, minlength=len(closeness))
     place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     shape = (len(closeness), int(counts.max(initial=1)))
@@ -102,10 +135,12 @@ def shortlist(closeness: Matrix, bound: Matrix) -> tuple[NDArray[np.int64], Matr
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
-def folded_maxima(closeness: Matrix, least: int = 1) -> Matrix:
-    """Maxima of disjoint groups of columns, `least` groups or more: their k-th largest bounds that of the row from below."""
+def folded_maxima(closeness: Matrix) -> Matrix:
+    """Return maxima of disjoint groups of columns (rows, groups): the k-th largest of them bounds
+    the k-th largest value of the row from below.
+    """
     count = closeness.shape[1]
-    step = min(count, max(least, -(-count // FOLDS)))
+    step = -(-count // FOLDS)
     maxima = closeness[:, :step].copy()
     for start in range(step, count, step):
         part = closeness[:, start : start + step]

@@ -1,0 +1,100 @@
+"""How long the first visit of each page takes: at most 6 s on a quiet machine.
+
+    python benchmarks/first_visits.py [--pages vocabulary change] [--times 1]     (needs playwright and a Chromium)
+
+A workspace with the demo, the counted news text of gensim and a run of token classification on the demo model. Each
+visit has a server of its own that has shown nothing yet; the clock runs from the request until the page is drawn to its
+end and no spinner turns. Beside it the processor seconds of the server, which a busy machine lengthens less.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import psutil  # noqa: E402
+
+from benchmarks.clicks import serve_workspace  # noqa: E402
+from tests.browser.conftest import ARGUMENTS  # noqa: E402
+from vocadapt.lab.demo import DEMO, news_text, open_demo  # noqa: E402
+from vocadapt.lab.spec import CorpusStep, Spec  # noqa: E402
+from vocadapt.lab.steps import run_step  # noqa: E402
+from vocadapt.lab.workspace import Workspace  # noqa: E402
+
+BOUND = 6.0
+PAGES = (
+    "", "advise", "jobs", "vectors", "alignment", "lens", "vocabulary", "initialisers", "adapt", "map", "diagnostics",
+    "change", "pretraining", "finetune", "results", "errors", "try_it",
+)  # fmt: skip
+DRAWN = """() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  return app?.dataset.testScriptState === 'notRunning' && document.querySelector('h1')
+    && !document.querySelector('[data-testid="stSpinner"]');
+}"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", nargs="*", choices=PAGES, default=PAGES, metavar="PAGE", help="Home is an empty name")
+    parser.add_argument("--times", type=int, default=1, help="visits of each page; the quickest counts")
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    slowest = 0.0
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        prepare(Workspace(Path(folder) / "first"))
+        chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
+        for name in options.pages:
+            seconds, processor = min(visit(chromium, Path(folder), name) for _ in range(options.times))
+            print(f"{name or 'home':14s} {seconds:5.1f} s, processor of the server {processor:5.1f} s", flush=True)
+            slowest = max(slowest, seconds)
+    print(f"slowest {slowest:.1f} s (budget {BOUND:g} s); load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    return 0 if slowest <= BOUND else 1
+
+
+def prepare(workspace: Workspace) -> None:
+    """Open the demo, take in and count the news, and fine-tune the demo model for two epochs of invented sentences."""
+    from tests.finetune_material import sentences, write_conll
+    from vocadapt.cli import main as vocadapt
+
+    open_demo(workspace)
+    model, root = str(DEMO / "models" / "demo-bert"), str(workspace.root)
+    inputs = {"text": (str(news_text()),), "model": (model,)}
+    run_step(Spec("corpus", CorpusStep(copy=True), inputs), workspace.folder("corpora", "news"))
+    file = str(write_conll(workspace.root / "ner.txt", sentences(20)))
+    tune = ["finetune", "--model", model, "--task", "ner", "--train", file, "--test", file, "--epochs", "2"]
+    if vocadapt([*tune, "--workspace", root, "--name", "ner"]):
+        raise SystemExit("the fine-tuning failed")
+
+
+def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+    """Return the seconds of one visit of a fresh server, and the processor seconds that the server spent on it."""
+    address, server = serve_workspace(folder, folder / "first")
+    try:
+        page = chromium.new_page(viewport={"width": 1440, "height": 980})
+        page.set_default_timeout(180_000)
+        before, start = processor_seconds(server.pid), time.perf_counter()
+        page.goto(f"{address}/{name}")
+        page.wait_for_function(DRAWN)
+        seconds, spent = time.perf_counter() - start, processor_seconds(server.pid) - before
+        page.close()
+    finally:
+        server.terminate()
+        server.wait()
+    return seconds, spent
+
+
+def processor_seconds(process: int) -> float:
+    """Return the user and system seconds of a process so far."""
+    times = psutil.Process(process).cpu_times()
+    return times.user + times.system
+
+
+if __name__ == "__main__":
+    sys.exit(main())

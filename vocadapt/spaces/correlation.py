@@ -1,0 +1,26 @@
+"""Spearman's rank correlation without scipy.stats, whose import takes longer than a page may."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+
+def spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
+    """Return Spearman's rank correlation of two arrays (n,); tied values share their mean rank.
+
+    Returns None for fewer than three values, or if one side is constant.
+    """
+    if len(one) < 3 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return None
+    return float(np.corrcoef(mean_ranks(one), mean_ranks(other))[0, 1])
+
+
+def mean_ranks(values: NDArray[Any]) -> Values:
+    """Return the rank of each value (n,), the smallest being 1; tied values share their mean rank."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes)
+    ranks: Values = (last - (sizes - 1) / 2)[group]
+    return ranks
