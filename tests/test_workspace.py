@@ -347,8 +347,8 @@ def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
     text.write_text("one")
     made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
     os.utime(text, (1, 1))
-    opened, real = [], Path.open
-    monkeypatch.setattr(Path, "open", lambda self, *rest, **more: opened.append(self) or real(self, *rest, **more))
+    opened = []
+    monkeypatch.setattr("vocadapt.lab.manifest.open_file", lambda path: opened.append(path) or open_file(path))
     assert [made.stale(workspace) for _ in range(3)] == [[], [], []]
     assert opened.count(text) == 1
 

@@ -36,7 +36,7 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
         return open_corpus(paths, settings)
     if len(paths) > 1 or settings != CorpusSettings():
         raise InputError(f"{kept[0]} is a corpus with its own settings.", "Give it alone, without options for text.")
-    record = strict_json.loads((kept[0] / RECORD).read_text(encoding="utf-8"), str(kept[0] / RECORD))
+    record = strict_json.read(kept[0] / RECORD)
     files = [kept[0] / file for file in record["files"]]  # an absolute path stays itself
     return open_corpus(files, settings_from(CorpusSettings, record["settings"], str(kept[0])))
 

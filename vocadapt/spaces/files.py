@@ -20,6 +20,7 @@ __all__ = ["COLLISIONS", "VECTORS", "WORDS", "Imported", "fold", "load_space", "
 
 VECTORS = "vectors.safetensors"  # tensor "vectors" (words, dim); "counts" (words,) int64 where they are known
 WORDS = "words.txt"  # one word a line, in the order of the rows
+MAX_WORDS = 1 << 32  # bytes of words.txt
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -63,7 +64,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
     if counts is not None and counts.shape != tensors["vectors"].shape[:1]:
         raise InputError(f"{folder / VECTORS}: counts and vectors differ in number.", "Train or import the vectors again.")
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
-    return EmbeddingSpace(tuple(read_lines(folder / WORDS)), matrix, counts, name or folder.name)
+    return EmbeddingSpace(tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name)
 
 
 def _tensors(space: EmbeddingSpace, dtype: str) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:

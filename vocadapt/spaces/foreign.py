@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.gathering import Gathering, Imported, naming_the_file
 from vocadapt.spaces.streams import read_binary, read_text, text_dim
@@ -68,7 +69,7 @@ def read_space(
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The unpacked bytes of a file, and the file on the disk."""
-    with path.open("rb") as disk:
+    with open_file(path) as disk:
         packed = disk.read(2) == GZIP
         disk.seek(0)
         yield (gzip.GzipFile(fileobj=disk) if packed else disk), disk  # type: ignore[misc]
@@ -76,8 +77,6 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 def _head(path: Path) -> bytes:
     """The first bytes of a file, unpacked."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder.", "Give the file with the vectors.")
     with _opened(path) as (file, disk):
         head = file.read(HEAD)
         if file is not disk and (head.startswith(NPY) or is_safetensors(head)):

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.files import open_file, parse_json, read_json_object
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
+from vocadapt.text.source import opened
 from vocadapt.training.encoding import Cut, EncodingSettings, cuts_of
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune import Prepared, Run
@@ -144,7 +146,7 @@ class SavedRun:
         """How many test examples it kept, without reading them; 0 where it kept none."""
         if not self.tested:
             return 0
-        with (self.folder / PREDICTIONS).open("rb") as file:
+        with open_file(self.folder / PREDICTIONS) as file:
             return sum(1 for line in file if line.strip())
 
     @cached_property
@@ -178,10 +180,7 @@ def runs_in(folder: Path) -> list[SavedRun]:
         return [found]
     if not places:
         raise InputError(f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote.")
-    try:
-        return [SavedRun(place, json.loads((place / RUN).read_text(encoding="utf-8"))) for place in places]
-    except ValueError as error:
-        raise InputError(f"{folder}: {RUN} is not valid JSON ({error}).", "Fine-tune again.") from error
+    return [SavedRun(place, read_json_object(place / RUN)) for place in places]
 
 
 def folder_name(seed: int, fold: int = 0) -> str:
@@ -242,8 +241,8 @@ def _read_predictions(folder: Path) -> Kept:
     path = folder / PREDICTIONS
     if not path.is_file():
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
-    with path.open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+    with opened(path) as source:
+        rows = [parse_json(line, f"{path}, line {number:,}", "Fine-tune again.") for number, line in enumerate(source.lines(), 1)]
     said = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
     return Kept(Split(tuple(map(_example, rows)), path=path), said)
 

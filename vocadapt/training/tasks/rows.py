@@ -1,12 +1,12 @@
 """Rows of a task file as names and values, with the place each stands at: tab-separated columns, or JSON lines."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import parse_json
 from vocadapt.text.source import opened
 
 Row = dict[str, Any]
@@ -56,10 +56,7 @@ def json_rows(path: Path) -> Iterator[tuple[str, Row]]:
             if not line.strip():
                 continue
             place = f"{path}: line {number:,}"
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{place}: not valid JSON ({error}).", "Mend or remove the line.") from None
+            row = parse_json(line, place, "Mend or remove the line.")
             if not isinstance(row, dict):
                 raise InputError(f"{place}: expected a JSON object, found {type(row).__name__}.", 'Such as {"text": "…"}.')
             yield place, row
