@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
+from vocadapt.files import open_file
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import held, hold, take
 from vocadapt.lab.manifest import Manifest, content_stamp, seen_stamp, take_input

@@ -35,7 +35,7 @@ def check_path(named: str | Path) -> Path:
 
     Raises InputError if nothing is there, if it is neither a regular file nor a folder, or if it cannot be read.
     """
-    path = _spelled_out(named)
+    path = expand_path(named)
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
@@ -68,7 +68,7 @@ def open_file(named: str | Path) -> BufferedReader:
 
     What was checked is the file that was opened, and opening a pipe does not wait for its other end.
     """
-    path = _spelled_out(named)
+    path = expand_path(named)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -181,19 +181,19 @@ def check_spelling(named: str | Path) -> None:
         raise InputError(f"{show_path(named)}: the name is not valid UTF-8.", "Rename the file or folder.") from None
 
 
-def resolve_path(named: str | Path) -> Path:
-    """Return an absolute path, `~` expanded and links followed, of what need not be there yet.
-
-    Raises InputError for a name that no file can have, or that is not valid UTF-8.
-    """
-    path = _spelled_out(named)
+def check_place(named: str | Path) -> None:
+    """Raise InputError for a path where nothing can be written: too long, a loop of links, a NUL, or not valid UTF-8."""
+    check_spelling(named)
     try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, a NUL
-        raise InputError(f"{show_path(path)}: not a usable path ({error.__class__.__name__}).", "Choose another.") from None
+        os.stat(named)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no path holds a NUL"
+        raise InputError(f"{show_path(named)}: nothing can be written there ({reason}).", "Choose another place.") from None
 
 
-def _spelled_out(named: str | Path) -> Path:
+def expand_path(named: str | Path) -> Path:
     """Return the path with `~` expanded; raises InputError for a name that is not UTF-8, and for an unknown user."""
     check_spelling(named)
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_place
 from vocadapt.lab import strict_json
 from vocadapt.lab.adapting import model
 from vocadapt.lab.alignments import save_judged
@@ -210,6 +211,7 @@ def run_step(
 
 def _check_apart(spec: Spec, folder: Path) -> None:
     """Raises InputError where the result would take the place of what it is made from, or of a folder that holds it."""
+    check_place(folder)
     place = folder.resolve()
     for role, paths in spec.inputs.items():
         there = [os.path.expanduser(path) for path in paths]

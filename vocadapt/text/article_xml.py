@@ -25,6 +25,7 @@ from vocadapt.text.source import line_too_long
 
 MAX_TAG = 8 << 20  # bytes of one tag with its attributes, or of one comment: expat holds it whole
 MAX_NAMES = 100_000  # different names of elements and attributes, which expat keeps; articles have hundreds
+MAX_PARTS = 10_000  # of a paragraph, before they are joined
 MAX_DEFAULTS = 100  # attributes with a default, which every element of theirs gets
 DEEPEST = 500  # open elements; articles have about 30, with MathML 60
 ENGLISH = re.compile(r"en(g|[-_].*)?", re.IGNORECASE)
@@ -132,8 +133,9 @@ class ArticleParser:
             raise InputError(f"{self.path}: more than {MAX_NAMES:,} names of elements.", "Such a file is no article.")
         held = self._held
         for text in filter(None, self._texts):
-            text[:] = ["".join(text)]
-            held += len(text[0])
+            if len(text) > MAX_PARTS:
+                text[:] = ["".join(text)]
+            held += sum(map(len, text))
         if held > self.max_line:
             raise line_too_long(self.path, self._parser.CurrentLineNumber, self.max_line)
 

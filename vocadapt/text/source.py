@@ -15,10 +15,14 @@ SNIFF = 1 << 16  # bytes looked at before a file is accepted
 
 
 class Source:
-    """An open text file, packed or not, read as UTF-8; a line of more than `max_line` bytes is refused."""
+    """An open text file, packed or not, read as UTF-8.
 
-    def __init__(self, path: Path, disk: IO[bytes], max_line: int = MAX_LINE_BYTES) -> None:
+    A line of more than `max_line` bytes is refused, and where all is kept a file of more than `max_bytes` unpacked.
+    """
+
+    def __init__(self, path: Path, disk: IO[bytes], max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> None:
         self.path = path
+        self.max_bytes = max_bytes
         self.disk = disk
         self.max_line = max_line
         self.stream: IO[bytes] = gzip.GzipFile(fileobj=disk) if path.suffix.lower() == ".gz" else disk  # type: ignore[assignment]
@@ -52,6 +56,8 @@ class Source:
         for number, raw in enumerate(self._whole_lines()):
             text = self.decode(raw, offset, first=number == 0)
             offset += len(raw)
+            if self.max_bytes is not None and offset > self.max_bytes:
+                raise too_large(self.path, self.max_bytes)
             yield text.replace("\r\n", "\n") if "\r" in text else text
 
     def lines(self) -> Iterator[str]:
@@ -97,10 +103,10 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path, max_line: int = MAX_LINE_BYTES) -> Iterator[Source]:
+def opened(path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> Iterator[Source]:
     """Open a text file; raises InputError for what is no regular file or cannot be read."""
     with open_file(path) as disk:
-        yield Source(path, disk, max_line)
+        yield Source(path, disk, max_line, max_bytes)
 
 
 def line_too_long(path: Path, number: int, max_line: int) -> InputError:
