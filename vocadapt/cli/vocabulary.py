@@ -26,6 +26,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.corpora import kept_counts, read_corpus
 from vocadapt.lab.spec import ModelStep, Spec
+from vocadapt.lab.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part
 from vocadapt.recipe import reduced_to

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import alone, hold
 from vocadapt.lab.workspace import Workspace, changed, open_artefact
@@ -97,5 +98,5 @@ def _copies(corpus: Corpus, draft: Path) -> list[str]:
     (draft / COPIES).mkdir()
     names = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
     for file, name in zip(corpus.files, names, strict=True):
-        shutil.copyfile(file, draft / name)
+        shutil.copyfile(check_file(file), draft / name)
     return names

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.files import open_file
+from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.gathering import Gathering, Imported, naming_the_file
 from vocadapt.spaces.streams import read_binary, read_text, text_dim
@@ -161,7 +161,7 @@ def _npy(path: Path) -> _Array:
     """A .npy file, mapped; an array of Python objects would be a pickle and is refused."""
     try:
         with np.errstate(over="ignore"):  # a header of absurd size
-            rows = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            rows = np.asarray(np.load(check_file(path), mmap_mode="r", allow_pickle=False))
     except (ValueError, EOFError, SyntaxError, TokenError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not a .npy file of numbers ({error}).", "Save a float32 array with numpy.save.") from None
     if rows.ndim != 2 or rows.dtype.kind not in "fiu":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import open_file, parse_json, read_json_object
+from vocadapt.files import check_file, open_file, parse_json, read_json_object
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
@@ -220,7 +220,7 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
     """The logits of the test examples by cut, as they were saved."""
     from safetensors.numpy import load_file
 
-    stored = load_file(folder / LOGITS)
+    stored = load_file(check_file(folder / LOGITS))
     ends = np.cumsum(stored.pop("sizes"))[:-1]
     return {cut: tuple(np.split(rows, ends)) for cut, rows in stored.items()}
 
