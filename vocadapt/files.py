@@ -115,26 +115,33 @@ def read_json(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> Any:
     return parse_json(read_document(named, max_bytes), show_path(named))
 
 
-def parse_json(text: str, place: str, remedy: str = "Write or download it again.", halves: bool = False) -> Any:
+def parse_json(text: str, place: str, remedy: str = "Write or download it again.") -> Any:
     """Return the value that JSON text holds; `place` begins the message.
 
-    Raises InputError if it is not valid, nested more than MAX_JSON_DEPTH levels deep, of more than MAX_JSON_CONTAINERS lists
-    and objects, or (unless `halves`) spells half a character, a lone surrogate, which no UTF-8 file can hold.
+    Raises InputError for what `parse_record` refuses, for nesting of more than MAX_JSON_DEPTH levels, and for a lone surrogate
+    (half of a character), which no UTF-8 file can hold.
     """
-    containers = text.count("[") + text.count("{")
-    if containers > MAX_JSON_CONTAINERS:
+    value = parse_record(text, place, remedy)
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper_than(value, MAX_JSON_DEPTH):
+        raise _too_deep(place, remedy)
+    if "\\u" in text and SURROGATE.search(text):
+        _refuse_half_characters(value, place)
+    return value
+
+
+def parse_record(text: str, place: str, remedy: str) -> Any:
+    """Return the value of JSON text of which little is used, as quickly as it can be read.
+
+    Raises InputError if it is not valid, or holds more than MAX_JSON_CONTAINERS lists and objects.
+    """
+    if len(text) > MAX_JSON_CONTAINERS and text.count("[") + text.count("{") > MAX_JSON_CONTAINERS:
         raise InputError(f"{place}: more than {MAX_JSON_CONTAINERS:,} lists and objects in one JSON document.", remedy)
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise _too_deep(place, remedy) from None
     except ValueError as error:
         raise InputError(f"{place}: not valid JSON ({error}).", remedy) from None
-    if containers > MAX_JSON_DEPTH and _is_deeper_than(value, MAX_JSON_DEPTH):
-        raise _too_deep(place, remedy)
-    if not halves and "\\u" in text and SURROGATE.search(text):
-        _refuse_half_characters(value, place)
-    return value
 
 
 def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES, parse_json
+from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text import source as sources
 from vocadapt.text.article_xml import ArticleParser, is_known, root_of
 from vocadapt.text.readers import Articles, Block, ended
@@ -92,7 +92,7 @@ def cord_paragraphs(path: Path, text: str) -> list[str]:
     Raises InputError for what is no JSON and for JSON of another kind.
     """
     remedy = "Download it again; a file with one object a line is named .jsonl."
-    article = parse_json(text, str(path), remedy, halves=True)
+    article = parse_record(text, str(path), remedy)
     if not isinstance(article, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(article).__name__}.", CORD)
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):

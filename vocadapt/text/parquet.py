@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
 from vocadapt.text import source as sources
@@ -55,14 +58,7 @@ def _text_columns(schema: Any) -> list[str]:
 
 def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
     """The cells of a batch that begins at `row`, about a megabyte at a time; null counts as empty."""
-    import pyarrow
-    from pyarrow import compute
-
-    if isinstance(column, pyarrow.DictionaryArray):
-        lengths = compute.binary_length(column.dictionary).take(column.indices)
-    else:
-        lengths = compute.binary_length(column)
-    sizes = lengths.fill_null(0).to_numpy(zero_copy_only=False)
+    sizes = _lengths(column)
     if len(sizes) and sizes.max() > max_line:
         raise line_too_long(path, row + int((sizes > max_line).argmax()) + 1, max_line)
     if sizes.sum() <= sources.BLOCK:
@@ -77,6 +73,22 @@ def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[st
             texts, held = [], 0
     if texts:
         yield texts
+
+
+def _lengths(column: Any) -> NDArray[Any]:
+    """Bytes of each cell (n,), as the column's offsets say it: no cell is made."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.DictionaryArray):
+        from pyarrow import compute  # slow to import, and such columns are rare
+
+        found = compute.binary_length(column.dictionary).take(column.indices).fill_null(0)
+        return np.asarray(found.to_numpy(zero_copy_only=False))
+    if not len(column):
+        return np.zeros(0, dtype=np.int64)
+    width = np.int64 if pyarrow.types.is_large_string(column.type) else np.int32
+    offsets = np.frombuffer(column.buffers()[1], dtype=width)
+    return np.diff(offsets[column.offset : column.offset + len(column) + 1])
 
 
 def _check_page(path: Path, page: int, max_line: int) -> None:

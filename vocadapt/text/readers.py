@@ -7,12 +7,12 @@ A line, a record and a cell have at most `max_line` bytes: longer ones are refus
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_LINE_BYTES, parse_json
+from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text import source as sources
 from vocadapt.text.source import Source, line_too_long, lines_of, opened
 
@@ -96,7 +96,7 @@ def ended(texts: Sequence[str]) -> str:
 
 def _json_field(line: str, field: str, place: str) -> str:
     """The text that a JSON line holds under `field`; null counts as empty."""
-    record = parse_json(line, place, "Mend or remove the line.", halves=True)
+    record = parse_record(line, place, "Mend or remove the line.")
     if not isinstance(record, dict):
         kind = type(record).__name__
         raise InputError(f"{place}: expected a JSON object, found {kind}.", 'Each line looks like {"text": "…"}.')
@@ -127,7 +127,6 @@ class _Rows:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.taken = 0  # characters taken from the file since the batch began
-        self.record = 0  # characters taken since the last whole row
         lines = self._lines()
         header = next(lines, "")
         self.reader = csv.reader(chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True)
@@ -142,10 +141,9 @@ class _Rows:
         path, self.taken = self.source.path, 0
         before = csv.field_size_limit(self.source.max_line)
         try:
-            for row in self.reader:
+            for row in islice(self.reader, size):
                 batch.append(row)
-                self.record = 0
-                if len(batch) == size or self.taken > sources.BLOCK:
+                if self.taken > sources.BLOCK:
                     break
         except csv.Error as error:
             line = self.reader.line_num
@@ -159,8 +157,7 @@ class _Rows:
     def _lines(self) -> Iterator[str]:
         """The lines of the file; a row of many lines ends with an error before it fills the memory."""
         for block in self.source.blocks():
-            self.taken += len(block)
-            self.record += len(block)
-            if self.record > self.source.max_line + len(block):
+            if self.taken > self.source.max_line + sources.BLOCK:  # all of it of one row: the batch would have ended
                 raise line_too_long(self.source.path, self.reader.line_num, self.source.max_line)
+            self.taken += len(block)
             yield from (f"{line}\n" for line in lines_of(block))

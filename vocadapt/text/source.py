@@ -68,20 +68,30 @@ class Source:
     def _whole_lines(self) -> Iterator[bytes]:
         """Raw blocks cut after a newline; the last one is given a newline where it lacks one."""
         begun: list[bytes] = []
-        lines = size = 0  # whole lines so far; bytes of the line that is begun
+        done = size = 0  # bytes of whole lines so far, and of the line that is begun
         while raw := self.read(BLOCK):
             cut = raw.rfind(b"\n") + 1
-            first = raw.find(b"\n") if cut else len(raw)
-            if size + first > self.max_line:
-                raise line_too_long(self.path, lines + 1, self.max_line)
+            if size + len(raw) > self.max_line:
+                first = raw.find(b"\n") if cut else len(raw)
+                if size + first > self.max_line:
+                    raise line_too_long(self.path, self._line_at(done), self.max_line)
             if cut:
                 yield b"".join([*begun, raw[:cut]])
-                lines += raw.count(b"\n")
+                done += size + cut
                 begun, size = [], 0
             begun.append(raw[cut:])
             size += len(raw) - cut
         if rest := b"".join(begun):
             yield rest + b"\n"
+
+    def _line_at(self, offset: int) -> int:
+        """The number of the line that begins at an offset of the unpacked text: counted when it is needed only."""
+        with opened(self.path) as again:
+            number = 1
+            while offset and (raw := again.read(min(BLOCK, offset))):
+                number += raw.count(b"\n")
+                offset -= len(raw)
+        return number
 
     def decode(self, raw: bytes, offset: int = 0, first: bool = True) -> str:
         """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked for being text at all."""
