@@ -3,14 +3,22 @@
 Each command refuses each in one sentence, at once, and leaves nothing behind; see faults.md, section B.
 """
 
+import gzip
 import json
 import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import TINY_TOKENS
+from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find
+from vocadapt.lab.commands import command_of
+from vocadapt.lab.spec import Spec, VectorsStep
+from vocadapt.text.corpus import CorpusSettings, open_corpus
 
 # `pipe` is a FIFO: every argument that takes a path refuses it, wherever it stands.
 PIPES = """
@@ -233,3 +241,96 @@ def test_what_is_no_writable_place_is_refused(refused, places, line, bad):
 
 def test_every_command_that_takes_a_path_refuses_a_pipe():
     assert set(COMMANDS) - {find(line.split())[0] for line in PIPES} == {"presets"}
+
+
+HALF = {  # file with half of a character in a text, and a command that reads it
+    "ner.jsonl": ('{"words": ["a\\ud800"], "tags": ["O"]}', "finetune --model {model} --task ner --train ner.jsonl --out out"),
+    "text.jsonl": ('{"text": "a\\udfff"}', "finetune --model {model} --task relations --train text.jsonl --out out"),
+    "gold.json": ('{"data": [{"context": "\\ud800"}]}', "score --gold gold.json --predicted gold.json --kind qa"),
+    "said.jsonl": ('{"id": "1", "label": "\\ud800"}', "score --gold said.jsonl --predicted said.jsonl --kind relations"),
+    "said.ner.jsonl": (
+        '{"words": ["\\ud800", "of"], "tags": ["B", "O"]}', "score --gold tagged.tsv --predicted said.ner.jsonl --kind ner",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_half_of_a_character_is_refused_with_its_place(refused, places, name):
+    content, line = HALF[name]
+    Path(name).write_text(content + "\n")
+    err = refused(*(word.format(**places) for word in line.split()))
+    assert "half of a character" in err
+
+
+def test_a_line_above_the_limit_is_refused_and_the_limit_can_be_raised(refused, places, capsys):
+    Path("long.txt.gz").write_bytes(gzip.compress(b"heart\n" + b"drug " * 300_000))
+    count = ["words", "count", "long.txt.gz", "--model", places["model"], "--max-line-mb"]
+    assert "line 2: longer than 1 MB" in refused(*count, 1)
+    assert main([*map(str, count), "2", "--json"]) == 0
+
+
+def test_the_limit_of_a_line_is_in_the_command_of_a_step(tmp_path):
+    settings = VectorsStep(corpus=CorpusSettings(max_line_mb=3))
+    spec = Spec("vectors", settings, {"text": "a.txt", "model": "m"})
+    assert "--max-line-mb 3" in command_of(spec, tmp_path / "v")
+    assert Spec.from_json(spec.to_json()) == spec
+
+
+def test_the_limit_changes_no_digest(text):
+    digests = {open_corpus([text], CorpusSettings(max_line_mb=limit)).digest() for limit in (1, 64)}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("content", ["\x1b[31m" * 3000, "\u202e" * 3000, "x" * 30_000])
+def test_no_message_repeats_much_of_a_file(refused, places, content):
+    Path("own.toml").write_text(f'kind = "{content}"\n[splits]\ntrain = "a"\n', encoding="utf-8")
+    Path("own.tsv").write_text(f"heart\tB\textra\n{content}\n", encoding="utf-8")
+    for line in ("--task own.toml", "--task ner --train own.tsv"):
+        err = refused("finetune", "--model", places["model"], *line.split(), "--out", "out")
+        assert "\x1b" not in err and "\u202e" not in err
+        assert len(err) < 2000
+
+
+UNREADABLE = """
+words count {closed} --model {model}
+vectors import {closed} --out {out}
+vectors evaluate {vectors} --pairs {closed}
+score --gold {closed} --predicted {closed} --kind ner
+adapt --model {model} --vectors {vectors} --recipe {closed} --out {out}
+tokenize text --model {folder}
+vectors evaluate {folder}
+vectors train {text} --model {model} --out {folder}/out
+""".strip().splitlines()
+AS_ANOTHER = """
+import os, sys
+sys.path.insert(0, {root!r})
+from vocadapt.cli import main
+for line in {lines!r}:  # Python's own files may be closed to the other user: all imports happen here
+    main(line.replace({place!r}, {place!r} + "/missing").split())
+os.setgid(65534)
+os.setuid(65534)
+print("as another user", file=sys.stderr)
+for line in {lines!r}:
+    print(main(line.split()), file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, and root may read everything")
+def test_what_this_user_may_not_read_is_refused(tmp_path, text, tiny_bert, vectors):
+    (tmp_path / "closed").write_text("heart\tB\n")
+    (tmp_path / "closed").chmod(0)
+    (tmp_path / "folder").mkdir(mode=0)
+    for place in (tmp_path, *tmp_path.parents[:2], tiny_bert, *tiny_bert.parents[:2], vectors, *vectors.parents[:2], *text.parents[:2]):
+        place.chmod(place.stat().st_mode | 0o055)
+    for file in (*tiny_bert.iterdir(), *vectors.iterdir(), text):
+        file.chmod(file.stat().st_mode | 0o044)
+    values = {"closed": tmp_path / "closed", "folder": tmp_path / "folder", "out": tmp_path / "out"}
+    lines = [line.format(**values, text=text, model=tiny_bert, vectors=vectors) for line in UNREADABLE]
+    code = AS_ANOTHER.format(root=str(Path(__file__).parents[1]), lines=lines, place=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    said = done.stderr.partition("as another user")[2]
+    codes = [line for line in said.splitlines() if line.isdigit()]
+    assert codes == ["2"] * len(lines), done.stderr
+    assert said.count("permission to read it is missing") == len(lines) - 1
+    assert not (tmp_path / "out").exists()

@@ -66,7 +66,13 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
     )
     parser.add_argument("--language", action="store_true", help="drop lines that do not look like the text's main language")
     longest = f"longest line (or table record, article) that is read, in MB (default {default.max_line_mb})"
-    parser.add_argument("--max-line-mb", type=whole, default=default.max_line_mb, metavar="MB", help=longest)
+    parser.add_argument(
+        "--max-line-mb",
+        type=setting(default, "max_line_mb"),
+        default=default.max_line_mb,
+        metavar="MB",
+        help=longest,
+    )
 
 
 def corpus_settings(options: Namespace) -> CorpusSettings:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_path
 from vocadapt.spaces.folding import COLLISIONS, fold
 from vocadapt.spaces.foreign import read_space
 from vocadapt.spaces.gathering import Imported
@@ -54,8 +55,10 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 
     Raises InputError when a file is missing or damaged, or when words and rows differ in number.
     """
+    if os.path.exists(folder):
+        check_path(folder)
     for file in (VECTORS, WORDS):
-        if not (folder / file).is_file():
+        if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
             raise InputError(f"{folder}: no {file} in it.", "Give a folder that `vectors train` or `vectors import` wrote.")
     tensors = stored_tensors(folder / VECTORS)
     if "vectors" not in tensors:

@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_file, open_file, parse_json, read_json_object
+from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
@@ -174,8 +175,10 @@ def load_run(folder: Path) -> SavedRun:
 
 def runs_in(folder: Path) -> list[SavedRun]:
     """The run of a folder, or of each seed below it; raises InputError where there is none."""
+    if os.path.exists(folder):
+        check_path(folder)
     below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_numbers)
-    places = [folder] if (folder / RUN).is_file() else below
+    places = [folder] if os.path.isfile(folder / RUN) else below
     if not places and (found := _headed(folder)):
         return [found]
     if not places:
@@ -204,7 +207,7 @@ KINDS_OF_HEADS = {"ForTokenClassification": "ner", "ForSequenceClassification": 
 
 def _headed(folder: Path) -> SavedRun | None:
     """A model with a task's head that is no run of ours, or was adapted after its fine-tuning; None for any other folder."""
-    if not (folder / "config.json").is_file():
+    if not os.path.isfile(folder / "config.json"):
         return None
     config = open_model(folder).config
     kind = next((kind for head, kind in KINDS_OF_HEADS.items() if str(config.get("architectures")).find(head) > 0), None)
