@@ -320,7 +320,8 @@ def test_what_this_user_may_not_read_is_refused(tmp_path, text, tiny_bert, vecto
     (tmp_path / "closed").write_text("heart\tB\n")
     (tmp_path / "closed").chmod(0)
     (tmp_path / "folder").mkdir(mode=0)
-    for place in (tmp_path, *tmp_path.parents[:2], tiny_bert, *tiny_bert.parents[:2], vectors, *vectors.parents[:2], *text.parents[:2]):
+    folders = [tmp_path, tiny_bert, vectors]
+    for place in [*folders, *(above for place in (*folders, text) for above in place.parents[:2])]:
         place.chmod(place.stat().st_mode | 0o055)
     for file in (*tiny_bert.iterdir(), *vectors.iterdir(), text):
         file.chmod(file.stat().st_mode | 0o044)
@@ -332,5 +333,5 @@ def test_what_this_user_may_not_read_is_refused(tmp_path, text, tiny_bert, vecto
     said = done.stderr.partition("as another user")[2]
     codes = [line for line in said.splitlines() if line.isdigit()]
     assert codes == ["2"] * len(lines), done.stderr
-    assert said.count("permission to read it is missing") == len(lines) - 1
+    assert said.count("permission to read") + said.count("Permission denied") == len(lines), said
     assert not (tmp_path / "out").exists()
