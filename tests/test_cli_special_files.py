@@ -321,7 +321,7 @@ def test_what_this_user_may_not_read_is_refused(tmp_path, text, tiny_bert, vecto
     (tmp_path / "closed").chmod(0)
     (tmp_path / "folder").mkdir(mode=0)
     folders = [tmp_path, tiny_bert, vectors]
-    for place in [*folders, *(above for place in (*folders, text) for above in place.parents[:2])]:
+    for place in [*folders, *(above for inner in (*folders, text) for above in inner.parents[:2])]:
         place.chmod(place.stat().st_mode | 0o055)
     for file in (*tiny_bert.iterdir(), *vectors.iterdir(), text):
         file.chmod(file.stat().st_mode | 0o044)
