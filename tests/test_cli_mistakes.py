@@ -365,26 +365,6 @@ def narrow(tmp_path_factory):
 
 
 @pytest.fixture
-def refused(capsys, tmp_path, monkeypatch):
-    """Run a command that must be refused: exit 2, at most three lines on stderr, nothing on stdout, nothing written."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        before = sorted(tmp_path.rglob("*"))
-        capsys.readouterr()
-        code = main([*map(str, arguments), "--json"])
-        out, err = capsys.readouterr()
-        assert code == 2
-        assert out == ""
-        assert 1 <= len(err.splitlines()) <= 3
-        assert "Traceback" not in err and "usage:" not in err
-        assert sorted(tmp_path.rglob("*")) == before
-        return err
-
-    return run
-
-
-@pytest.fixture
 def bad_things(tmp_path, tiny_bert, hostile_models):
     """Files and folders that no command should take."""
     import pickle

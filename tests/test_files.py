@@ -209,8 +209,8 @@ def test_words_that_are_not_utf8_in_a_binary_file_are_left_out_and_counted(tmp_p
 
 
 def test_missing_files_and_folders(tmp_path):
-    refused(tmp_path / "none", "cannot be read")
-    refused(tmp_path, "is a folder")
+    refused(tmp_path / "none", "no such file")
+    refused(tmp_path, "found a folder")
 
 
 class Bomb:
@@ -299,7 +299,7 @@ def test_bad_arrays(tmp_path):
     refused(path, "gunzip")
     path.write_bytes(whole)
     refused(path, "not UTF-8", words=write(tmp_path, b"caf\xe9\nb\n", "latin"))
-    refused(path, "cannot be read", words=tmp_path / "none")
+    refused(path, "no such file", words=tmp_path / "none")
     refused(write(tmp_path, TEXT), "words file is not needed", words=words)
 
 

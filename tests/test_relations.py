@@ -223,7 +223,7 @@ def test_bad_lists(tmp_path, text, said):
 
 
 def test_a_list_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="no such file"):
         read_relations(tmp_path / "none")
 
 

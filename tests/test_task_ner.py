@@ -148,8 +148,8 @@ def test_bad_json_lines_are_refused(read, text, said):
 
 
 def test_no_file_and_a_folder(tmp_path):
-    for path in (tmp_path / "none.tsv", tmp_path):
-        with pytest.raises(InputError, match="cannot be read"):
+    for path, said in ((tmp_path / "none.tsv", "no such file"), (tmp_path, "found a folder")):
+        with pytest.raises(InputError, match=said):
             read_sentences(path)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
+from vocadapt.files import open_file
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import held, hold, take
 from vocadapt.lab.manifest import Manifest, content_stamp, seen_stamp, take_input
@@ -347,8 +348,8 @@ def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
     text.write_text("one")
     made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
     os.utime(text, (1, 1))
-    opened, real = [], Path.open
-    monkeypatch.setattr(Path, "open", lambda self, *rest, **more: opened.append(self) or real(self, *rest, **more))
+    opened = []
+    monkeypatch.setattr("vocadapt.lab.manifest.open_file", lambda path: opened.append(path) or open_file(path))
     assert [made.stale(workspace) for _ in range(3)] == [[], [], []]
     assert opened.count(text) == 1
 

@@ -1,13 +1,13 @@
 """Recipe: the settings of every step of the walk, to and from TOML, and the presets that have a published name."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_toml
 from vocadapt.models.extension import SIZES, ModuleSettings
 from vocadapt.settings import show_value
 from vocadapt.spaces.alignment import AlignmentSettings
@@ -214,14 +214,7 @@ def read_recipe(path: Path) -> Recipe:
 
     Raises InputError when the file is missing, is not TOML, or names a setting that does not exist.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such recipe file.", "python -m vocadapt presets lists the built-in ones.") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read as a recipe: {error.strerror}.", "Give a recipe in TOML.") from error
-    except ValueError as error:  # no TOML, no UTF-8, or an integer of thousands of digits
-        raise InputError(f"{path} is not valid TOML: {error}.") from error
+    content = read_toml(path)
     return settings_from(Recipe, {"name": path.stem, **content}, str(path))
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_document
 
 MOST = 8  # categories that colours and marks can tell apart; the rest are `other`
 OTHER, UNKNOWN = "other", "no value"
@@ -111,16 +113,14 @@ def read_table(path: Path) -> dict[str, str]:
     Raises InputError for a file that is not UTF-8, has a line without two fields, or none at all. Of a repeated token the last
     value stays.
     """
+    file = StringIO(read_document(path), newline="")
+    tabs = "\t" in file.readline()
+    file.seek(0)
+    # Between tabs a quotation mark is a token like any other; between commas it holds a field together.
+    rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file, strict=True)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            tabs = "\t" in file.readline()
-            file.seek(0)
-            # Between tabs a quotation mark is a token like any other; between commas it holds a field together.
-            rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file, strict=True)
-            lines = [line for line in rows if line]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path.name}: expected UTF-8 text.", "Save it as UTF-8.") from error
-    except (OSError, csv.Error) as error:
+        lines = [line for line in rows if line]
+    except csv.Error as error:
         raise InputError(f"{path.name}: cannot be read: {error}.", "Write lines of: token,value") from error
     lines = lines[1:] if lines and lines[0][0].strip().lower() in HEADINGS else lines
     short = next((number for number, line in enumerate(lines, start=1) if len(line) < 2), None)

@@ -1,15 +1,14 @@
 """The words of an example as two models cut them: before and after, which tokens are new, what their rows are made of."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from vocadapt.files import read_json_object
 from vocadapt.models.adapt import RECORD, before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
@@ -137,7 +136,7 @@ def added_to(model: LanguageModel) -> dict[str, Added]:
     path = model.path / RECORD
     if not path.is_file():
         return {}
-    record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    record = read_json_object(path)
     plan, made = record.get("plan", {}), record.get("provenance", {})
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
     ways = made.get("how", ())

@@ -14,6 +14,7 @@ from types import FrameType
 from vocadapt.errors import Cancelled, InputError
 
 MOST_LINES = 3  # of a mistake's message
+MOST_CHARACTERS = 800  # of a line of it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(list(sys.argv[1:] if arguments is None else arguments))
     except InputError as error:
-        print("\n".join(str(error).splitlines()[:MOST_LINES]), file=sys.stderr)
+        print(shown(error), file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("There is not enough memory for this.\nGive less text or fewer words, or close other programs.", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `… | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -35,6 +39,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Cancelled):
         print("Cancelled: nothing was written.", file=sys.stderr)
         return 130
+
+
+def shown(error: InputError) -> str:
+    """The message as a terminal can show it: few lines, each of bounded length, what has no shape made visible."""
+    from vocadapt.text.visible import visible
+
+    lines = [part for text in (error.problem, error.remedy) for part in text.split("\n") if part]
+    return "\n".join(_shortened(visible(_shortened(line))) for line in lines[:MOST_LINES])
+
+
+def _shortened(line: str) -> str:
+    """A long line by its beginning and its end."""
+    if len(line) <= MOST_CHARACTERS:
+        return line
+    half = MOST_CHARACTERS // 2
+    return f"{line[:half]} … {line[-half:]}"
 
 
 def _print_anything() -> None:

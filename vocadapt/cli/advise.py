@@ -17,6 +17,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.advice import Asked, advise_on, answer_of, workspace_of
 from vocadapt.lab.corpora import read_corpus
+from vocadapt.lab.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress
 from vocadapt.vocabulary.cuts import Cuts
@@ -41,7 +42,7 @@ def _options(parser: Parser) -> None:
 def _advise(options: Namespace, progress: Progress) -> Answer:
     settings = corpus_settings(options)
     model = open_model(options.model, options.offline or None, lowercase(options))
-    root = workspace_of(options.text) or Path(options.workspace)
+    root = workspace_of(options.text) or Workspace(Path(options.workspace)).root
     task = Path(options.task) if options.task else None
     asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
     answer = answer_of(asked, options.text, options.model, settings)

@@ -36,7 +36,7 @@ def _options(parser: Parser) -> None:
 def _answer(options: Namespace, progress: Progress) -> Answer:
     run = load_run(Path(options.model))
     with opened(Path(options.context)) as source:
-        context = source.decode(source.read(-1))
+        context = source.read_document()
     found = answer(run, options.question, context, options.most, progress)
     cuts = list(found[0].best)
     shown = [chosen_cut(cuts, options.tokenization)] if options.tokenization else cuts

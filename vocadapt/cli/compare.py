@@ -1,5 +1,6 @@
 """compare: where two runs, the cuts of one, or two files of predictions differ on the same examples, and what it comes from."""
 
+import os
 import shlex
 import sys
 from argparse import Namespace
@@ -115,7 +116,7 @@ def _files(options: Namespace) -> dict[str, Path]:
     if options.corpus and not options.html:
         raise InputError("Only the HTML report shows the lines of a corpus.", "Add --html FILE, or leave --corpus out.")
     files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
-    if len({file.resolve() for file in files.values()}) < len(files):
+    if len({os.path.realpath(file) for file in files.values()}) < len(files):
         raise InputError("The report and the entries would be written into one file.", "Give --html and --csv a file each.")
     for file in files.values():
         check_free_file(file, options.overwrite)

@@ -10,6 +10,7 @@ from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.corpora import kept_counts, read_corpus
+from vocadapt.lab.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, plan_for
 from vocadapt.progress import Progress, part
@@ -44,7 +45,8 @@ def _options(parser: Parser) -> None:
 def _extension(options: Namespace, progress: Progress) -> Answer:
     start, most = time.perf_counter(), max(options.sizes, default=EXTENSION)
     model = open_model(options.model, options.offline or None, lowercase(options))
-    corpus, root = read_corpus(options.corpus, corpus_settings(options)), Path(options.workspace) if options.workspace else None
+    root = Workspace(Path(options.workspace)).root if options.workspace else None
+    corpus = read_corpus(options.corpus, corpus_settings(options))
     counts = kept_counts(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
     recipe = preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))

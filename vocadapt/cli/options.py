@@ -65,13 +65,21 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
         help="seed of --sample (default 1)",
     )
     parser.add_argument("--language", action="store_true", help="drop lines that do not look like the text's main language")
+    longest = f"longest line (or table record, article) that is read, in MB (default {default.max_line_mb})"
+    parser.add_argument(
+        "--max-line-mb",
+        type=setting(default, "max_line_mb"),
+        default=default.max_line_mb,
+        metavar="MB",
+        help=longest,
+    )
 
 
 def corpus_settings(options: Namespace) -> CorpusSettings:
     """What `add_text` asked for."""
     seeds = (options.sample_seed, getattr(options, "seed", None), CorpusSettings().seed)
     seed = next(seed for seed in seeds if seed is not None)
-    return CorpusSettings(options.field, options.min_length, options.sample, seed, options.language)
+    return CorpusSettings(options.field, options.min_length, options.sample, seed, options.language, options.max_line_mb)
 
 
 def add_out(parser: Parser, flag: str = "--out") -> None:

@@ -1,5 +1,6 @@
 """results: the leaderboards of fine-tuned runs, against a baseline."""
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -77,7 +78,7 @@ def _results(options: Namespace, progress: Progress) -> Answer:
 def _opened(given: str, workspace: Workspace) -> RunSet:
     """A folder of runs, or runs of the workspace by name."""
     path = Path(given)
-    if not path.exists() and given in {artefact.name for artefact in workspace.artefacts("runs")}:
+    if not os.path.exists(path) and given in {artefact.name for artefact in workspace.artefacts("runs")}:
         path = workspace.folder("runs", given)
     return open_runs(path)
 

@@ -1,5 +1,6 @@
 """vocabulary compare, study, reduce."""
 
+import os
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
 from vocadapt.lab.corpora import kept_counts, read_corpus
 from vocadapt.lab.spec import ModelStep, Spec
+from vocadapt.lab.workspace import Workspace
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part
 from vocadapt.recipe import reduced_to
@@ -78,7 +80,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
 def _compared(name: str, options: Namespace) -> Compared:
     """A file is read as it is, faults and all; a folder or hub name as a model."""
     path = Path(name).expanduser()
-    if not path.is_file():
+    if not os.path.isfile(path):
         model = open_model(name, options.offline or None)
         return Compared(name, model.vocabulary, model.splitter)
     listing = read_listing(path)
@@ -159,7 +161,7 @@ def _study(options: Namespace, progress: Progress) -> Answer:
     model = open_model(options.model, options.offline or None, lowercase(options))
     vocabulary, splitter = model.vocabulary, model.splitter
     start = time.perf_counter()
-    root = Path(options.workspace) if options.workspace else None
+    root = Workspace(Path(options.workspace)).root if options.workspace else None
     counts = kept_counts(root, read_corpus(options.corpus, corpus_settings(options)), splitter, part(progress, 0, 0.8)).counts
     counted = time.perf_counter()
     reducer = Reducer(vocabulary, counts)

@@ -1,11 +1,11 @@
 """The step that makes an adapted model: which sources its recipe draws on, what is reported of it, its certificate."""
 
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
 from vocadapt.lab.corpora import kept_counts, read_corpus, text_behind
 from vocadapt.lab.manifest import Input
 from vocadapt.lab.spec import ModelStep
@@ -96,7 +96,7 @@ def _trained(
     rows_alone = further.stage == "embeddings" and bool(new_ids(before))
     kept = rows_alone or (further.stage == "extension" and not further.train_heads)
     certified = _certified(task, adapted, before_it) if settings.certify and not kept else {}
-    made = json.loads((adapted / RECORD).read_text(encoding="utf-8")).get("certificate")
+    made = read_json_object(adapted / RECORD).get("certificate")
     done = further_in(before, text, further, task.draft, task.checkpoint, told["training"]).to_dict()
     shutil.rmtree(adapted)
     if certified:

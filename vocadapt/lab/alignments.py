@@ -3,10 +3,12 @@
 import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_document
 from vocadapt.lab import strict_json
 from vocadapt.spaces.comparison import best, paired
 from vocadapt.spaces.heldout import HeldOut
@@ -62,12 +64,10 @@ def table_of(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
 
 def load_judged(folder: Path) -> Judged:
     """Read what `save_judged` wrote; raises InputError where the folder holds none."""
-    try:
-        table = strict_json.loads((folder / TABLE).read_text(encoding="utf-8"), str(folder / TABLE))
-        with (folder / ANCHORS).open(encoding="utf-8", newline="") as file:
-            _, *lines = csv.reader(file, delimiter="\t")
-    except FileNotFoundError as error:
-        missing = Path(error.filename).name
-        raise InputError(f"{folder}: expected a judged map, {missing} is missing.", "Fit the map again.") from error
+    missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
+    if missing:
+        raise InputError(f"{folder}: expected a judged map, {missing} is missing.", "Fit the map again.")
+    table = strict_json.read(folder / TABLE)
+    _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
     anchors = (JudgedAnchor(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4])) for line in lines)
     return Judged(tuple(table["maps"]), tuple(anchors))

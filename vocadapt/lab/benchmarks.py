@@ -1,5 +1,6 @@
 """A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its manifest what it is."""
 
+import os
 import shlex
 import shutil
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.workspace import Artefact, Workspace, open_artefact
 from vocadapt.lab.writing import writing
@@ -64,7 +66,7 @@ def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str
 def _copy(source: Path, target: Path) -> None:
     """Copy a file that was given; raises InputError where it cannot be read."""
     try:
-        shutil.copyfile(source, target)
+        shutil.copyfile(check_file(source), target)
     except OSError as error:
         raise InputError(f"{source}: cannot be read: {error.strerror}.", "Check the spelling.") from error
 
@@ -80,11 +82,11 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     Raises InputError for anything else; for a benchmark it says how to come by its files.
     """
     path = Path(given)
-    if (path / TASK).is_file() or (path.suffix == ".toml" and path.is_file()):
+    if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
     if workspace is not None and given in {artefact.name for artefact in workspace.artefacts("tasks")}:
         return workspace.folder("tasks", given)
-    if path.exists():
+    if os.path.exists(path):
         raise InputError(f"{given}: expected a task's .toml, or a folder with a {TASK}.", "tasks download makes one.")
     card = card_of(given)
     files = "" if card.free else " --from FOLDER, the folder of the files that you bring"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file
 from vocadapt.lab.benchmarks import ending_of
 from vocadapt.lab.manifest import Manifest, content_stamp
 from vocadapt.lab.workspace import Artefact, Workspace, open_artefact
@@ -74,7 +75,7 @@ def take_in_each(kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scor
         for draft, (predicted, folder), (numbers, seconds) in zip(drafts, files, judged, strict=True):
             copies = {GOLD: f"{GOLD}{ending_of(gold)}", PREDICTED: f"{PREDICTED}{ending_of(predicted)}"}
             for path, name in zip((gold, predicted), copies.values(), strict=True):
-                shutil.copyfile(path, draft / name)
+                shutil.copyfile(check_file(path), draft / name)
             settings = {"kind": kind, "scorer": scorer, "from": predicted.name, **copies}
             numbers = {**numbers, GOLD: content_stamp([gold])}
             Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds).save(draft)

@@ -45,6 +45,7 @@ CORPUS_FLAGS = {
     "corpus.sample": "--sample",
     "corpus.seed": "--sample-seed",
     "corpus.language": "--language",
+    "corpus.max_line_mb": "--max-line-mb",
 }
 MASKED = (
     "length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed", "warm_up", "schedule", "parts",

@@ -133,7 +133,7 @@ def materials_of(task: Task, settings: LeaderboardStep, progress: Progress) -> t
 def load_compared(folder: Path) -> Compared:
     """Read what the step kept; raises InputError where the folder holds no leaderboard."""
     try:
-        kept = strict_json.loads((folder / BOARD).read_text(encoding="utf-8"), str(folder / BOARD))
+        kept = strict_json.read(folder / BOARD)
         board = dict(kept["board"])
         rows, hidden = tuple(Standing(**row) for row in board.pop("rows")), tuple(board.pop("hidden"))
         return Compared(Leaderboard(rows=rows, hidden=hidden, **board), kept["masked"], kept["why_not"])

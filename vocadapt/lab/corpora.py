@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import alone, hold
 from vocadapt.lab.workspace import Workspace, changed, open_artefact
@@ -36,7 +37,7 @@ def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = N
         return open_corpus(paths, settings)
     if len(paths) > 1 or settings != CorpusSettings():
         raise InputError(f"{kept[0]} is a corpus with its own settings.", "Give it alone, without options for text.")
-    record = strict_json.loads((kept[0] / RECORD).read_text(encoding="utf-8"), str(kept[0] / RECORD))
+    record = strict_json.read(kept[0] / RECORD)
     files = [kept[0] / file for file in record["files"]]  # an absolute path stays itself
     return open_corpus(files, settings_from(CorpusSettings, record["settings"], str(kept[0])))
 
@@ -97,5 +98,5 @@ def _copies(corpus: Corpus, draft: Path) -> list[str]:
     (draft / COPIES).mkdir()
     names = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
     for file, name in zip(corpus.files, names, strict=True):
-        shutil.copyfile(file, draft / name)
+        shutil.copyfile(check_file(file), draft / name)
     return names

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import show_path
 from vocadapt.lab import strict_json
 from vocadapt.lab.commands import command_of
 from vocadapt.lab.locks import held
@@ -48,10 +49,9 @@ class Job:
     @cached_property
     def order(self) -> dict[str, Any]:
         """What was asked for: the spec as plain values, the target in the workspace, whether to overwrite it."""
-        try:
-            return strict_json.loads((self.folder / SPEC).read_text(encoding="utf-8"), str(self.folder / SPEC))
-        except FileNotFoundError as error:
-            raise InputError(f"{self.folder}: expected the folder of a job, it has no {SPEC}.") from error
+        if not os.path.isfile(self.folder / SPEC):
+            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, it has no {SPEC}.")
+        return strict_json.read(self.folder / SPEC)
 
     @property
     def readable(self) -> bool:

@@ -4,6 +4,7 @@ A run brings its test examples, what each of its cuts said, its logits, its toke
 on; a file of predictions brings answers alone, and its gold is the run's beside it, or a gold file.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -211,6 +212,6 @@ def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
 def _file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
     """What a file of predictions says."""
     path = Path(name)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"{name}: no such run or file.", "Give a folder that finetune wrote, or a file of predictions.")
     return Side(path.name, read_predictions(path, kind, replace(split, path=split.path or path)).said), ""

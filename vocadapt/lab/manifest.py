@@ -1,5 +1,6 @@
 """Manifest: what an artefact is and what it was made from, in `manifest.json` beside its files."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from typing import Any
 
 from vocadapt import __version__
 from vocadapt.errors import InputError
+from vocadapt.files import check_path, open_file, read_whole
 from vocadapt.lab import strict_json
 
 MANIFEST = "manifest.json"
@@ -82,15 +84,15 @@ class Manifest:
     def load(cls, folder: Path) -> "Manifest":
         """Read the manifest of a folder; raises InputError where there is none or it is not one of ours."""
         path = folder / MANIFEST
+        if not os.path.isfile(path):
+            raise InputError(f"{folder}: expected a {MANIFEST}, found none.", "Give a folder that vocadapt wrote.")
         try:
-            content = strict_json.loads(path.read_text(encoding="utf-8"), str(path))
+            content = strict_json.read(path)
             known = {key: value for key, value in content.items() if key in {entry.name for entry in fields(cls)}}
             inputs = {role: Input(**{**value, "paths": tuple(value["paths"])}) for role, value in known.pop("inputs").items()}
             files = tuple(known.pop("files", ()))
             return cls(**known, inputs=inputs, files=files)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise InputError(f"{folder}: expected a {MANIFEST}, found none.", "Give a folder that vocadapt wrote.") from error
-        except (KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} is not a manifest of vocadapt: {error}.") from error
 
 
@@ -102,7 +104,7 @@ def files_in(folder: Path) -> set[str]:
 
 def stamp_of(folder: Path) -> str:
     """The stamp of an artefact: a digest of its manifest, which is rewritten with everything else."""
-    return blake2b((folder / MANIFEST).read_bytes(), digest_size=16).hexdigest()
+    return blake2b(read_whole(folder / MANIFEST), digest_size=16).hexdigest()
 
 
 def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
@@ -110,6 +112,8 @@ def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
 
     Raises InputError for a path where nothing can be read.
     """
+    for path in paths:
+        check_path(path)
     try:
         shown = tuple(_shown(path, root) for path in paths)
         if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
@@ -136,7 +140,7 @@ def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
     total = blake2b(digest_size=16)
     for path, name in _files(paths):
         digest = blake2b(digest_size=16)
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while block := file.read(1 << 20):
                 digest.update(block)
         total.update(name.encode() + b"\0" + digest.digest())

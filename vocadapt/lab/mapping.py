@@ -160,7 +160,7 @@ def load_map(folder: Path) -> DrawnMap:
     for name in (FACTS, COORDINATES):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: expected a map, {name} is missing.", "Draw the map again.")
-    facts = strict_json.loads((folder / FACTS).read_text(encoding="utf-8"), str(folder / FACTS))
+    facts = strict_json.read(folder / FACTS)
     stored = {name: tensor.rows() for name, tensor in stored_tensors(folder / COORDINATES).items()}
     try:
         return _read(facts, stored)

@@ -3,12 +3,14 @@
 An entry of an error ledger has an id made of its example and its unit, so a note on it is there in every comparison.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_document
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import alone
 from vocadapt.lab.workspace import Workspace
@@ -36,12 +38,9 @@ class Note:
 def notes_of(workspace: Workspace) -> dict[str, Note]:
     """Every note of a workspace by the id of its thing; raises InputError where the file holds anything else."""
     path = workspace.root / FILE
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}).", "Remove the file.") from error
+    lines = read_document(path).split("\n")
     return dict(_read(line, f"{path}, line {number:,}") for number, line in enumerate(lines, start=1) if line.strip())
 
 

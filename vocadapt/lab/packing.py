@@ -12,6 +12,7 @@ from typing import IO
 from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
+from vocadapt.files import open_file
 from vocadapt.lab.writing import is_disk_full
 
 BEGINNING = (1980, 1, 1, 0, 0, 0)  # the first date a zip can tell: times would make two builds differ
@@ -34,7 +35,7 @@ def pack(folder: Path, target: IO[bytes]) -> None:
             info.external_attr, info.create_system = MODE, 3  # 3: Unix, wherever it is packed
             info.file_size = path.stat().st_size
             big = info.file_size > ZIP64_LIMIT // 2
-            with path.open("rb") as source, archive.open(info, "w", force_zip64=big) as place:
+            with open_file(path) as source, archive.open(info, "w", force_zip64=big) as place:
                 shutil.copyfileobj(source, place, BLOCK)
 
 

@@ -3,6 +3,7 @@
 Tokens are kept by name, so that a slice drawn on the map of one space can be looked at in another.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -52,13 +53,9 @@ def save_slice(workspace: Workspace, name: str, tokens: Iterable[str], source: M
 def load_slice(workspace: Workspace, id: str) -> Slice:
     """Read a slice; raises InputError where there is none, or the file holds something else."""
     path = _path(workspace, id)
-    try:
-        values = strict_json.loads(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise InputError(f"There is no slice {id} in {workspace.root}.", "Choose another, or select and save one.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected JSON, but it is no text.", "Remove the file.") from error
-    return _checked(values, path)
+    if not os.path.lexists(path):
+        raise InputError(f"There is no slice {id} in {workspace.root}.", "Choose another, or select and save one.")
+    return _checked(strict_json.read(path), path)
 
 
 def slices_of(workspace: Workspace) -> list[Slice]:

@@ -1,5 +1,6 @@
 """Spec: one step of the walk as a value: which step, with which settings, from which inputs; to and from strict JSON."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -159,4 +160,4 @@ def _several(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
 
 def _absolute(path: str) -> str:
     found = Path(path).expanduser()
-    return str(found.resolve()) if found.exists() else path
+    return str(found.resolve()) if os.path.exists(found) else path

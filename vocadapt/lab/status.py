@@ -62,10 +62,9 @@ class Status:
 
 def read_status(folder: Path) -> Status:
     """The status as the job wrote it last."""
-    try:
-        content = strict_json.loads((folder / STATUS).read_text(encoding="utf-8"), str(folder / STATUS))
-    except FileNotFoundError:
+    if not os.path.isfile(folder / STATUS):
         return Status()
+    content = strict_json.read(folder / STATUS)
     known = {key: value for key, value in content.items() if key in {entry.name for entry in fields(Status)}}
     return Status(**{**known, "past": tuple((str(state), float(when)) for state, when in known.get("past", ()))})
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_place
 from vocadapt.lab import strict_json
 from vocadapt.lab.adapting import model
 from vocadapt.lab.alignments import save_judged
@@ -210,6 +211,7 @@ def run_step(
 
 def _check_apart(spec: Spec, folder: Path) -> None:
     """Raises InputError where the result would take the place of what it is made from, or of a folder that holds it."""
+    check_place(folder)
     place = folder.resolve()
     for role, paths in spec.inputs.items():
         there = [os.path.expanduser(path) for path in paths]
@@ -222,8 +224,8 @@ def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:
     folder = job / CHECKPOINT
     stamps = {role: given.stamp for role, given in inputs.items()}
     try:
-        made_from = strict_json.loads((folder / MADE_FROM).read_text(encoding="utf-8"), MADE_FROM)
-    except (OSError, ValueError, InputError):
+        made_from = strict_json.read(folder / MADE_FROM)
+    except InputError:
         made_from = None
     if made_from != stamps:
         shutil.rmtree(folder, ignore_errors=True)
@@ -237,8 +239,8 @@ def kept_for(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
     about = {"spec": spec.to_json(), "inputs": {role: given.stamp for role, given in inputs.items()}}
     if folder.is_dir() and any(folder.iterdir()):
         try:
-            same = strict_json.loads((folder / MADE_FROM).read_text(encoding="utf-8"), MADE_FROM) == about
-        except (OSError, ValueError, InputError):
+            same = strict_json.read(folder / MADE_FROM) == about
+        except InputError:
             same = False
         if not same:
             raise InputError(

@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_document, show_path
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
-    """Strict JSON; a NaN or an infinity becomes null, a path its text, a numpy number its plain twin."""
-    return json.dumps(plain(value), allow_nan=False, ensure_ascii=ascii_only, indent=indent)
+    """Strict JSON; a NaN or an infinity becomes null, a path its text, a numpy number its plain twin.
+
+    Always text that UTF-8 can hold: names with other bytes, as a file system may have, are escaped.
+    """
+    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=ascii_only, indent=indent)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(plain(value), allow_nan=False, ensure_ascii=True, indent=indent)
+    return text
 
 
 def plain(value: Any) -> Any:
@@ -39,6 +48,11 @@ def loads(text: str, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{what}: expected a JSON object, came {type(value).__name__}.")
     return value
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a file with a strict JSON object; raises InputError for any other file, and where there is none."""
+    return loads(read_document(path), show_path(path))
 
 
 def write(path: Path, value: object) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_place, expand_path
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Input, Manifest, content_stamp, seen_stamp, stamp_of
 from vocadapt.lab.writing import writing
 
@@ -64,7 +65,9 @@ class Workspace:
     root: Path
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "root", Path(self.root).expanduser().resolve())
+        root = expand_path(self.root)
+        check_place(root)
+        object.__setattr__(self, "root", root.resolve())
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"{self.root} is a file: a workspace is a folder.", "Give another --workspace.")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_place
 from vocadapt.lab.locks import alone, hold, take
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
 
@@ -50,6 +51,7 @@ def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
     """Raise InputError where something stands at `folder`; an empty folder is free, and an artefact may be overwritten."""
+    check_place(folder)
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -88,6 +90,7 @@ def writing_file(path: Path) -> Iterator[Path]:
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
     """Raise InputError where a file cannot be written, before anything long begins; a file that is there may be overwritten."""
+    check_place(path)
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}.", "Make it, or choose another place.")
     if path.exists() and not path.is_file():

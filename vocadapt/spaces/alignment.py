@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file, read_json_object
 from vocadapt.spaces.anchors import AnchorFilter, Anchors, find_anchors
 from vocadapt.spaces.maps import METHODS, WEIGHTS, AlignmentSettings, Method, Pairs, Wide
 from vocadapt.spaces.solvers import through_kernel
@@ -78,11 +79,11 @@ class Alignment:
         """Read what `save` wrote; raises InputError where the folder holds no map."""
         from safetensors.numpy import load_file
 
-        try:
-            facts = json.loads((folder / "alignment.json").read_text(encoding="utf-8"))
-            tensors = load_file(folder / "alignment.safetensors")
-        except FileNotFoundError as error:
-            raise InputError(f"{folder}: expected a saved map, {Path(error.filename or 'a file').name} is missing.") from error
+        for name in ("alignment.json", "alignment.safetensors"):
+            if not (folder / name).is_file():
+                raise InputError(f"{folder}: expected a saved map, {name} is missing.", "Fit the map again.")
+        facts = read_json_object(folder / "alignment.json")
+        tensors = load_file(check_file(folder / "alignment.safetensors"))
         settings = facts["settings"]
         settings["anchors"] = AnchorFilter(**settings["anchors"])
         return cls(AlignmentSettings(**settings), scale=facts["scale"], anchors=facts["anchors"], **tensors)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_path
 from vocadapt.spaces.folding import COLLISIONS, fold
 from vocadapt.spaces.foreign import read_space
 from vocadapt.spaces.gathering import Imported
@@ -20,6 +21,7 @@ __all__ = ["COLLISIONS", "VECTORS", "WORDS", "Imported", "fold", "load_space", "
 
 VECTORS = "vectors.safetensors"  # tensor "vectors" (words, dim); "counts" (words,) int64 where they are known
 WORDS = "words.txt"  # one word a line, in the order of the rows
+MAX_WORDS = 1 << 32  # bytes of words.txt
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -53,8 +55,10 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
 
     Raises InputError when a file is missing or damaged, or when words and rows differ in number.
     """
+    if os.path.exists(folder):
+        check_path(folder)
     for file in (VECTORS, WORDS):
-        if not (folder / file).is_file():
+        if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
             raise InputError(f"{folder}: no {file} in it.", "Give a folder that `vectors train` or `vectors import` wrote.")
     tensors = stored_tensors(folder / VECTORS)
     if "vectors" not in tensors:
@@ -63,7 +67,7 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
     if counts is not None and counts.shape != tensors["vectors"].shape[:1]:
         raise InputError(f"{folder / VECTORS}: counts and vectors differ in number.", "Train or import the vectors again.")
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
-    return EmbeddingSpace(tuple(read_lines(folder / WORDS)), matrix, counts, name or folder.name)
+    return EmbeddingSpace(tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name)
 
 
 def _tensors(space: EmbeddingSpace, dtype: str) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.spaces.gathering import Gathering, Imported, naming_the_file
 from vocadapt.spaces.streams import read_binary, read_text, text_dim
@@ -68,7 +69,7 @@ def read_space(
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The unpacked bytes of a file, and the file on the disk."""
-    with path.open("rb") as disk:
+    with open_file(path) as disk:
         packed = disk.read(2) == GZIP
         disk.seek(0)
         yield (gzip.GzipFile(fileobj=disk) if packed else disk), disk  # type: ignore[misc]
@@ -76,8 +77,6 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 def _head(path: Path) -> bytes:
     """The first bytes of a file, unpacked."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder.", "Give the file with the vectors.")
     with _opened(path) as (file, disk):
         head = file.read(HEAD)
         if file is not disk and (head.startswith(NPY) or is_safetensors(head)):
@@ -162,7 +161,7 @@ def _npy(path: Path) -> _Array:
     """A .npy file, mapped; an array of Python objects would be a pickle and is refused."""
     try:
         with np.errstate(over="ignore"):  # a header of absurd size
-            rows = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            rows = np.asarray(np.load(check_file(path), mmap_mode="r", allow_pickle=False))
     except (ValueError, EOFError, SyntaxError, TokenError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not a .npy file of numbers ({error}).", "Save a float32 array with numpy.save.") from None
     if rows.ndim != 2 or rows.dtype.kind not in "fiu":

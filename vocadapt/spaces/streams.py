@@ -18,6 +18,7 @@ from vocadapt.spaces.gathering import MAX_DIM, Gathering
 from vocadapt.spaces.space import Matrix
 
 BLOCK = 1 << 22  # bytes of rows held at a time
+MAX_BLOCK = 1 << 26  # bytes of lines held at a time, however few rows they make
 MAX_LINE = 32 * MAX_DIM  # bytes
 MAX_WORD = 10_000  # bytes
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
@@ -38,9 +39,23 @@ def read_text(file: IO[bytes], into: Gathering, first_line: int, told: Told) -> 
     The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises InputError with the line's number.
     """
     lines = enumerate(iter(lambda: file.readline(MAX_LINE), b""), first_line)
-    while block := list(islice(lines, _rows_a_block(into))):
+    while block := _take_lines(lines, into):
         into.add(_vectors([(number, line.rstrip()) for number, line in block if line.strip()], into))
         told()
+
+
+def _take_lines(lines: Iterator[tuple[int, bytes]], into: Gathering) -> list[tuple[int, bytes]]:
+    """The next lines with their numbers, of a bounded size together; none at the end or the limit."""
+    block: list[tuple[int, bytes]] = []
+    rows, size = _rows_a_block(into), 0
+    for number, line in islice(lines, rows):
+        block.append((number, line))
+        size += len(line)
+        if len(line) == MAX_LINE:
+            raise _ragged(into, number, f"a line of more than {MAX_LINE:,} bytes that starts with {_shown(line)}")
+        if size > MAX_BLOCK:
+            break
+    return block
 
 
 def _vectors(lines: list[tuple[int, bytes]], into: Gathering) -> Matrix:

@@ -1,6 +1,6 @@
 """A safetensors file seen without loading it: its tensors as read-only arrays on the disk. numpy only."""
 
-import json
+import os
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import open_file, parse_json
 
 MAX_HEADER = 100_000_000  # bytes, the format's own limit
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
@@ -53,12 +54,12 @@ def is_safetensors(head: bytes) -> bool:
 
 def _stored_tensors(path: Path) -> dict[str, StoredTensor]:
     """The same; whatever is wrong with the header raises one of the built-in errors."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if length > min(MAX_HEADER, size - 8):
             raise ValueError(f"its header claims {length:,} bytes, the file has {size:,}")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length).decode("utf-8"), str(path))
     start = 8 + length
     tensors = {}
     for name, entry in header.items():

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
+from vocadapt.files import MAX_DOCUMENT_BYTES, read_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +30,12 @@ def word_lines(words: Iterable[str], name: str) -> bytes:
         raise InputError(f"{name}: a word is not valid Unicode ({error.reason}).", "Take the word out first.") from None
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file; raises InputError when it cannot be read as such."""
+def read_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
+    """The lines of a UTF-8 file of at most `max_bytes`; raises InputError when it cannot be read as such."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_whole(path, max_bytes).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 at byte {error.start:,}.", "Save the file as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     return text.removesuffix("\n").split("\n") if text else []
 
 

@@ -19,8 +19,14 @@ from pathlib import Path
 from xml.parsers import expat
 
 from vocadapt.errors import InputError
+from vocadapt.files import MAX_LINE_BYTES
 from vocadapt.text.readers import Articles
+from vocadapt.text.source import line_too_long
 
+MAX_TAG = 8 << 20  # bytes of one tag with its attributes, or of one comment: expat holds it whole
+MAX_NAMES = 100_000  # different names of elements and attributes, which expat keeps; articles have hundreds
+MAX_PARTS = 10_000  # of a paragraph, before they are joined
+MAX_DEFAULTS = 100  # attributes with a default, which every element of theirs gets
 DEEPEST = 500  # open elements; articles have about 30, with MathML 60
 ENGLISH = re.compile(r"en(g|[-_].*)?", re.IGNORECASE)
 ASCII_NAMES = {"utf-8", "utf8", "us-ascii", "ascii"}
@@ -74,8 +80,9 @@ class _Article:
 class ArticleParser:
     """Takes the bytes of one XML file, a block at a time; `lines` and `articles` are what was found since they were taken."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_line: int = MAX_LINE_BYTES) -> None:
         self.path = path
+        self.max_line = max_line
         self.lines: list[str] = []
         self.articles = Articles()
         self._opening: dict[str, Callable[[Mapping[str, str]], None]] = {}
@@ -83,6 +90,7 @@ class ArticleParser:
         self._open: list[_Article] = []
         self._texts: list[list[str] | None] = []  # of the paragraphs being read; None: text that belongs to none
         self._depth = self._dropped_at = self._sections = 0
+        self._fed = self._held = self._defaults = 0  # bytes; characters of the article being read; attributes with a default
         self._other_encoding = ""
         self._utf8 = codecs.getincrementaldecoder("utf-8")()
         self._beyond_ascii = False
@@ -92,6 +100,7 @@ class ArticleParser:
         parser.EndElementHandler = self._end
         parser.XmlDeclHandler = self._declared
         parser.SkippedEntityHandler = self._entity
+        parser.AttlistDeclHandler = self._attribute_default
         parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity
 
     def feed(self, raw: bytes) -> None:
@@ -104,6 +113,8 @@ class ArticleParser:
             raise InputError(problem, remedy) from None
         except (LookupError, ValueError) as error:
             raise InputError(f"{self.path}: its encoding cannot be read ({error}).", "Save it as UTF-8.") from None
+        self._fed += len(raw)
+        self._check_size()
         if self._other_encoding:
             self._compare_encoding(raw)
 
@@ -112,6 +123,21 @@ class ArticleParser:
         taken = self.lines, self.articles
         self.lines, self.articles = [], Articles()
         return taken
+
+    def _check_size(self) -> None:
+        """Raise InputError if a tag, a paragraph or an article grows beyond what is held of it."""
+        if self._fed - self._parser.CurrentByteIndex > MAX_TAG:
+            problem = f"{self.path}, line {self._parser.CurrentLineNumber:,}: a tag or a comment of more than 8 MB."
+            raise InputError(problem, "Such a file is no article.")
+        if len(self._parser.intern) > MAX_NAMES:
+            raise InputError(f"{self.path}: more than {MAX_NAMES:,} names of elements.", "Such a file is no article.")
+        held = self._held
+        for text in filter(None, self._texts):
+            if len(text) > MAX_PARTS:
+                text[:] = ["".join(text)]
+            held += sum(map(len, text))
+        if held > self.max_line:
+            raise line_too_long(self.path, self._parser.CurrentLineNumber, self.max_line)
 
     # What expat calls.
 
@@ -161,6 +187,12 @@ class ArticleParser:
         problem = f"{self.path}: it declares an entity of its own ({name}), which could stand for anything."
         raise InputError(problem, "Articles of PubMed and PMC declare none. Remove the declaration if you trust the file.")
 
+    def _attribute_default(self, element: str, attribute: str, kind: str, default: str | None, required: int) -> None:
+        self._defaults += default is not None
+        if self._defaults > MAX_DEFAULTS or len(default or "") > MAX_DEFAULTS:
+            problem = f"{self.path}: it declares many or long default attributes, which every element would get."
+            raise InputError(problem, "Articles of PubMed and PMC declare none. Remove the declarations if you trust the file.")
+
     # What the elements mean, by their role.
 
     def _open_article(self, attributes: Mapping[str, str]) -> None:
@@ -170,6 +202,8 @@ class ArticleParser:
 
     def _close_article(self) -> None:
         article = self._open.pop()
+        if not self._open:
+            self._held = 0
         english = any(map(is_english, article.languages)) if article.languages else article.english
         around = self._open[-1].inner if self._open else self.lines
         around += [*(article.lines if english else ()), *article.inner]
@@ -195,6 +229,7 @@ class ArticleParser:
             line = " ".join("".join(self._texts.pop() or ()).split())
             if line:
                 self._open[-1].lines.append(line)
+                self._held += len(line)
             self._listen()
 
     def _open_block(self, attributes: Mapping[str, str]) -> None:

@@ -3,13 +3,13 @@
 What a file is, is seen from its content: its root element, or its keys.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text import source as sources
 from vocadapt.text.article_xml import ArticleParser, is_known, root_of
 from vocadapt.text.readers import Articles, Block, ended
@@ -21,12 +21,12 @@ CORD_KEYS = re.compile(rb'"(?:paper_id|body_text)"\s*:')
 CORD = 'An article of CORD-19 looks like {"paper_id": "…", "abstract": [{"text": "…"}], "body_text": [{"text": "…"}]}.'
 
 
-def read_articles(path: Path, field: str = "") -> Iterator[Block]:
+def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Paragraphs of the articles in a file: abstracts and bodies, English only where the file says the language.
 
     Raises InputError for what is broken, and for XML and JSON of any other kind.
     """
-    with opened(path) as source:
+    with opened(path, max_line) as source:
         first = source.read(SNIFF)
         refuse_binary(first, path)
         start = _trimmed(first)[:1]
@@ -66,7 +66,7 @@ def _trimmed(raw: bytes) -> bytes:
 
 def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
     """The blocks of an XML file of which the first bytes were read."""
-    parser = ArticleParser(source.path)
+    parser = ArticleParser(source.path, source.max_line)
     raw = first
     while raw:
         parser.feed(raw)
@@ -91,11 +91,8 @@ def cord_paragraphs(path: Path, text: str) -> list[str]:
 
     Raises InputError for what is no JSON and for JSON of another kind.
     """
-    try:
-        article = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        remedy = "Name a file with one object a line .jsonl." if "Extra data" in str(error) else "Download it again."
-        raise InputError(f"{path}: not valid JSON ({error}).", remedy) from None
+    remedy = "Download it again; a file with one object a line is named .jsonl."
+    article = parse_record(text, str(path), remedy)
     if not isinstance(article, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(article).__name__}.", CORD)
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):

@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.files import show_path
+from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 from vocadapt.text import source as sources
 from vocadapt.text.articles import SUFFIXES, begins_as_article, is_another_kind, read_articles
 from vocadapt.text.language import LanguageProfile, profile_of
-from vocadapt.text.readers import NO_ARTICLES, Articles, Block, Reader, read_json_lines, read_parquet, read_table, read_text
+from vocadapt.text.parquet import read_parquet
+from vocadapt.text.readers import NO_ARTICLES, Articles, Block, Reader, read_json_lines, read_table, read_text
 from vocadapt.text.source import SNIFF, lines_of, opened, refuse_binary
 
 READERS: dict[str, Reader] = {
@@ -52,7 +53,8 @@ class CorpusSettings:
     min_length: lines of fewer characters are dropped.
     sample: share of the lines that is read, drawn line by line with `seed`; the same lines at every reading.
     language: drop lines that do not look like the corpus' main language (see `vocadapt.text.language`).
-    Raises InputError for a share outside (0, 1], a negative length and a negative seed.
+    max_line_mb: a file with a longer line (or table record, article, parquet cell) is refused, so that memory stays bounded.
+    Raises InputError for a share outside (0, 1], a negative length, a negative seed, and a limit outside 1 to 1024 MB.
     """
 
     field: str = ""
@@ -60,9 +62,15 @@ class CorpusSettings:
     sample: float = bounded(1.0, SMALLEST, 1, "Fraction of the lines to read")
     seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to read")
     language: bool = False
+    max_line_mb: int = bounded(MAX_LINE_BYTES // MEGABYTE, 1, 1024, "Longest line, in MB")
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    @property
+    def max_line(self) -> int:
+        """The limit of a line in bytes."""
+        return self.max_line_mb * MEGABYTE
 
     @property
     def reads_all(self) -> bool:
@@ -143,7 +151,7 @@ class Corpus:
         done = 0
         for path in self.files:
             number = 1
-            for block in _blocks(path, self.settings.field):
+            for block in _blocks(path, self.settings):
                 read = block.text.count("\n")
                 numbers: Sequence[int] = range(number, number + read)
                 text, numbers = (block.text, numbers) if self.settings.reads_all else kept(block.text, numbers)
@@ -153,9 +161,11 @@ class Corpus:
 
     def digest(self) -> str:
         """A hash of what the files hold, in order, and of the settings: equal digests give equal lines."""
-        total = hashlib.blake2b(json.dumps(asdict(self.settings), sort_keys=True).encode(), digest_size=16)
+        settings = asdict(self.settings)
+        del settings["max_line_mb"]  # it changes no line
+        total = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
         for path in self.files:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 total.update(hashlib.file_digest(file, "blake2b").digest())
             total.update("".join(_suffixes(path)).encode())
         return total.hexdigest()
@@ -163,7 +173,7 @@ class Corpus:
     def _profile(self) -> LanguageProfile:
         """The main language, from the first block of up to 16 files spread over the corpus."""
         step = -(-len(self.files) // PROFILE_FILES)
-        firsts = (next(_blocks(path, self.settings.field), Block("", 0)) for path in self.files[::step])
+        firsts = (next(_blocks(path, self.settings), Block("", 0)) for path in self.files[::step])
         return profile_of(line for block in firsts for line in lines_of(block.text))
 
 
@@ -201,18 +211,13 @@ def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSe
         files |= {file.resolve(): file for file in found}
         left_out += others
     for file in files.values():
-        _check(file, settings.field)
+        _check(file, settings)
     return Corpus(tuple(files.values()), settings, left_out)
 
 
 def _expand(path: Path) -> tuple[list[Path], int]:
     """A file as it is; a folder as its readable, not empty files, and how many others there are."""
-    try:
-        there = path.exists()
-    except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise InputError(f"{str(path)[:100]}: cannot be looked up: {error.strerror}.", "Check the spelling.") from error
-    if not there:
-        raise InputError(f"{path}: no such file or folder.", "Check the spelling and the folder you are in.")
+    path = check_path(path)
     if not path.is_dir():
         return [path], 0
     inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
@@ -228,13 +233,11 @@ def _is_readable(path: Path) -> bool:
     return reader is not None and path.stat().st_size > 0 and not (reader is read_articles and is_another_kind(path))
 
 
-def _check(path: Path, field: str) -> None:
+def _check(path: Path, settings: CorpusSettings) -> None:
     """Raise InputError for what can be seen of a file without reading all of it."""
     suffix, packed = _suffixes(path)
     if suffix in NOT_PLAIN or (packed and suffix == ".parquet"):
         raise InputError(f"{path}: this kind of file cannot be read.", f"Readable: {READABLE}. Turn it into plain text first.")
-    if not path.is_file():
-        raise InputError(f"{path}: not a file.", "Give a file or a folder.")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
     reader = _reader(path)
@@ -242,7 +245,7 @@ def _check(path: Path, field: str) -> None:
         with opened(path) as source:
             refuse_binary(source.read(SNIFF), path)
     if reader is not read_articles or is_another_kind(path):  # articles are many and small: read once, not twice
-        next(_blocks(path, field), None)
+        next(_blocks(path, settings), None)
 
 
 def _suffixes(path: Path) -> tuple[str, str]:
@@ -272,6 +275,6 @@ def _reader(path: Path) -> Reader:
     return read_articles if reader is read_text and begins_as_article(path) else reader
 
 
-def _blocks(path: Path, field: str) -> Iterator[Block]:
+def _blocks(path: Path, settings: CorpusSettings) -> Iterator[Block]:
     """The blocks of a file whose kind was checked."""
-    return _reader(path)(path, field)
+    return _reader(path)(path, settings.field, settings.max_line)

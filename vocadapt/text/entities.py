@@ -64,8 +64,6 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
 
 def _tagged(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, word and tag of every line; no word and no tag where a sentence ends."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file.", "Give a task file: a word, a tab and a tag on each line.")
     with opened(path) as source:
         for number, line in enumerate(source.lines(), start=1):
             cells = line.rstrip("\n").split("\t")

@@ -1,21 +1,22 @@
-"""File formats → blocks of lines: plain text, JSON lines, csv and tsv, parquet; the first three may be gzipped.
+"""File formats → blocks of lines: plain text, JSON lines, csv and tsv, each also gzipped. Parquet: parquet.py.
 
 Every reader streams, holds about a megabyte at a time (or one line, where a line is longer), and starts anew when called again.
+A line, a record and a cell have at most `max_line` bytes: longer ones are refused.
 """
 
 import csv
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vocadapt.errors import InputError
-from vocadapt.text.source import lines_of, opened
+from vocadapt.files import MAX_LINE_BYTES, parse_record
+from vocadapt.text import source as sources
+from vocadapt.text.source import Source, line_too_long, lines_of, opened
 
 RECORDS = 1000  # rows of a table held at a time
-CSV_CELL = (1 << 31) - 1
 USUAL_FIELD = "text"
 
 
@@ -45,19 +46,19 @@ class Block(NamedTuple):
     articles: Articles = NO_ARTICLES
 
 
-Reader = Callable[[Path, str], Iterator[Block]]
+Reader = Callable[[Path, str, int], Iterator[Block]]
 
 
-def read_text(path: Path, field: str = "") -> Iterator[Block]:
+def read_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of a plain text file."""
-    with opened(path) as source:
+    with opened(path, max_line) as source:
         for text in source.blocks():
             yield Block(text, source.position())
 
 
-def read_json_lines(path: Path, field: str = "") -> Iterator[Block]:
+def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of one field of a file with a JSON object per line."""
-    with opened(path) as source:
+    with opened(path, max_line) as source:
         number = 1
         for block in source.blocks():
             lines = list(enumerate(lines_of(block), number))
@@ -66,39 +67,19 @@ def read_json_lines(path: Path, field: str = "") -> Iterator[Block]:
             yield Block(ended(texts), source.position())
 
 
-def read_table(path: Path, field: str = "") -> Iterator[Block]:
+def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
     """Lines of one column of a .csv or .tsv file with a header row; the separator is the commonest of , ; and tab in it."""
-    with opened(path) as source:
-        lines = source.lines()
-        header = next(lines, "")
-        rows = csv.reader(chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True)
-        columns = next(_csv_rows(rows, path), [[]])[0]
-        column = columns.index(_chosen(columns, field, str(path)))
-        for batch in _csv_rows(rows, path, RECORDS):
+    with opened(path, max_line) as source:
+        rows = _Rows(source)
+        columns = next(rows.batches(1), [[]])[0]
+        column = columns.index(choose_field(columns, field, str(path)))
+        for batch in rows.batches(RECORDS):
             if any(len(row) <= column for row in batch if row):
                 raise InputError(
-                    f"{path}: a row before line {rows.line_num + 1:,} has fewer than {column + 1} columns.",
+                    f"{path}: a row before line {rows.reader.line_num + 1:,} has fewer than {column + 1} columns.",
                     f"Every row needs the {len(columns)} columns of the header.",
                 )
             yield Block(ended([row[column] for row in batch if row]), source.position())
-
-
-def read_parquet(path: Path, field: str = "") -> Iterator[Block]:
-    """Lines of one text column of a parquet file, by row batches."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(path) as table:
-            column = _chosen(_text_columns(table.schema_arrow), field, f"{path} (text columns)")
-            rows, size = 0, path.stat().st_size
-            for batch in table.iter_batches(batch_size=RECORDS, columns=[column]):
-                rows += batch.num_rows
-                texts = [text or "" for text in batch.column(0).to_pylist()]
-                yield Block(ended(texts), size * rows // table.metadata.num_rows)
-    except (pyarrow.ArrowInvalid, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read as parquet ({reason}).", "Write or download it again.") from None
 
 
 def ended(texts: Sequence[str]) -> str:
@@ -115,14 +96,11 @@ def ended(texts: Sequence[str]) -> str:
 
 def _json_field(line: str, field: str, place: str) -> str:
     """The text that a JSON line holds under `field`; null counts as empty."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not valid JSON ({error}).", "Mend or remove the line.") from None
+    record = parse_record(line, place, "Mend or remove the line.")
     if not isinstance(record, dict):
         kind = type(record).__name__
         raise InputError(f"{place}: expected a JSON object, found {kind}.", 'Each line looks like {"text": "…"}.')
-    value = record[_chosen(list(record), field, place)]
+    value = record[choose_field(list(record), field, place)]
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -130,7 +108,7 @@ def _json_field(line: str, field: str, place: str) -> str:
     return value
 
 
-def _chosen(names: Sequence[str], field: str, place: str) -> str:
+def choose_field(names: Sequence[str], field: str, place: str) -> str:
     """The field to read: the one asked for, else the only one, else `text`."""
     if field in names and field:
         return field
@@ -143,27 +121,43 @@ def _chosen(names: Sequence[str], field: str, place: str) -> str:
     raise InputError(f"{place}: {wanted}.", f"Choose one of the fields that exist: {listed}.")
 
 
-def _text_columns(schema: Any) -> list[str]:
-    """Names of the columns that hold text, plain or dictionary-encoded."""
-    import pyarrow.types as types
+class _Rows:
+    """The rows of an open table, in batches of a bounded size."""
 
-    def is_text(kind: Any) -> bool:
-        kind = kind.value_type if types.is_dictionary(kind) else kind
-        return bool(types.is_string(kind) or types.is_large_string(kind))
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.taken = 0  # characters taken from the file since the batch began
+        lines = self._lines()
+        header = next(lines, "")
+        self.reader = csv.reader(chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True)
 
-    return [column.name for column in schema if is_text(column.type)]
+    def batches(self, size: int) -> Iterator[list[list[str]]]:
+        """Batches of at most `size` rows and about a megabyte, or one row if it is longer."""
+        while batch := self._batch(size):
+            yield batch
 
-
-def _csv_rows(rows: Any, path: Path, size: int = 1) -> Iterator[list[list[str]]]:
-    """Batches of rows; a cell may be of any length."""
-    while True:
-        before = csv.field_size_limit(CSV_CELL)
+    def _batch(self, size: int) -> list[list[str]]:
+        batch: list[list[str]] = []
+        path, self.taken = self.source.path, 0
+        before = csv.field_size_limit(self.source.max_line)
         try:
-            batch = list(islice(rows, size))
+            for row in islice(self.reader, size):
+                batch.append(row)
+                if self.taken > sources.BLOCK:
+                    break
         except csv.Error as error:
-            raise InputError(f"{path}, line {rows.line_num:,}: not valid csv ({error}).", "Mend the quoting.") from None
+            line = self.reader.line_num
+            if "field limit" in str(error):
+                raise line_too_long(path, line, self.source.max_line) from None
+            raise InputError(f"{path}, line {line:,}: not valid csv ({error}).", "Mend the quoting.") from None
         finally:
             csv.field_size_limit(before)
-        if not batch:
-            return
-        yield batch
+        return batch
+
+    def _lines(self) -> Iterator[str]:
+        """The lines of the file; a row of many lines ends with an error before it fills the memory."""
+        for block in self.source.blocks():
+            if self.taken > self.source.max_line + sources.BLOCK:  # all of it of one row: the batch would have ended
+                raise line_too_long(self.source.path, self.reader.line_num, self.source.max_line)
+            self.taken += len(block)
+            yield from (f"{line}\n" for line in lines_of(block))

@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
+from vocadapt.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MEGABYTE, open_file, show_path, too_large
 
 BLOCK = 1 << 20  # bytes of unpacked text held at a time
 SNIFF = 1 << 16  # bytes looked at before a file is accepted
 
 
 class Source:
-    """An open text file, packed or not, read as UTF-8."""
+    """An open text file, packed or not, read as UTF-8.
 
-    def __init__(self, path: Path, disk: IO[bytes]) -> None:
+    A line of more than `max_line` bytes is refused, and where all is kept a file of more than `max_bytes` unpacked.
+    """
+
+    def __init__(self, path: Path, disk: IO[bytes], max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> None:
         self.path = path
+        self.max_bytes = max_bytes
         self.disk = disk
+        self.max_line = max_line
         self.stream: IO[bytes] = gzip.GzipFile(fileobj=disk) if path.suffix.lower() == ".gz" else disk  # type: ignore[assignment]
 
     def position(self) -> int:
@@ -31,6 +37,18 @@ class Source:
             return self.stream.read(size)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"{self.path}: not a whole gzip file ({error}).", "Pack or download it again.") from None
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror}).", "Check the disk.") from None
+
+    def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
+        """The whole text; raises InputError if it has more than `max_bytes` unpacked."""
+        parts, size = [], 0
+        while raw := self.read(BLOCK):
+            parts.append(raw)
+            size += len(raw)
+            if size > max_bytes:
+                raise too_large(self.path, max_bytes)
+        return self.decode(b"".join(parts))
 
     def blocks(self) -> Iterator[str]:
         """Decoded blocks of whole lines; a byte order mark is dropped and \\r\\n becomes \\n."""
@@ -38,6 +56,8 @@ class Source:
         for number, raw in enumerate(self._whole_lines()):
             text = self.decode(raw, offset, first=number == 0)
             offset += len(raw)
+            if self.max_bytes is not None and offset > self.max_bytes:
+                raise too_large(self.path, self.max_bytes)
             yield text.replace("\r\n", "\n") if "\r" in text else text
 
     def lines(self) -> Iterator[str]:
@@ -48,14 +68,30 @@ class Source:
     def _whole_lines(self) -> Iterator[bytes]:
         """Raw blocks cut after a newline; the last one is given a newline where it lacks one."""
         begun: list[bytes] = []
+        done = size = 0  # bytes of whole lines so far, and of the line that is begun
         while raw := self.read(BLOCK):
             cut = raw.rfind(b"\n") + 1
+            if size + len(raw) > self.max_line:
+                first = raw.find(b"\n") if cut else len(raw)
+                if size + first > self.max_line:
+                    raise line_too_long(self.path, self._line_at(done), self.max_line)
             if cut:
                 yield b"".join([*begun, raw[:cut]])
-                begun = []
+                done += size + cut
+                begun, size = [], 0
             begun.append(raw[cut:])
+            size += len(raw) - cut
         if rest := b"".join(begun):
             yield rest + b"\n"
+
+    def _line_at(self, offset: int) -> int:
+        """The number of the line that begins at an offset of the unpacked text: counted when it is needed only."""
+        with opened(self.path) as again:
+            number = 1
+            while offset and (raw := again.read(min(BLOCK, offset))):
+                number += raw.count(b"\n")
+                offset -= len(raw)
+        return number
 
     def decode(self, raw: bytes, offset: int = 0, first: bool = True) -> str:
         """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked for being text at all."""
@@ -77,14 +113,17 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Source]:
-    """Open a text file; raises InputError where the system refuses."""
-    try:
-        disk = path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).", "Check the path and the permissions.") from None
-    with disk:
-        yield Source(path, disk)
+def opened(path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> Iterator[Source]:
+    """Open a text file; raises InputError for what is no regular file or cannot be read."""
+    with open_file(path) as disk:
+        yield Source(path, disk, max_line, max_bytes)
+
+
+def line_too_long(path: Path, number: int, max_line: int) -> InputError:
+    """Return the error for a line, or a cell or record that is held as one, of more than `max_line` bytes."""
+    limit = f"{max_line / MEGABYTE:,.0f} MB"
+    problem = f"{show_path(path)}, line {number:,}: longer than {limit}, the most that a line may have."
+    return InputError(problem, "Break the text into lines, or raise the limit of a line.")
 
 
 def refuse_binary(head: bytes, path: Path) -> None:

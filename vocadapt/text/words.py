@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
+from vocadapt.files import open_file
 from vocadapt.progress import Progress, silent, tokenizing
 from vocadapt.text.corpus import Corpus, Passage
 from vocadapt.text.readers import NO_ARTICLES, Articles
@@ -64,7 +66,7 @@ class WordCounts:
     def read(cls, path: Path) -> "WordCounts":
         """Read what `write` wrote; raises InputError for anything else."""
         try:
-            with path.open(encoding="utf-8", newline="\n") as file:
+            with TextIOWrapper(open_file(path), encoding="utf-8", newline="\n") as file:
                 lines, size, lines_read, distinct, *articles = map(int, next(file, "").split("\t")[1::2])
                 counts = {word: int(count) for word, count in (line[:-1].split("\t") for line in file)}
             if len(counts) != distinct:
@@ -72,8 +74,6 @@ class WordCounts:
             return cls(counts, lines, size, lines_read, Articles(*articles))
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}: not a word count of vocadapt ({error}).", "Count the words again.") from None
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
 
 
 def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_document
 from vocadapt.training.outputs import Said
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
@@ -17,10 +18,7 @@ def lines_of_text(text: str) -> list[str]:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file that hold something; raises InputError for what is no text, and where there is none."""
-    try:
-        lines = lines_of_text(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}).", "Give a text file in UTF-8.") from None
+    lines = lines_of_text(read_document(path))
     if not lines:
         raise InputError(f"{path}: holds no text.", "Put a sentence on each line.")
     return lines

@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file, check_path, open_file, parse_json, read_json_object
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.models.loading import quietly
 from vocadapt.models.saving import save_tokenizers
 from vocadapt.progress import Progress, silent
+from vocadapt.text.source import opened
 from vocadapt.training.encoding import Cut, EncodingSettings, cuts_of
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune import Prepared, Run
@@ -144,7 +147,7 @@ class SavedRun:
         """How many test examples it kept, without reading them; 0 where it kept none."""
         if not self.tested:
             return 0
-        with (self.folder / PREDICTIONS).open("rb") as file:
+        with open_file(self.folder / PREDICTIONS) as file:
             return sum(1 for line in file if line.strip())
 
     @cached_property
@@ -172,16 +175,15 @@ def load_run(folder: Path) -> SavedRun:
 
 def runs_in(folder: Path) -> list[SavedRun]:
     """The run of a folder, or of each seed below it; raises InputError where there is none."""
+    if os.path.exists(folder):
+        check_path(folder)
     below = sorted((path.parent for path in folder.glob(f"seed-*/{RUN}")), key=_numbers)
-    places = [folder] if (folder / RUN).is_file() else below
+    places = [folder] if os.path.isfile(folder / RUN) else below
     if not places and (found := _headed(folder)):
         return [found]
     if not places:
         raise InputError(f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote.")
-    try:
-        return [SavedRun(place, json.loads((place / RUN).read_text(encoding="utf-8"))) for place in places]
-    except ValueError as error:
-        raise InputError(f"{folder}: {RUN} is not valid JSON ({error}).", "Fine-tune again.") from error
+    return [SavedRun(place, read_json_object(place / RUN)) for place in places]
 
 
 def folder_name(seed: int, fold: int = 0) -> str:
@@ -205,7 +207,7 @@ KINDS_OF_HEADS = {"ForTokenClassification": "ner", "ForSequenceClassification": 
 
 def _headed(folder: Path) -> SavedRun | None:
     """A model with a task's head that is no run of ours, or was adapted after its fine-tuning; None for any other folder."""
-    if not (folder / "config.json").is_file():
+    if not os.path.isfile(folder / "config.json"):
         return None
     config = open_model(folder).config
     kind = next((kind for head, kind in KINDS_OF_HEADS.items() if str(config.get("architectures")).find(head) > 0), None)
@@ -221,7 +223,7 @@ def load_logits(folder: Path) -> dict[str, tuple[Logits, ...]]:
     """The logits of the test examples by cut, as they were saved."""
     from safetensors.numpy import load_file
 
-    stored = load_file(folder / LOGITS)
+    stored = load_file(check_file(folder / LOGITS))
     ends = np.cumsum(stored.pop("sizes"))[:-1]
     return {cut: tuple(np.split(rows, ends)) for cut, rows in stored.items()}
 
@@ -242,8 +244,8 @@ def _read_predictions(folder: Path) -> Kept:
     path = folder / PREDICTIONS
     if not path.is_file():
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
-    with path.open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+    with opened(path) as source:
+        rows = [parse_json(line, f"{path}, line {number:,}", "Fine-tune again.") for number, line in enumerate(source.lines(), 1)]
     said = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
     return Kept(Split(tuple(map(_example, rows)), path=path), said)
 

@@ -1,11 +1,11 @@
 """The stages of further pretraining: which parameters of a network move in each (exBERT 2020, 4.1 and 4.3); its presets."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
 from vocadapt.models.adapt import RECORD, before_of
 from vocadapt.models.extension import is_extended, of_extension
 from vocadapt.models.language_model import LanguageModel
@@ -71,7 +71,7 @@ def new_ids(model: LanguageModel) -> list[int]:
     before = before_of(model)
     if before is None:
         return []
-    plan = json.loads((model.path / RECORD).read_text(encoding="utf-8")).get("plan", {})
+    plan = read_json_object(model.path / RECORD).get("plan", {})
     renewed = frozenset(plan.get("replaced_tokens", ()))
     return [i for i, token in enumerate(model.vocabulary.tokens) if token in renewed or token not in before.vocabulary]
 

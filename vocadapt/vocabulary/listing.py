@@ -4,10 +4,12 @@ Looking at a damaged vocabulary is allowed (`read_listing`); what makes or opens
 `vocadapt.vocabulary.wordpiece`): each of these faults gives an id another token, or none, without a word from the libraries.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_whole
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 NAMED = 3  # faulty lines that a message names
@@ -39,10 +41,10 @@ class Listing:
 
 def read_listing(path: Path) -> Listing:
     """Read a vocab.txt, faulty or not; raises InputError when it is missing, not UTF-8, or holds no token."""
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise InputError(f"{path}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected a vocab.txt in UTF-8, byte {error.start} is not.") from error
     lines = tuple(text.removesuffix("\n").split("\n"))

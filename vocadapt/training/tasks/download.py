@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlparse
 from urllib.request import url2pathname
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_file, open_file
 from vocadapt.progress import Progress, silent
 from vocadapt.training.tasks.card import ACCESS, Card, CardFile
 from vocadapt.training.tasks.own import FOLD, TASK, TaskFile
@@ -86,7 +87,7 @@ def checksum(path: Path) -> str:
     """The SHA-256 of a file."""
     from hashlib import file_digest
 
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return file_digest(file, "sha256").hexdigest()
 
 
@@ -139,7 +140,7 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
 
 def _copy(url: str, output: Any, pooch: Any) -> None:
     """Pooch's downloader for file:// addresses."""
-    shutil.copyfile(url2pathname(urlparse(url).path), output)
+    shutil.copyfile(check_file(url2pathname(urlparse(url).path)), output)
 
 
 def _unpack(archive: Path, member: str, target: Path) -> None:

@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.text.source import opened
 from vocadapt.training.tags import check_tag, scheme_of, spans_of, stray_insides, tags_of
 from vocadapt.training.tasks.base import EMPTY, INSIDE, Sentence, Split
-from vocadapt.training.tasks.rows import json_rows
+from vocadapt.training.tasks.rows import MAX_TASK_BYTES, json_rows
 
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"
@@ -56,7 +56,7 @@ def _conll_sentences(path: Path) -> Iterator[Sentence]:
     columns, document, blanks = Columns(path), "", 0
     words: list[str] = []
     tags: list[str] = []
-    with opened(path) as source:
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         for number, line in enumerate(source.lines(), start=1):
             cells = columns.cells(line)
             begins = cells[0].split(" ")[0] == DOCUMENT

@@ -17,13 +17,13 @@
     text = "body"
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_path, read_toml
 from vocadapt.settings import bounded, check_settings
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules
@@ -71,7 +71,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
     Raises InputError for what is no such file, for a fold that is not there, for labels that the file does not list, and for
     what the readers refuse.
     """
-    path = path / TASK if path.is_dir() else path
+    path = path / TASK if check_path(path).is_dir() else path
     said = read_task_file(path)
     if not (1 <= fold <= said.folds if said.folds else fold == 0):
         which = f"{said.name} has folds 1 to {said.folds}" if said.folds else f"{said.name} has no folds"
@@ -89,7 +89,7 @@ def read_task(path: Path, fold: int = 0) -> Task:
 
 def files_of_task(path: Path) -> list[Path]:
     """What a task is read from: the folder that a download made, or a TOML and the files it names."""
-    if path.is_dir():
+    if check_path(path).is_dir():
         return [path]
     said = read_task_file(path)
     folds = range(1, said.folds + 1) if said.folds else range(1)
@@ -118,13 +118,7 @@ def read_split(kind: str, path: Path, columns: Mapping[str, str] | None = None, 
 
 def read_task_file(path: Path) -> TaskFile:
     """What a task's TOML says; raises InputError for other TOML, unknown keys and wrong values."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).", "Give a task's .toml, or the folder of one.") from None
-    except ValueError as error:  # no TOML, no UTF-8, or an integer of thousands of digits
-        raise InputError(f"{path}: not valid TOML ({error}).", "A task has kind = …, and its files under [splits].") from None
-    said = _checked(content, path)
+    said = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
     if said.kind not in KINDS:
         raise InputError(f"{path}: there is no kind of task {said.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
     if not said.splits or (odd := set(said.splits) - set(SPLITS)):

@@ -5,7 +5,6 @@
     qa         SQuAD's form, one JSON object {id: answer}; or JSON lines {"id": …, "answer": …}
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import parse_json
 from vocadapt.text.source import opened
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import Baseline, constant_answers
@@ -153,11 +153,8 @@ def _answers_by_id(path: Path) -> dict[str, str]:
         pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in json_rows(path)]
     else:
         with opened(path) as source:
-            text = source.decode(source.read(-1))
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: not valid JSON ({error}).", "Give one object {id: answer}, or .jsonl.") from None
+            text = source.read_document()
+        content = parse_json(text, str(path), "Give one object {id: answer}, or .jsonl.")
         pairs = list(content.items()) if isinstance(content, dict) else [(None, None)]
     odd = [name for name, answer in pairs if not isinstance(name, str | int) or not isinstance(answer, str)]
     if odd or not pairs:

@@ -3,7 +3,6 @@
 deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is counted, what cannot be is flagged and counted.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
+from vocadapt.files import parse_json
 from vocadapt.text.source import opened
 from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Question, Split
 
@@ -53,13 +53,10 @@ def located(context: str, text: str, start: int) -> int | None:
 
 def _load(path: Path) -> Any:
     with opened(path) as source:
-        text = source.decode(source.read(-1))
+        text = source.read_document()
     if not text.strip():
         raise InputError(f"{path}: is empty.", REMEDY)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not valid JSON ({error}).", REMEDY) from None
+    content = parse_json(text, str(path), REMEDY)
     if not isinstance(content, dict) or not isinstance(content.get("data"), list):
         raise InputError(f'{path}: expected a JSON object with a list "data".', REMEDY)
     return content["data"]

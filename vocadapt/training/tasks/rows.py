@@ -1,12 +1,12 @@
 """Rows of a task file as names and values, with the place each stands at: tab-separated columns, or JSON lines."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import MEGABYTE, parse_json
 from vocadapt.text.source import opened
 
 Row = dict[str, Any]
@@ -18,6 +18,7 @@ NAMES = {
     "id": ("id", "index", "pairID"),
 }
 KNOWN = {name.lower(): role for role, names in NAMES.items() for name in names}
+MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, unpacked: all of them are held
 LONGEST_NAME = 40  # characters of a column's name
 
 
@@ -51,27 +52,24 @@ def rows_of(path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = 
 
 def json_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Place and object of every JSON line; blank lines are passed over."""
-    with opened(path) as source:
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         for number, line in enumerate(source.lines(), start=1):
             if not line.strip():
                 continue
             place = f"{path}: line {number:,}"
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{place}: not valid JSON ({error}).", "Mend or remove the line.") from None
+            row = parse_json(line, place, "Mend or remove the line.")
             if not isinstance(row, dict):
                 raise InputError(f"{place}: expected a JSON object, found {type(row).__name__}.", 'Such as {"text": "…"}.')
             yield place, row
 
 
 def _is_json(path: Path) -> bool:
-    with opened(path) as source:
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         return next((line for line in source.lines() if line.strip()), "").lstrip().startswith("{")
 
 
 def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tuple[str, Row]]:
-    with opened(path) as source:
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         names: Sequence[str] = ()
         for number, line in enumerate(source.lines(), start=1):
             cells = line.rstrip("\r\n").split("\t")

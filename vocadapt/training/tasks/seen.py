@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import read_whole
 from vocadapt.models.adapt import SEEN
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
@@ -57,7 +58,7 @@ def read_seen(folder: Path) -> frozenset[str] | None:
     path = folder / SEEN
     if not path.is_file():
         return None
-    lines = path.read_text(encoding="utf-8", errors="replace").split()
+    lines = read_whole(path).decode("utf-8", "replace").split()
     if any(len(line) != 2 * SIZE or not set(line) <= set("0123456789abcdef") for line in lines):
         raise InputError(f"{path}: expected a fingerprint on each line.", "Fine-tune again.")
     return frozenset(lines)
