@@ -9,6 +9,7 @@ from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
 from vocadapt.ui import address, mistakes
 from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
+from vocadapt.ui.markup import plain
 from vocadapt.ui.server import WORKSPACE
 
 
@@ -35,7 +36,7 @@ def sidebar() -> None:
         st.selectbox(
             "Workspace", names, index=names.index(start.name), key=HERE, accept_new_options=True,
             bind=None if going else "query-params",  # see address.go_to
-            help=f"A project is a folder in {start.parent}. Type a new name to start another one.",
+            help=f"A project is a folder in {plain(str(start.parent))}. Type a new name to start another one.",
         )  # fmt: skip
         if going:
             st.switch_page(going[0], query_params=going[1])
