@@ -22,7 +22,7 @@ from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps import CHECKPOINT, MADE_FROM
 from vocadapt.lab.workspace import Workspace
-from vocadapt.lab.writing import sweep
+from vocadapt.lab.writing import reporting_write_errors, sweep
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process ended without a word: it was killed, or the machine went down."
@@ -140,7 +140,8 @@ class Job:
         if not held(self.folder):
             return self.status()
         insist = self.cancel_asked or grace > 0
-        (self.folder / FLAG).touch()
+        with reporting_write_errors(self.folder):
+            (self.folder / FLAG).touch()
         for sign in (signal.SIGTERM, signal.SIGKILL) if insist else ():
             if self._ended(grace):
                 break

@@ -29,7 +29,7 @@ from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps import CHECKPOINT
 from vocadapt.lab.workspace import Workspace, check_name
-from vocadapt.lab.writing import check_free, sweep
+from vocadapt.lab.writing import check_free, reporting_write_errors, sweep
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
 WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
@@ -116,11 +116,10 @@ def tidy(workspace: Workspace) -> None:
 @contextmanager
 def _gate(workspace: Workspace) -> Iterator[None]:
     """Only one process at a time starts a job in a workspace; the first thing it does is to tidy up."""
-    try:
-        (workspace.root / "jobs").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{workspace.root}: cannot write there: {error.strerror}.", "Choose another workspace.") from error
-    with alone(workspace.root):
+    folder = workspace.root / "jobs"
+    with reporting_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with reporting_write_errors(folder), alone(workspace.root):
         tidy(workspace)
         yield
 

@@ -3,6 +3,7 @@
 Nothing is compressed: weights hardly shrink, and so the size can be said before anything is built.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from io import FileIO
@@ -43,7 +44,8 @@ def packed(folder: Path, scratch: Path) -> FileIO:
 
     Raises InputError when the folder is gone or the disk is full.
     """
-    file = TemporaryFile(dir=scratch, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
+    place = scratch if os.access(scratch, os.W_OK) else None  # None: the system's own folder for temporary files
+    file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
         pack(folder, file)
         file.seek(0)

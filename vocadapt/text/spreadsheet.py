@@ -10,6 +10,7 @@ whose words other programs compare with their own.
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 QUOTE = "'"
+BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def safe_cell(cell: object) -> object:
@@ -46,8 +48,10 @@ def frame_as_csv(frame: "pd.DataFrame") -> str:
     """Return a data frame as the text of a CSV file, without its index."""
     from pandas.api.types import is_numeric_dtype
 
-    texts = [name for name in frame.columns if not is_numeric_dtype(frame[name])]
-    safe = frame.assign(**{name: [_csv_cell(cell) for cell in frame[name]] for name in texts})
+    safe = frame.copy()
+    for name in frame.columns:
+        if not is_numeric_dtype(frame[name]):
+            safe[name] = frame[name].map(_csv_cell)
     return str(safe.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n"))
 
 
@@ -64,4 +68,4 @@ def _csv_cell(cell: object) -> object:
 
 
 def _one_line(cell: object) -> object:
-    return " ".join(cell.replace("\t", "\n").splitlines()) if isinstance(cell, str) else cell
+    return BREAKS.sub(" ", cell) if isinstance(cell, str) else cell

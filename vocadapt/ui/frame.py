@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
-from vocadapt.ui import address, mistakes
+from vocadapt.ui import address, mistakes, paths
 from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
 from vocadapt.ui.markup import plain
@@ -22,6 +22,7 @@ def workspace() -> Workspace:
 
 def draw(page: st.Page) -> None:
     """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps its trace in the log."""
+    paths.warn_once()
     with mistakes.shown():
         sidebar()
         page.run()
