@@ -50,7 +50,8 @@ def test_the_websocket_takes_pages_of_this_server_only(port):
     own = f"127.0.0.1:{port}"
     assert " 101 " in shake_hands(port, own, f"http://{own}")
     assert " 101 " in shake_hands(port, f"localhost:{port}", f"http://localhost:{port}")
-    others = ["http://127.0.0.1:1", f"http://localhost:{port}", "http://evil.example", "null", f"http://{own}.evil.example", "\xff"]
+    others = ["http://127.0.0.1:1", f"http://localhost:{port}"]
+    others += ["http://evil.example", "null", f"http://{own}.evil.example", "\xff"]
     for origin in others:
         assert " 403 " in shake_hands(port, own, origin), origin
     assert " 403 " in shake_hands(port, f"evil.example:{port}", f"http://evil.example:{port}")  # DNS rebinding
@@ -72,7 +73,8 @@ def test_an_upload_without_the_token_of_the_page_is_refused(port):
 
 
 def test_an_address_that_this_machine_has_not_got(tmp_path: Path):
-    for arguments in (["--address", "203.0.113.1"], ["--address", "no such host"], ["--files-root", "/none", "--port", str(free_port())]):
+    refused = (["--address", "203.0.113.1"], ["--address", "no such host"], ["--files-root", "/none", "--port", str(free_port())])
+    for arguments in refused:
         command = [sys.executable, "-m", "vocadapt", "app", "--no-browser", "--workspace", str(tmp_path / "w"), *arguments]
         ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120)
         assert ended.returncode == 2 and "Traceback" not in ended.stderr, ended.stderr

@@ -11,11 +11,12 @@ import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.lab.commands import command_of
+from vocadapt.lab.kept import KeptReader
 from vocadapt.lab.locks import held
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.spec import Spec
@@ -26,6 +27,7 @@ from vocadapt.lab.writing import reporting_write_errors, sweep
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process ended without a word: it was killed, or the machine went down."
+T = TypeVar("T")
 SAME_START = 2.0  # seconds; start times of one process, read twice, differ by the clock's corrections
 
 
@@ -40,7 +42,7 @@ class Job:
         """Name of its folder; later jobs sort later."""
         return self.folder.name
 
-    @property
+    @cached_property
     def workspace(self) -> Workspace:
         """The workspace that it works for."""
         return Workspace(self.folder.parents[1])
@@ -48,10 +50,7 @@ class Job:
     @cached_property
     def order(self) -> dict[str, Any]:
         """What was asked for: the spec as plain values, the target in the workspace, whether to overwrite it."""
-        try:
-            return strict_json.loads((self.folder / SPEC).read_text(encoding="utf-8"), str(self.folder / SPEC))
-        except FileNotFoundError as error:
-            raise InputError(f"{self.folder}: expected the folder of a job, it has no {SPEC}.") from error
+        return self._read(_ORDERS)
 
     @property
     def readable(self) -> bool:
@@ -64,7 +63,7 @@ class Job:
     @cached_property
     def spec(self) -> Spec:
         """The step that it runs."""
-        return Spec.from_dict(self.order["spec"], self.id)
+        return self._read(_SPECS)
 
     @cached_property
     def target(self) -> Path:
@@ -166,6 +165,13 @@ class Job:
             return ""
         return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:])
 
+    def _read(self, reader: KeptReader[T]) -> T:
+        """What a reader makes of spec.json; raises InputError where there is none."""
+        try:
+            return reader(self.folder / SPEC)
+        except FileNotFoundError as error:
+            raise InputError(f"{self.folder}: expected the folder of a job, it has no {SPEC}.") from error
+
     def _ended(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
         while held(self.folder):
@@ -184,6 +190,14 @@ class Job:
                 os.killpg(status.pid, sign)
         except (psutil.NoSuchProcess, ProcessLookupError):
             return
+
+
+def _parse_order(path: Path) -> dict[str, Any]:
+    return strict_json.loads(path.read_text(encoding="utf-8"), str(path))
+
+
+_ORDERS = KeptReader(_parse_order)  # spec.json of each job, as plain values and as a spec
+_SPECS = KeptReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
 
 
 def born(pid: int) -> float:

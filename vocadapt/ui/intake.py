@@ -9,6 +9,7 @@ from typing import BinaryIO
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from vocadapt.lab.room import check_room
 from vocadapt.lab.uploads import remove_forgotten
 from vocadapt.lab.workspace import RESERVED, UPLOADS, Workspace
 from vocadapt.lab.writing import reporting_write_errors
@@ -60,6 +61,7 @@ def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: s
     with reporting_write_errors(folder):
         remove_forgotten(workspace)
         folder.mkdir(parents=True, exist_ok=True)
+    check_room(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     for upload in uploads:
         target = free_file(folder, safe_name(upload.name))
         _save(upload, target)
