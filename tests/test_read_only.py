@@ -15,12 +15,15 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs, strict_json
+from vocadapt.lab.corpora import kept_counts
 from vocadapt.lab.demo import open_demo
 from vocadapt.lab.notes import save_note
 from vocadapt.lab.packing import packed
 from vocadapt.lab.slices import Slice, delete_slice, save_slice, slices_of
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Workspace
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.words import Splitter
 
 NOBODY = 65534
 
@@ -65,12 +68,16 @@ def check_as_visitor(root: Path) -> None:
         delete_slice(workspace, "kept")
     assert [one.id for one in slices_of(workspace)] == ["kept"]
     jobs.tidy(workspace)
+    text = open_corpus([root / "text.txt"])
+    assert kept_counts(root, text, Splitter.bert()).words > 0 and not (root / "counts").exists()
+    tempfile.tempdir = str(root.parent / "temporary")
     with packed(workspace.root / "slices", workspace.root) as archive:
         assert archive.read(2) == b"PK"
 
 
 def make_read_only(root: Path) -> None:
     (root / "slices").mkdir(parents=True)
+    (root / "text.txt").write_text("the drug\n")
     (root / "jobs").mkdir()
     strict_json.write(root / "slices" / "kept.json", vars(Slice("kept", "kept", ("a",), {}, "2026")))
     for path in (root / "slices" / "kept.json", root / "slices", root / "jobs", root):
@@ -101,15 +108,18 @@ def run_as_nobody(check: Callable[[], None]) -> str:
     return said
 
 
-def test_a_workspace_that_may_only_be_read(tmp_path):
+def test_a_workspace_that_may_only_be_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())  # as before afterwards
     (tmp_path / "file").write_text("a")
     check_every_write(Workspace(tmp_path / "file" / "w"))  # imports everything, too
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
-        root = Path(place) / "w"
+        root, temporary = Path(place) / "w", Path(place) / "temporary"
+        temporary.mkdir()
+        temporary.chmod(0o777)
         make_read_only(root)
-        with packed(root / "slices", root):
-            pass
+        with packed(root / "slices", root):  # imports the rest
+            kept_counts(None, open_corpus([root / "text.txt"]), Splitter.bert())
         try:
             said = run_as_nobody(lambda: check_as_visitor(root)) if os.geteuid() == 0 else check_as_visitor(root)
             assert not said, said

@@ -16,6 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_path, show_path
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.spec import Spec
+from vocadapt.lab.workspace import KINDS, UPLOADS
 
 FILES_ROOT = "VOCADAPT_FILES_ROOT"  # environment variable: the folder that is open beyond the loopback address
 SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
@@ -109,8 +110,9 @@ def _open_roots() -> Iterator[Path]:
 
     from vocadapt.ui.frame import workspace  # the frame shows jobs, and these are checked here
 
-    yield workspace().root
+    root = workspace().root  # its own folders alone: a name typed for it may be that of any folder beside it
+    yield from (root / name for name in (*KINDS, UPLOADS))
     yield DEMO.resolve()
     yield Path(HF_HUB_CACHE).resolve()
-    if root := os.environ.get(FILES_ROOT):
-        yield Path(root).resolve()
+    if shared := os.environ.get(FILES_ROOT):
+        yield Path(shared).resolve()
