@@ -70,7 +70,8 @@ def test_beyond_it_only_the_workspace_is(served, tmp_path):
     (tmp_path / "w" / "private.txt").write_text("a")  # a folder that was no workspace before its name was typed
     (tmp_path / "w" / "uploads" / "link.txt").symlink_to(outside)
     assert paths.openable(inside) == inside
-    names = (tmp_path / "w" / "private.txt", outside, tmp_path / "none.txt", tmp_path / "w" / "uploads" / "link.txt", tmp_path / "w" / ".." / "text.txt", "~", "/etc/passwd")
+    names = [tmp_path / "w" / "private.txt", outside, tmp_path / "none.txt", tmp_path / "w" / "uploads" / "link.txt"]
+    names += [tmp_path / "w" / ".." / "text.txt", "~", "/etc/passwd"]
     messages = set()
     for path in names:
         with pytest.raises(InputError, match="opens no path of its machine") as caught:
