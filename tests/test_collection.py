@@ -1,7 +1,9 @@
 """What outlives a full collection that took long is set aside; garbage made later is still found."""
 
 import gc
+import threading
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +61,37 @@ def test_a_second_call_changes_nothing():
     before = list(gc.callbacks)
     collection.keep_short()
     assert gc.callbacks == before
+
+
+def test_free_memory_is_returned_now_and_then(monkeypatch):
+    returned = []
+    monkeypatch.setattr(collection, "return_free_memory", lambda: returned.append(1))
+    gc.callbacks[:] = [one for one in gc.callbacks if not isinstance(one, collection._SetAside)]
+    collection.keep_short()
+    for _ in range(5):
+        gc.collect()
+    assert len(returned) == 1
+    monkeypatch.setattr(collection, "RETURN_EVERY", 0.0)
+    gc.collect()
+    gc.collect(1)
+    assert len(returned) == 2
+
+
+def test_memory_freed_by_a_thread_leaves_the_process():
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    if not hasattr(collection.LIBC, "malloc_trim") or not Path("/proc/self/statm").exists():
+        pytest.skip("no glibc")
+
+    def fill() -> None:
+        kept.extend(b"x" * 60_000 + bytes([number % 256]) for number in range(2_000))  # small enough for an arena
+
+    kept: list[bytes] = []
+    thread = threading.Thread(target=fill)
+    thread.start()
+    thread.join()
+    last, full = kept[-1], resident()
+    kept.clear()
+    collection.return_free_memory()
+    assert len(last) > 60_000 and full - resident() > 10_000  # pages: 40 of 120 MB

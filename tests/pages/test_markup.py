@@ -96,6 +96,13 @@ def test_plain_escapes_every_mark_of_markdown():
     assert markup.plain("hypertension") == "hypertension"
 
 
+@pytest.mark.parametrize("text", ["http://x.com", "HTTPS://X", "ftp://x", "www.x.com", "(WWW.x.com)", "a@b.co", "mailto:a@b.co"])
+def test_plain_breaks_what_would_become_a_link(text):
+    escaped = markup.plain(text)
+    assert markup.EMPTY in escaped
+    assert re.sub(r"\\(.)", r"\1", escaped.replace(markup.EMPTY, "")) == text  # nothing else was added
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_heat_map_shows_names_as_they_are_and_colours_by_sign(text, written):
     rows = [(text, text, [markup.Heat(1.0, text), markup.Heat(-0.5), markup.Heat(None)])]

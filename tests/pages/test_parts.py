@@ -21,7 +21,7 @@ from vocadapt.spaces.neighbours import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import choose, export, intake, job_panel, making, maps, markup, plan_view, probe, walk
+from vocadapt.ui import choose, export, intake, job_panel, making, maps, markup, paths, plan_view, probe, walk
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -92,7 +92,16 @@ def test_what_a_plan_adds_is_words_times_width():
         ("../../etc/passwd", "passwd"),
         ("..\\..\\x y.txt.gz", "x-y.txt.gz"),
         (".hidden", "hidden"),
-        ("Ωμέγα.txt", "txt"),
+        ("Ωμέγα.txt", "upload.txt"),
+        (".txt", "upload.txt"),
+        (".gz", "upload.gz"),
+        (".txt.gz", "upload.txt.gz"),
+        ("..", "upload.txt"),
+        ("con", "upload-con"),
+        ("CON.txt.gz", "upload-CON.txt.gz"),
+        ("!!!.VEC", "upload.vec"),
+        ("a.b.txt.", "a.b.txt"),
+        ("-rf.txt", "rf.txt"),
         ("", "upload.txt"),
         ("a" * 200 + ".txt", "a" * 76 + ".txt"),
     ],
@@ -129,7 +138,7 @@ def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
 
 def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        intake.existing(str(tmp_path / "none.txt"))
+        paths.openable(str(tmp_path / "none.txt"))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The error ledger as files: a self-contained HTML page, CSV, JSON. Nothing is left out that is not said to be."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,11 +10,12 @@ from vocadapt.analysis.error_html import safe
 from vocadapt.analysis.fates import BROKEN, FATES, FIXED, RIGHT, WRONG
 from vocadapt.analysis.keywords import keywords
 from vocadapt.analysis.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
-from vocadapt.analysis.report import LEAST, figure_name, fraction, p_value, points, safe_cell
+from vocadapt.analysis.report import LEAST, figure_name, fraction, p_value, points
 from vocadapt.analysis.results import SURE
 from vocadapt.analysis.slicing import ALL, SliceScore, Slicing
 from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
+from vocadapt.text.spreadsheet import csv_text
 from vocadapt.training.mixture import CUTS, named_cut
 from vocadapt.training.scoring.certainty import Comparison
 from vocadapt.training.scoring.tally import Score
@@ -75,13 +74,9 @@ class Report:
         }  # fmt: skip
 
     def csv(self) -> str:
-        """One line for each entry; a cell that a spreadsheet would reckon with is quoted for it."""
+        """One line for each entry."""
         rows = [_flat(self._entry(entry)) for entry in self.entries]
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([safe_cell(row.get(name, "")) for name in COLUMNS] for row in rows)
-        return file.getvalue()
+        return csv_text([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
 
     def html(self, progress: Progress = silent) -> str:
         """A page of its own that needs nothing else; a corpus is read for it."""

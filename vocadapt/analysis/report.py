@@ -3,15 +3,13 @@
 Names are hostile text: each form escapes what it would read as markup, and a CSV what a spreadsheet would compute.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 
 from vocadapt.analysis.results import Board, Standing
+from vocadapt.text.spreadsheet import csv_text
 
 FORMATS = ("csv", "markdown", "latex")
 LEAST = 0.001  # of a p that is told as it is
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is computed by spreadsheets
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -26,17 +24,13 @@ MEAN = COLUMNS.index("Mean ± sd")
 def as_csv(boards: Sequence[Board]) -> str:
     """A line for each run and cut, figures as fractions in full, an empty cell where there is none."""
     names = list(dict.fromkeys(name for board in boards for one in board.standings for name in one.figures))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
+    header = (
         ["task", "score", "metric", "units", "run", "model", "tokenization", "cut", "seeds", "n_seeds", "collapsed"]
         + [f"{name}_{part}" for name in names for part in ("mean", "sd")]
         + ["mean_of_learned", "interval_low", "interval_high", "baseline", "baseline_cut", "delta", "p_randomisation", "verdict"]
     )
-    for board in boards:
-        for one in board.standings:
-            writer.writerow([cell if cell is not None else "" for cell in _line(board, one, names)])
-    return out.getvalue()
+    lines = [_line(board, one, names) for board in boards for one in board.standings]
+    return csv_text([header, *([cell if cell is not None else "" for cell in line] for line in lines)])
 
 
 def as_markdown(boards: Sequence[Board]) -> str:
@@ -62,11 +56,6 @@ def markdown_text(text: str) -> str:
 def latex_text(text: str) -> str:
     """Text as LaTeX sets it literally."""
     return "".join(LATEX.get(letter, letter) for letter in one_line(text))
-
-
-def safe_cell(cell: object) -> object:
-    """A cell of a CSV that no spreadsheet takes for a formula: text that begins like one is quoted for it."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def fraction(value: float | None) -> str:
@@ -141,8 +130,8 @@ def _line(board: Board, one: Standing, names: Sequence[str]) -> list[object]:
 
 
 def _named(cell: object) -> object:
-    """A cell with a name in it: one line, and no formula."""
-    return safe_cell(one_line(cell)) if isinstance(cell, str) else cell
+    """A cell with a name in it: one line."""
+    return one_line(cell) if isinstance(cell, str) else cell
 
 
 def _cells(one: Standing) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ def _app_options(parser: Parser) -> None:
     parser.add_argument(
         "--port", type=whole(1, 65_535), metavar="N", help="default 8501, or the next free one"
     )
+    parser.add_argument("--address", metavar="A", help="address to serve on (default 127.0.0.1: this machine only)")
+    parser.add_argument("--files-root", metavar="DIR", help="folder whose files the pages may open on any other address")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 
@@ -26,6 +28,8 @@ def _app(options: Namespace, progress: Progress) -> Answer:
     """Become the server's process: the pages are not this floor's to import."""
     command = [sys.executable, "-m", "vocadapt.ui.server", "--workspace", str(Workspace(Path(options.workspace)).root)]
     command += ["--port", str(options.port)] if options.port is not None else []
+    command += ["--address", options.address] if options.address is not None else []
+    command += ["--files-root", options.files_root] if options.files_root is not None else []
     command += ["--no-browser"] if options.no_browser else []
     package = str(Path(vocadapt.__file__).parents[1])
     paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -3,6 +3,7 @@
 Word counts are kept in the workspace by content: the same text under the same splitter is counted once.
 """
 
+import logging
 import os
 import shutil
 from collections.abc import Sequence
@@ -56,6 +57,14 @@ def kept_counts(root: Path | None, corpus: Corpus, splitter: Splitter, progress:
     if path.is_file():
         return WordCounts.read(path)
     counts = count_words(corpus, splitter, progress)
+    try:
+        _keep_counts(counts, path)
+    except OSError as error:  # they are counted again the next time
+        logging.getLogger(__name__).warning("word counts are not kept: %s", error)
+    return counts
+
+
+def _keep_counts(counts: WordCounts, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with alone(path.parent, together=True):
@@ -64,7 +73,6 @@ def kept_counts(root: Path | None, corpus: Corpus, splitter: Splitter, progress:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-    return counts
 
 
 def text_behind(vectors: Path) -> Corpus | None:

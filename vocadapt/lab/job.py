@@ -11,22 +11,24 @@ import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.lab import strict_json
 from vocadapt.lab.commands import command_of
+from vocadapt.lab.kept import KeptReader
 from vocadapt.lab.locks import held
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps import CHECKPOINT, MADE_FROM
 from vocadapt.lab.workspace import Workspace
-from vocadapt.lab.writing import sweep
+from vocadapt.lab.writing import reporting_write_errors, sweep
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process ended without a word: it was killed, or the machine went down."
+T = TypeVar("T")
 SAME_START = 2.0  # seconds; start times of one process, read twice, differ by the clock's corrections
 
 
@@ -41,7 +43,7 @@ class Job:
         """Name of its folder; later jobs sort later."""
         return self.folder.name
 
-    @property
+    @cached_property
     def workspace(self) -> Workspace:
         """The workspace that it works for."""
         return Workspace(self.folder.parents[1])
@@ -49,9 +51,7 @@ class Job:
     @cached_property
     def order(self) -> dict[str, Any]:
         """What was asked for: the spec as plain values, the target in the workspace, whether to overwrite it."""
-        if not os.path.isfile(self.folder / SPEC):
-            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, it has no {SPEC}.")
-        return strict_json.read(self.folder / SPEC)
+        return self._read(_ORDERS)
 
     @property
     def readable(self) -> bool:
@@ -64,7 +64,7 @@ class Job:
     @cached_property
     def spec(self) -> Spec:
         """The step that it runs."""
-        return Spec.from_dict(self.order["spec"], self.id)
+        return self._read(_SPECS)
 
     @cached_property
     def target(self) -> Path:
@@ -140,7 +140,8 @@ class Job:
         if not held(self.folder):
             return self.status()
         insist = self.cancel_asked or grace > 0
-        (self.folder / FLAG).touch()
+        with reporting_write_errors(self.folder):
+            (self.folder / FLAG).touch()
         for sign in (signal.SIGTERM, signal.SIGKILL) if insist else ():
             if self._ended(grace):
                 break
@@ -165,6 +166,12 @@ class Job:
             return ""
         return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:])
 
+    def _read(self, reader: KeptReader[T]) -> T:
+        """What a reader makes of spec.json; raises InputError where there is none."""
+        if not os.path.isfile(self.folder / SPEC):
+            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, it has no {SPEC}.")
+        return reader(self.folder / SPEC)
+
     def _ended(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
         while held(self.folder):
@@ -183,6 +190,14 @@ class Job:
                 os.killpg(status.pid, sign)
         except (psutil.NoSuchProcess, ProcessLookupError):
             return
+
+
+def _parse_order(path: Path) -> dict[str, Any]:
+    return strict_json.read(path)
+
+
+_ORDERS = KeptReader(_parse_order)  # spec.json of each job, as plain values and as a spec
+_SPECS = KeptReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
 
 
 def born(pid: int) -> float:

@@ -25,11 +25,12 @@ from vocadapt.lab.job import FLAG, LOG, SPEC
 from vocadapt.lab.job import Job as Job  # others take it from here
 from vocadapt.lab.locks import alone, held, take
 from vocadapt.lab.manifest import ARTEFACTS
+from vocadapt.lab.room import bytes_needed, check_room
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps import CHECKPOINT
 from vocadapt.lab.workspace import Workspace, check_name
-from vocadapt.lab.writing import check_free, sweep
+from vocadapt.lab.writing import check_free, reporting_write_errors, sweep
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
 WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
@@ -42,6 +43,7 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
     """
     target = workspace.folder(spec.kind, name)
     order = {"spec": spec.absolute().to_dict(), "target": f"{spec.kind}/{name}", "overwrite": overwrite}
+    check_room(target, bytes_needed(spec))
     with _gate(workspace):
         _check_target(workspace, target, overwrite)
         folder = _new_folder(workspace, spec.step)
@@ -72,8 +74,12 @@ def each_job(workspace: Workspace) -> Iterator[Job]:
 
     What another version or a torn file left is not among them.
     """
-    found = (Job(path.parent) for path in sorted((workspace.root / "jobs").glob(f"*/{SPEC}"), reverse=True))
-    return (job for job in found if job.readable)
+    folder = workspace.root / "jobs"
+    try:
+        names = sorted(os.listdir(folder), reverse=True)
+    except OSError:  # none was started yet
+        names = []
+    return (job for job in (Job(folder / name) for name in names) if job.readable)
 
 
 def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
@@ -116,11 +122,10 @@ def tidy(workspace: Workspace) -> None:
 @contextmanager
 def _gate(workspace: Workspace) -> Iterator[None]:
     """Only one process at a time starts a job in a workspace; the first thing it does is to tidy up."""
-    try:
-        (workspace.root / "jobs").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{workspace.root}: cannot write there: {error.strerror}.", "Choose another workspace.") from error
-    with alone(workspace.root):
+    folder = workspace.root / "jobs"
+    with reporting_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with reporting_write_errors(folder), alone(workspace.root):
         tidy(workspace)
         yield
 

@@ -15,6 +15,7 @@ from vocadapt import __version__
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, open_file, read_whole
 from vocadapt.lab import strict_json
+from vocadapt.lab.kept import KeptReader
 
 MANIFEST = "manifest.json"
 ARTEFACTS = {  # kind: one of them
@@ -104,7 +105,19 @@ def files_in(folder: Path) -> set[str]:
 
 def stamp_of(folder: Path) -> str:
     """The stamp of an artefact: a digest of its manifest, which is rewritten with everything else."""
-    return blake2b(read_whole(folder / MANIFEST), digest_size=16).hexdigest()
+    return _STAMPS(folder / MANIFEST)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder, read again only when its file was changed; nobody may change what it holds.
+
+    Raises what `Manifest.load` does, and OSError where there is none.
+    """
+    return _MANIFESTS(folder / MANIFEST)
+
+
+_STAMPS = KeptReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
+_MANIFESTS = KeptReader(lambda path: Manifest.load(path.parent))
 
 
 def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:

@@ -3,17 +3,18 @@
 Nothing is compressed: weights hardly shrink, and so the size can be said before anything is built.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO
 from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
-from vocadapt.lab.writing import is_disk_full
+from vocadapt.lab.writing import is_disk_full, reporting_write_errors
 
 BEGINNING = (1980, 1, 1, 0, 0, 0)  # the first date a zip can tell: times would make two builds differ
 MODE = 0o100644 << 16
@@ -44,7 +45,9 @@ def packed(folder: Path, scratch: Path) -> FileIO:
 
     Raises InputError when the folder is gone or the disk is full.
     """
-    file = TemporaryFile(dir=scratch, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
+    place = scratch if os.access(scratch, os.W_OK) else None  # None: the system's own folder for temporary files
+    with reporting_write_errors(place or Path(gettempdir())):
+        file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
         pack(folder, file)
         file.seek(0)

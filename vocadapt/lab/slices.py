@@ -13,6 +13,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.lab.workspace import Workspace, check_name
+from vocadapt.lab.writing import reporting_write_errors
 
 FOLDER = "slices"
 LONGEST = 100  # characters of a name
@@ -45,8 +46,9 @@ def save_slice(workspace: Workspace, name: str, tokens: Iterable[str], source: M
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    strict_json.write(path, asdict(made))
+    with reporting_write_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        strict_json.write(path, asdict(made))
     return made
 
 
@@ -71,10 +73,12 @@ def slices_of(workspace: Workspace) -> list[Slice]:
 
 def delete_slice(workspace: Workspace, id: str) -> None:
     """Remove a slice; raises InputError where there is none."""
-    try:
-        _path(workspace, id).unlink()
-    except FileNotFoundError as error:
-        raise InputError(f"There is no slice {id} in {workspace.root}.") from error
+    path = _path(workspace, id)
+    with reporting_write_errors(path.parent):
+        try:
+            path.unlink()
+        except FileNotFoundError as error:
+            raise InputError(f"There is no slice {id} in {workspace.root}.") from error
 
 
 def _path(workspace: Workspace, id: str) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.lab.kept import KeptReader
 from vocadapt.lab.writing import is_disk_full
 
 STATES = ("waiting", "running", "done", "failed", "cancelled", "interrupted")
@@ -64,9 +65,16 @@ def read_status(folder: Path) -> Status:
     """The status as the job wrote it last."""
     if not os.path.isfile(folder / STATUS):
         return Status()
-    content = strict_json.read(folder / STATUS)
+    return _STATUSES(folder / STATUS)
+
+
+def _parse_status(path: Path) -> Status:
+    content = strict_json.read(path)
     known = {key: value for key, value in content.items() if key in {entry.name for entry in fields(Status)}}
     return Status(**{**known, "past": tuple((str(state), float(when)) for state, when in known.get("past", ()))})
+
+
+_STATUSES = KeptReader(_parse_status)
 
 
 def write_status(folder: Path, status: Status) -> None:

@@ -22,6 +22,7 @@ from vocadapt.lab.contextual import contextual
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
 from vocadapt.lab.manifest import Input, Manifest, versions_of
 from vocadapt.lab.mapping import mapped
+from vocadapt.lab.room import bytes_needed, check_room
 from vocadapt.lab.spec import (
     AlignmentStep,
     ConvertStep,
@@ -185,6 +186,7 @@ def run_step(
     start = time.perf_counter()
     folder = Path(folder)
     _check_apart(spec, folder)
+    check_room(folder, bytes_needed(spec))
     with writing(folder, overwrite) as draft:
         root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
         inputs = Task(spec, draft, root, progress).inputs()  # before the step: what changes meanwhile makes its result stale

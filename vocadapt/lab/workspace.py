@@ -3,6 +3,7 @@
 Names come from people and from pages, so they are checked against a list of what is allowed, never against what is not.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_place, expand_path
-from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Input, Manifest, content_stamp, seen_stamp, stamp_of
+from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Input, Manifest, content_stamp, read_manifest, seen_stamp, stamp_of
 from vocadapt.lab.writing import writing
 
 __all__ = ["ARTEFACTS", "KINDS", "UPLOADS", "Artefact", "Workspace", "adapted_models", "check_name", "open_artefact", "writing"]
@@ -102,17 +103,23 @@ class Workspace:
     def _found(self, kind: str) -> Iterator[Artefact]:
         if kind not in ARTEFACTS:
             raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTEFACTS)}.")
-        for path in sorted((self.root / kind).glob(f"*/{MANIFEST}")):
-            if NAME.fullmatch(path.parent.name):
-                try:
-                    yield open_artefact(path.parent)
-                except (InputError, OSError):  # not ours, or gone since
-                    continue
+        try:
+            names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
+        except OSError:  # nothing was made yet
+            return
+        for name in names:
+            try:
+                yield open_artefact(self.root / kind / name)
+            except (InputError, OSError):  # not ours, or gone since
+                continue
 
 
 def open_artefact(folder: Path) -> Artefact:
     """The artefact at a folder anywhere; raises InputError where there is none."""
-    return Artefact(folder, Manifest.load(folder), stamp_of(folder))
+    try:
+        return Artefact(folder, read_manifest(folder), stamp_of(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return Artefact(folder, Manifest.load(folder), "")  # raises, and says what was expected
 
 
 def adapted_models(workspace: Workspace) -> list[Artefact]:

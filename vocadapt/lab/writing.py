@@ -10,13 +10,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_place
+from vocadapt.files import check_place, show_path
 from vocadapt.lab.locks import alone, hold, take
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
 LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)  # group 1: the name of the artefact
+WRITE_REMEDY = "Make room or change its permissions, or choose another workspace."
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -97,6 +98,16 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
         raise InputError(f"{path} is not a file.", "Choose another place.")
     if path.exists() and not overwrite:
         raise InputError(f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+
+
+@contextmanager
+def reporting_write_errors(place: Path) -> Iterator[None]:
+    """Turn an OSError of a block that writes into an InputError that names the place."""
+    try:
+        yield
+    except OSError as error:
+        problem = "the disk is full" if is_disk_full(error) else f"cannot write there: {error.strerror or error}"
+        raise InputError(f"{show_path(place)}: {problem}.", WRITE_REMEDY) from error
 
 
 def sweep(parent: Path) -> None:

@@ -10,6 +10,13 @@ def visible(text: str) -> str:
     return "".join(map(_shape, text))
 
 
+def bounded(text: str, most: int) -> str:
+    """Return text of at most `most` characters, its middle left out where it is longer, with nothing hidden in it."""
+    if len(text) > most:
+        text = f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
+    return visible(text)
+
+
 def _shape(character: str) -> str:
     if character < " ":
         return chr(0x2400 + ord(character))

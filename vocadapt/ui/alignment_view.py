@@ -1,12 +1,13 @@
 """Parts of the alignment page: the figures at its top, and what held-out words say of the maps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import streamlit as st
 
 from vocadapt.analysis import figures
-from vocadapt.lab.alignments import Judged
+from vocadapt.lab.alignments import COLUMNS, Judged, JudgedAnchor
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.comparison import left_out
@@ -118,8 +119,9 @@ def held_out(
                 _judge_one(settings, judge)
     if detail:
         _anchors(judged_of(detail), chosen)
-        anchors, shown = detail.folder / "anchors.tsv", maps.comparable(judged)
-        export.details(detail, {"held-out-maps.tsv": lambda: _maps_file(shown), "anchors.tsv": anchors.read_bytes})
+        anchors, shown = judged_of(detail).anchors, maps.comparable(judged)
+        files = {"held-out-maps.tsv": lambda: _maps_file(shown), "anchors.tsv": lambda: _anchors_file(anchors)}
+        export.details(detail, files)
 
 
 def _judge_one(settings: AlignmentSettings, judge: JudgeMaps) -> None:
@@ -208,6 +210,10 @@ def _delta(value: float | None, paper: Row | None, chosen: str) -> str | None:
         return None
     base = paper.held_out["p@5"]
     return None if value == base and chosen == PAPER else f"{signed(value - base)} vs {PAPER.lower()}"
+
+
+def _anchors_file(anchors: Sequence[JudgedAnchor]) -> str:
+    return export.tsv(COLUMNS, [astuple(anchor) for anchor in anchors])
 
 
 def _maps_file(judged: Mapping[str, Row]) -> str:

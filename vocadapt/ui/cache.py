@@ -28,6 +28,7 @@ from vocadapt.spaces.pairs import bundled_pairs
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
+from vocadapt.ui.paths import check_model
 
 FILES = (
     "config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json", VECTORS, WORDS,
@@ -51,6 +52,7 @@ def opened(name: str) -> Opened:
 
 def space_stamp(name: str) -> str:
     """Changes when the files behind a space do: the first part of any key for what is computed from it."""
+    check_model(name)
     folder = Path(name).expanduser()
     return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
 
@@ -180,7 +182,11 @@ def _anchors(key: tuple[str, ...], _words: EmbeddingSpace, _model: LanguageModel
 
 
 def model_stamp(name: str) -> str:
-    """Changes when the files of a model folder do; a hub name stays what it is."""
+    """Changes when the files of a model folder do; a hub name stays what it is.
+
+    Raises InputError for a path that pages may not open: nothing is read from a typed path before this is known.
+    """
+    check_model(name)
     folder = Path(name).expanduser()
     files = [folder / file for file in FILES] if os.path.isdir(folder) else [folder]  # unlike Path, false for a name too long
     return " ".join(f"{file.stat().st_size}-{file.stat().st_mtime_ns}" for file in files if os.path.isfile(file)) or name

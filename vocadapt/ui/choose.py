@@ -226,7 +226,8 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
 def name_for(workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()) -> str:
     """The name of an artefact to be made; by default one that is free, none of `taken`, and that no living job is to take."""
     free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
-    return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Where it will lie: {workspace.root / kind}")).strip()
+    place = plain(str(workspace.root / kind))
+    return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Where it will lie: {place}")).strip()
 
 
 def stale_note(artefact: Artefact, workspace: Workspace) -> None:

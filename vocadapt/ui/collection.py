@@ -2,14 +2,21 @@
 
 Streamlit collects after every run of a page, in the thread that also keeps the answer from being sent. With torch, transformers
 and plotly loaded that takes .1–.2 s, nearly all of it to find once more that libraries are in use.
+
+Each visit runs in a thread of its own, and glibc gives threads arenas of their own, whose freed memory it keeps: the server
+would grow with every visit. So arenas are few here, and what is free is returned to the system.
 """
 
+import ctypes
 import gc
 import time
 from collections.abc import Mapping
 
 LONG = 0.02  # seconds a full collection may take before what outlived it is set aside
 OLDEST = 2  # the generation of a full collection
+RETURN_EVERY = 10.0  # seconds
+LIBC = ctypes.CDLL(None)
+M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
 
 
 class _SetAside:
@@ -18,18 +25,30 @@ class _SetAside:
     What is set aside is still freed when nothing refers to it; only a cycle that was in use then is not found later.
     """
 
-    began = 0.0
+    began = returned = 0.0
 
     def __call__(self, phase: str, info: Mapping[str, int]) -> None:
         if info["generation"] != OLDEST:
             return
         if phase == "start":
             self.began = time.perf_counter()
-        elif time.perf_counter() - self.began > LONG:
+            return
+        if time.perf_counter() - self.began > LONG:
             gc.freeze()
+        if time.monotonic() - self.returned > RETURN_EVERY:
+            self.returned = time.monotonic()
+            return_free_memory()
 
 
 def keep_short() -> None:
-    """Keep full collections of this process short from now on; a second call changes nothing."""
+    """Keep full collections of this process short from now on, and its memory small; a second call changes nothing."""
     if not any(isinstance(one, _SetAside) for one in gc.callbacks):
         gc.callbacks.append(_SetAside())
+        if hasattr(LIBC, "mallopt"):
+            LIBC.mallopt(M_ARENA_MAX, ARENAS)
+
+
+def return_free_memory() -> None:
+    """Return freed memory to the system; does nothing where the C library is not glibc."""
+    if hasattr(LIBC, "malloc_trim"):
+        LIBC.malloc_trim(0)

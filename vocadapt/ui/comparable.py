@@ -17,7 +17,6 @@ from vocadapt.training.scoring.registry import SCORERS
 from vocadapt.training.tasks.base import KINDS
 from vocadapt.ui import address, choose, intake, run_cache
 from vocadapt.ui.choose import ChosenRun
-from vocadapt.ui.task_intake import TASK_TYPES
 
 FIRST, SECOND = "errors_baseline", "errors_compared"  # the pickers' keys, and their names in the address
 TASK, EVERY = "errors_task", "all tasks"
@@ -116,7 +115,7 @@ def bring(workspace: Workspace) -> None:
     for role, column in zip(("gold file", "predictions", "other predictions"), st.columns(3), strict=True):
         with column:
             st.markdown(f"**{role}**" + (" :small[:gray[may be left out]]" if role.startswith("other") else ""))
-            if found := intake.files_from(workspace, f"brought_{role}", TASK_TYPES, several=False):
+            if found := intake.files_from(workspace, f"brought_{role}", intake.TASK_TYPES, several=False):
                 given[role] = found[0]
     files = [given[role] for role in ("predictions", "other predictions") if role in given]
     names: list[str] = []

@@ -9,7 +9,7 @@ from vocadapt.lab.commands import context_command
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.text.context import Context, ContextSettings, Hit
 from vocadapt.text.corpus import Corpus
-from vocadapt.ui import cache, export, markup
+from vocadapt.ui import cache, export, markup, mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration
 
@@ -51,7 +51,7 @@ def in_context(word: str, text: Corpus, model: str, workspace: Workspace, comman
     try:
         found = cache.context_of(text, word, model, SETTINGS, workspace.root)
     except InputError as error:
-        st.text(f"In the text: {error.problem} {error.remedy}")
+        st.text(f"In the text: {mistakes.in_one_line(error)}")
         return
     _draw(found)
     if found.hits:

@@ -177,7 +177,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         if compared.train is not None:
             _told("training examples", in_examples(compared.train, word, splitter, "training", LINES))
     except InputError as error:
-        st.text(f"{error.problem} {error.remedy}")
+        st.text(mistakes.in_one_line(error))
         return
     run = compared.runs[1] or compared.runs[0]
     if run is not None and (text := _text_behind(compared)) is not None:
@@ -199,6 +199,6 @@ def _keep(workspace: Workspace, id: str, about: str, text_key: str, tags_key: st
     try:
         save_note(workspace, id, str(state.get(text_key) or ""), [str(tag) for tag in state.get(tags_key) or ()], about)
     except InputError as error:
-        st.toast(plain(f"{error.problem} {error.remedy}"), icon=":material/error:")
+        st.toast(plain(mistakes.in_one_line(error)), icon=":material/error:")
 
 

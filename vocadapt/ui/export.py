@@ -7,6 +7,7 @@ import streamlit as st
 
 from vocadapt.lab.commands import command_of_made
 from vocadapt.lab.workspace import Artefact
+from vocadapt.text.spreadsheet import tsv_text
 
 Download = Callable[[], str | bytes]
 
@@ -31,9 +32,8 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
 
 
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """A tab-separated table; tabs and line breaks inside a cell become blanks."""
-    lines = [header, *rows]
-    return "".join("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in line) + "\n" for line in lines)
+    """A tab-separated table that a spreadsheet opens as it is."""
+    return tsv_text([header, *rows])
 
 
 def _manifest(artefact: Artefact) -> bytes:

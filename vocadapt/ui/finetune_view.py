@@ -9,7 +9,6 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab import jobs
 from vocadapt.lab.benchmarks import find_task
 from vocadapt.lab.estimating import start_up
 from vocadapt.lab.jobs import promised
@@ -23,7 +22,7 @@ from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
-from vocadapt.ui import address, cache, choose, job_panel, run_cache
+from vocadapt.ui import address, cache, choose, job_panel, mistakes, run_cache
 from vocadapt.ui.address import Choice
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
@@ -209,7 +208,8 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
         try:
             pace, source = pace_of(label, model, wanted, runs)
         except InputError as error:
-            st.markdown(plain(error.problem if label in error.problem else f"{label}: {error.problem}"))
+            problem = mistakes.named(error.problem)
+            st.markdown(plain(problem if label in problem else f"{label}: {problem}"))
             continue
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
         total += begin + found.seconds
@@ -252,5 +252,5 @@ def start(workspace: Workspace, wanted: Wanted) -> None:
     if pressed:
         for label, model in wanted.models.items():
             name = workspace.free_name("runs", wishes[label], promised(workspace, "runs"))
-            jobs.start(workspace, wanted.spec(model), name)
+            job_panel.launch(workspace, wanted.spec(model), name)
         st.rerun()

@@ -6,9 +6,10 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
-from vocadapt.ui import address, mistakes, warming
+from vocadapt.ui import address, mistakes, paths, warming
 from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
+from vocadapt.ui.markup import plain
 from vocadapt.ui.server import WORKSPACE
 
 
@@ -21,6 +22,7 @@ def workspace() -> Workspace:
 
 def draw(page: st.Page) -> None:
     """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps its trace in the log."""
+    paths.warn_once()
     try:
         with mistakes.shown():
             sidebar()
@@ -38,7 +40,7 @@ def sidebar() -> None:
         st.selectbox(
             "Workspace", names, index=names.index(start.name), key=HERE, accept_new_options=True,
             bind=None if going else "query-params",  # see address.go_to
-            help=f"A project is a folder in {start.parent}. Type a new name to start another one.",
+            help=f"A project is a folder in {plain(str(start.parent))}. Type a new name to start another one.",
         )  # fmt: skip
         if going:
             st.switch_page(going[0], query_params=going[1])

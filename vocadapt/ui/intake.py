@@ -1,6 +1,5 @@
 """How text and ready vectors enter the workspace: uploads written to the disk at once, or a path on this machine."""
 
-import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -10,17 +9,22 @@ from typing import BinaryIO
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vocadapt.errors import InputError
+from vocadapt.lab.room import check_room
 from vocadapt.lab.uploads import remove_forgotten
-from vocadapt.lab.workspace import UPLOADS, Workspace
-from vocadapt.lab.writing import is_disk_full
+from vocadapt.lab.workspace import RESERVED, UPLOADS, Workspace
+from vocadapt.lab.writing import reporting_write_errors
 from vocadapt.text.corpus import READERS
+from vocadapt.ui import mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import megabytes
+from vocadapt.ui.paths import openable
 
 VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
 VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
+TASK_TYPES = ("txt", "tsv", "csv", "jsonl", "json", "conll", "iob", "gz")
+ENDINGS = re.compile(rf"(?:\.(?:{'|'.join(sorted({*TEXT_TYPES, *VECTOR_TYPES, *TASK_TYPES}))}))+$", re.IGNORECASE)
+LONGEST_NAME = 80  # characters of an upload's name
 
 
 def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bool = True) -> list[Path]:
@@ -33,9 +37,10 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
         )
         uploads = given if isinstance(given, list) else [given] if given else []
         if uploads:
-            st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
-            st.session_state[f"{key}_turn"] = turn + 1  # a fresh widget lets go of the upload in memory
-            st.rerun()
+            with mistakes.shown():
+                st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
+                st.session_state[f"{key}_turn"] = turn + 1  # a fresh widget lets go of the upload in memory
+                st.rerun()
         kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
         for file in kept:
             st.markdown(f":material/check: {plain(file.name)} · {megabytes(file.stat().st_size)}")
@@ -44,7 +49,7 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
             "File or folder", key=f"{key}_path", persist_state="session", placeholder="/home/me/articles.txt.gz",
             help="Larger texts go this way: an upload ends at 200 MB a file.",
         ).strip()  # fmt: skip
-    return [existing(typed)] if typed else kept
+    return [openable(typed)] if typed else kept
 
 
 def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS) -> list[Path]:
@@ -52,10 +57,11 @@ def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: s
 
     Uploads that were never taken in make room first.
     """
-    remove_forgotten(workspace)
-    folder = workspace.root / place
-    folder.mkdir(parents=True, exist_ok=True)
-    saved = []
+    folder, saved = workspace.root / place, []
+    with reporting_write_errors(folder):
+        remove_forgotten(workspace)
+        folder.mkdir(parents=True, exist_ok=True)
+    check_room(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     for upload in uploads:
         target = free_file(folder, safe_name(upload.name))
         _save(upload, target)
@@ -65,36 +71,34 @@ def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: s
 
 def _save(upload: BinaryIO, target: Path) -> None:
     """Write one upload, or nothing of it; raises InputError where it cannot be written."""
-    try:
-        with target.open("xb") as file:
-            shutil.copyfileobj(upload, file)
-    except BaseException as error:
-        target.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            problem = "the disk is full" if is_disk_full(error) else f"cannot be written: {error.strerror}"
-            raise InputError(f"{target.name}: {problem}.", "Make room, or give a path on this machine instead.") from error
-        raise
+    with reporting_write_errors(target):
+        try:
+            with target.open("xb") as file:
+                shutil.copyfileobj(upload, file)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
 
 
 def safe_name(name: str) -> str:
-    """A file name made of letters, digits, dots and dashes only, its endings kept: `../../x y.txt` → `x-y.txt`."""
+    """Return a file name of letters, digits, dots and dashes that any system takes, its known endings kept.
+
+    `../../x y.txt` → `x-y.txt`, `.txt` → `upload.txt`, `con.txt` → `upload-con.txt`.
+    """
     last = re.split(r"[/\\]", name)[-1]
-    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).lstrip(".-")
-    return cleaned[-80:].lstrip(".-") or "upload.txt"
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")
+    found = ENDINGS.search(cleaned)
+    ending = found[0].lower() if found else ""
+    stem = cleaned[: len(cleaned) - len(ending)].strip(".-_")[: LONGEST_NAME - len(ending)].rstrip(".-")
+    if not stem:
+        return f"upload{ending or '.txt'}"
+    return f"upload-{stem}{ending}" if RESERVED.fullmatch(stem + ending) else stem + ending
 
 
 def free_file(folder: Path, name: str) -> Path:
     """A path in `folder` that is not taken: text.txt, 2-text.txt …"""
     names = (name if number == 1 else f"{number}-{name}" for number in range(1, 10_000))
     return next(folder / free for free in names if not (folder / free).exists())
-
-
-def existing(typed: str) -> Path:
-    """The path as typed; raises InputError where there is nothing."""
-    path = Path(typed).expanduser()
-    if not os.path.exists(path):  # unlike Path, false for a name too long
-        raise InputError(f"{typed[:100]}: no such file or folder on the machine that runs the lab.", "Check the spelling.")
-    return path
 
 
 def hand_over(key: str) -> None:

@@ -9,13 +9,14 @@ from typing import Literal
 
 import streamlit as st
 
+from vocadapt.errors import InputError
 from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import Status
 from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import intake, mistakes
+from vocadapt.ui import intake, mistakes, paths
 from vocadapt.ui.address import here
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
@@ -38,9 +39,15 @@ Told = Callable[[Job, Status], None]  # draws the job that runs
 
 def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
     """Start a job and draw the page again, now with its panel; the uploads of `form` go with the job."""
-    jobs.start(workspace, spec, name)
+    launch(workspace, spec, name)
     intake.hand_over(form)
     st.rerun()
+
+
+def launch(workspace: Workspace, spec: Spec, name: str) -> Job:
+    """Start a job; raises InputError where it would read a path that pages may not open."""
+    paths.check_inputs(spec)
+    return jobs.start(workspace, spec, name)
 
 
 def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
@@ -108,7 +115,7 @@ def pace(job: Job, status: Status) -> str:
 def bar(status: Status) -> None:
     """How far a living job is."""
     unsaid = "in the queue" if status.state == "waiting" else "starting …"
-    st.progress(status.fraction or 0.0, text=plain(status.message) or unsaid)
+    st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or unsaid)
 
 
 def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
@@ -120,7 +127,10 @@ def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "st
 
 
 def _ask_to_stop(job: Job) -> None:
-    job.cancel(grace=0)
+    try:
+        job.cancel(grace=0)
+    except InputError as error:  # in a callback: there is no place on the page for it
+        st.toast(plain(mistakes.in_one_line(error)), icon=":material/error:")
 
 
 def resume_button(workspace: Workspace, job: Job, key: str) -> None:

@@ -14,12 +14,13 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import choose, job_panel, made, mistakes
 from vocadapt.ui.address import here
 from vocadapt.ui.job_panel import CHIPS, EVERY
-from vocadapt.ui.markup import plain
+from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import duration
 
 JOB = "jobs_job"  # its name in the address
 FIRST = 15  # jobs in the list before all are asked for
 STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
+LONGEST_ID = 80  # characters of an id in a message
 LINES, HEIGHT = 200, 300  # of the log; pixels
 
 
@@ -56,7 +57,7 @@ def _looked_at(found: list[Job]) -> Job:
     asked = st.query_params.get(JOB)
     job = next((job for job in found if job.id == asked), None)
     if asked and job is None:
-        st.warning(f"There is no job {plain(asked)} in this workspace. This is the newest.", icon=":material/info:")
+        st.warning(f"There is no job {plain(asked[:LONGEST_ID])} in this workspace. This is the newest.", icon=":material/info:")
     return job or found[0]
 
 
@@ -110,7 +111,7 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
     log = job.log(LINES)
     st.markdown("Log" if len(log.splitlines()) < LINES else f"The last {LINES} lines of the log")
     with st.container(height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True):
-        st.code(log or "Nothing was written yet.", language=None, wrap_lines=True)
+        st.code("\n".join(map(visible, log.split("\n"))) or "Nothing was written yet.", language=None, wrap_lines=True)
     _details(job)
 
 

@@ -16,7 +16,7 @@ from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, job_panel
 from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
-from vocadapt.ui.markup import plain, visible
+from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.vocabulary.initialise import RowSettings
 
@@ -95,7 +95,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
 def _standings(compared: Compared) -> None:
     """The picture, the verdict and the table, with n, candidates and chance."""
     board = compared.board
-    st.markdown(f"**{visible(board.verdict)}**")
+    st.markdown(f"**{plain(board.verdict)}**")
     names, cosines = [row.initialiser for row in board.rows], [row.centred_cosine for row in board.rows]
     kept = f"neighbours kept, of {board.k}"
     errors, floors = [2 * row.standard_error for row in board.rows], [row.floor for row in board.rows]

@@ -1,7 +1,5 @@
 """Parts of the tokenizer lens page: how models cut a whole text of the workspace, from the counts that it keeps."""
 
-import csv
-import io
 from collections.abc import Sequence
 
 import streamlit as st
@@ -9,6 +7,7 @@ import streamlit as st
 from vocadapt.analysis import figures
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.text.spreadsheet import csv_text
 from vocadapt.ui import choose, count_cache, job_panel, markup, mistakes
 from vocadapt.ui.lens_view import Seen, cut_line
 from vocadapt.ui.markup import plain
@@ -94,11 +93,8 @@ def selected_rows(changed: Sequence[Change]) -> list[int]:
 
 def changed_csv(changed: Sequence[Change]) -> str:
     """Every changed word with its count, its two cuts and the pieces saved, as a CSV file."""
-    file = io.StringIO()
-    lines = csv.writer(file)
-    lines.writerow(("word", "count", "before", "after", "saved"))
-    lines.writerows((c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed)
-    return file.getvalue()
+    lines = [(c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed]
+    return csv_text([("word", "count", "before", "after", "saved"), *lines])
 
 
 def _table(rows: Sequence[CutFigures]) -> None:

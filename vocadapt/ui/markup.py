@@ -1,6 +1,7 @@
 """The one place that writes HTML: tokens, the cut of a text, neighbour cards. Everything shown is escaped first."""
 
 import html
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,10 @@ from vocadapt.analysis.entry_view import EntryView
 from vocadapt.text.visible import visible as visible  # others take it from here
 from vocadapt.ui.markup_style import FILL, INK, STYLE
 from vocadapt.ui.numbers import count, fraction
+
+MARKS = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=@/\"'")  # letters that Markdown and Streamlit's additions to it may read
+ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)  # where http://x, www.x.com and a@b.c are broken
+EMPTY = ":small[]"  # Streamlit's directive for small text, around nothing
 
 
 @dataclass(frozen=True)
@@ -166,8 +171,16 @@ def token(text: str, style: str = "") -> str:
 
 
 def plain(text: str) -> str:
-    """Text for a label that reads Markdown: every mark is escaped, so it is shown as typed."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'" else c for c in visible(text))
+    """Return Markdown that shows a text as it is: no mark of Markdown takes effect, and no address becomes a link.
+
+    Streamlit links bare addresses after backslashes are resolved, so escapes cannot prevent it. An empty span ends the text
+    node in the middle of an address: nothing is added to what is displayed or copied.
+    """
+    return EMPTY.join(map(_escape, ADDRESS.split(visible(text))))
+
+
+def _escape(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in MARKS else letter for letter in text)
 
 
 def _cut_line(line: CutLine) -> str:

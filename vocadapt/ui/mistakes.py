@@ -1,12 +1,15 @@
 """A mistake of the user's, as a message where it happened."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import streamlit as st
 
 from vocadapt.errors import InputError
 from vocadapt.lab.uploads import as_uploaded
+from vocadapt.text.visible import bounded
+
+LONGEST, MOST_LINES = 600, 20  # characters of a line of a message, lines of a message
 
 
 @contextmanager
@@ -21,11 +24,18 @@ def shown() -> Iterator[None]:
                 st.text(named(line))  # plain: it may quote a file
 
 
+def in_one_line(error: InputError) -> str:
+    """Return problem and remedy as a page displays them, in one line."""
+    return named(f"{error.problem} {error.remedy}".strip())
+
+
 def named(message: str) -> str:
-    """A message that calls an upload by its name, not by its place in the workspace."""
+    """Return a message as a page displays it: of bounded length, nothing hidden in it, an upload called by its name.
+
+    Messages may quote what somebody typed, a file, or the address. The end is kept, too: it often says what to do.
+    """
     from vocadapt.ui.frame import workspace  # the frame shows mistakes, too
 
-    try:
-        return as_uploaded(message, workspace())
-    except InputError:  # the mistake may be the workspace itself
-        return message
+    with suppress(InputError):  # the mistake may be the workspace itself
+        message = as_uploaded(message, workspace())
+    return "\n".join(bounded(line, LONGEST) for line in message.splitlines()[:MOST_LINES])

@@ -72,7 +72,7 @@ def _make_one(workspace: Workspace, artefact: Artefact, spec: Spec) -> None:
                 used = {one.manifest.settings["resample"] for one in draws(artefact, workspace)}
                 first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][: max(1, 2 - len(used))]
                 for seed in others:
-                    jobs.start(workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines"))
+                    job_panel.launch(workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines"))
                 _start(workspace, resampled(spec, first), f"{artefact.name}-lines")
 
 

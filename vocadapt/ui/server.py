@@ -1,4 +1,4 @@
-"""Start the lab in the browser: `python -m vocadapt.ui.server [--workspace W] [--port N] [--no-browser]`.
+"""Start the lab in the browser: `python -m vocadapt.ui.server [--workspace W] [--port N] [--address A] [--no-browser]`.
 
 Streamlit is run inside this process, for two reasons. Its settings are passed as flags, so they hold whatever the
 working folder is; and the "pages directory" flag is settled before the first visitor. Streamlit decides that flag once
@@ -15,13 +15,16 @@ from pathlib import Path
 
 import vocadapt
 from vocadapt.errors import InputError
+from vocadapt.files import check_folder
 from vocadapt.lab.jobs import tidy
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import collection, warming
+from vocadapt.ui import collection, guard, paths, warming
 
 ROOT = Path(vocadapt.__file__).parents[1]
 WORKSPACE = "VOCADAPT_WORKSPACE"
 FIRST_PORT = 8501
+LOOPBACK = "127.0.0.1"
+EVERY_ADDRESS = ("0.0.0.0", "::")
 # How threads of a computation wait for each other: asleep. They wait at work else, and where the browser beside them draws in
 # software, a training takes four times as long; asleep, a tenth longer where nothing else is at work. Jobs inherit it.
 WAITING = ("OMP_WAIT_POLICY", "passive")
@@ -31,30 +34,64 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the lab until it is stopped; 2 when it cannot be started as asked."""
     options = _parser().parse_args(arguments)
     try:
-        serve(Path(options.workspace), options.port, options.browser)
+        serve(Path(options.workspace), options.port, options.browser, options.address, options.files_root)
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
 
 
-def serve(workspace: Path, port: int | None = None, browser: bool = True) -> None:
+def serve(
+    workspace: Path, port: int | None = None, browser: bool = True, address: str = LOOPBACK, files_root: str | None = None
+) -> None:
     """Run app.py on one workspace; returns when the server is stopped.
 
-    Raises InputError when app.py is not beside the package or the port is taken.
+    `files_root`: the folder whose files the pages may open beyond the loopback address. Raises InputError when app.py is not
+    beside the package, the port or the address cannot be used, or the folder is none.
     """
     app = ROOT / "app.py"
     if not app.is_file():
         raise InputError(f"The pages are not installed: expected {app}.", "Run from a clone, or install it with pip install -e .")
-    port = next(filter(_is_free, range(FIRST_PORT, FIRST_PORT + 100)), None) if port is None else _check_free(port)
+    port = _free_port(address) if port is None else _check_free(port, address)
     os.environ[WORKSPACE] = str(workspace.resolve())
+    os.environ.pop(paths.FILES_ROOT, None)
+    if files_root is not None:
+        os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAITING)
-    tidy(Workspace(workspace))
+    _tidy(Workspace(workspace))
     settle_pages()
     warming.start(Workspace(workspace))
-    sys.stdout.write(f"The lab is at http://127.0.0.1:{port} (workspace {workspace}); Ctrl-C stops it.\n")
+    sys.stdout.write(f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()
-    _run(app, {**_settings(), "server_port": port, "server_headless": not browser})
+    if not paths.is_loopback(address):
+        sys.stderr.write(paths.network_warning(address))
+    place = {"server_address": address, "server_allowedHosts": allowed_hosts(address), "server_port": port}
+    _run(app, {**_settings(), **place, "server_headless": not browser})
+
+
+def allowed_hosts(address: str) -> list[str]:
+    """The names under which a browser may reach the lab: a foreign name that leads here (DNS rebinding) is not among them."""
+    hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
+    if address in EVERY_ADDRESS:
+        import psutil
+
+        found = (one.address.partition("%")[0] for all in psutil.net_if_addrs().values() for one in all)
+        hosts += [socket.gethostname(), socket.getfqdn(), *found]
+    return list(dict.fromkeys(hosts))
+
+
+def _url(address: str, port: int | None) -> str:
+    """The address to type in a browser on this machine."""
+    host = LOOPBACK if address in EVERY_ADDRESS else address
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _tidy(workspace: Workspace) -> None:
+    """Clear away what killed processes left; a workspace that may not be written is served as it is."""
+    try:
+        tidy(workspace)
+    except OSError as error:
+        sys.stderr.write(f"Warning: {workspace.root} cannot be tidied: {error.strerror}.\n")
 
 
 def settle_pages() -> None:
@@ -69,6 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m vocadapt.ui.server", description="Start the lab in the browser.")
     parser.add_argument("--workspace", default="workspace", help="folder of the project (default: ./workspace)")
     parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
+    parser.add_argument("--address", default=LOOPBACK, help="address to serve on (default: this machine only)")
+    parser.add_argument("--files-root", help="folder whose files the pages may open beyond the loopback address")
     parser.add_argument("--browser", action=argparse.BooleanOptionalAction, default=True, help="open a browser window")
     return parser
 
@@ -77,6 +116,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
     collection.keep_short()
+    guard.install()
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
 
@@ -95,21 +135,30 @@ def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", value
 
 
-def _check_free(port: int) -> int:
-    """The port, if the lab can have it."""
-    if not _is_free(port):
-        raise InputError(f"Port {port} cannot be used.", "Give another one with --port, or none.")
+def _free_port(address: str) -> int:
+    """The first free port from FIRST_PORT on."""
+    port = next((port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None)
+    if port is None:
+        raise InputError(f"The address {address} cannot be used on this machine.", "Give another one with --address, or none.")
     return port
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except (OSError, OverflowError):
-            return False
-        return True
+def _check_free(port: int, address: str) -> int:
+    """The port, if the lab can have it."""
+    if not _is_free(port, address):
+        raise InputError(f"Port {port} on {address} cannot be used.", "Give another one with --port, or none.")
+    return port
+
+
+def _is_free(port: int, address: str = LOOPBACK) -> bool:
+    try:
+        family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((address, port))
+    except (OSError, OverflowError, UnicodeError, ValueError):
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from vocadapt.ui import address, choose, intake, mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
 
-TASK_TYPES = ("txt", "tsv", "csv", "jsonl", "json", "conll", "iob", "gz")
 TASK = "finetune_task"  # the picker's key, and its name in the address
 
 
@@ -58,7 +57,7 @@ def _own(workspace: Workspace) -> None:
     for split, column in zip(SPLITS, st.columns(3), strict=True):
         with column:
             st.markdown(f"**{split}**" + ("" if split == "train" else " :small[:gray[may be left out]]"))
-            if found := intake.files_from(workspace, f"task_{split}", TASK_TYPES, several=False):
+            if found := intake.files_from(workspace, f"task_{split}", intake.TASK_TYPES, several=False):
                 files[split] = found[0]
     name = choose.name_for(workspace, "tasks", intake.stem([files["train"]]) if "train" in files else "task", "own_name")
     if st.button("Take in", type="primary", icon=":material/add:", disabled="train" not in files, key="take_task"):

@@ -45,7 +45,7 @@ def choose_run(workspace: Workspace) -> str:
             help="Such as a model that answered questions before it was adapted. It comes before the run above.",
         )  # fmt: skip
     if other:
-        st.markdown(f":small[:gray[Looking at {plain(choose.shown_model(other))}]]")
+        st.markdown(f":small[:gray[Looking at {plain(choose.shown_model(other)[:200])}]]")
     return other.strip() or (str(chosen.run.folder) if chosen else "")
 
 

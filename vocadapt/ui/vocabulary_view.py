@@ -212,7 +212,7 @@ def _token(workspace: Workspace, corpus: Artefact, seen: Seen, reducer: Reducer,
         try:
             context_view.in_context(token, read_corpus([corpus.folder]), seen.name, workspace, key="token_context")
         except InputError as error:
-            st.text(error.problem)
+            st.text(mistakes.named(error.problem))
 
 
 def _has_rows(seen: Seen) -> bool:

@@ -1,0 +1,39 @@
+"""Every cache of the pages is bounded: a server that runs for days must not grow with what it was shown."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [*sorted((ROOT / "vocadapt").rglob("*.py")), *sorted((ROOT / "pages").rglob("*.py")), ROOT / "app.py"]
+BOUNDS = {"cache_data": "max_entries", "cache_resource": "max_entries", "lru_cache": "maxsize"}
+
+
+def unbounded(source: str) -> list[str]:
+    """The decorators of caches that name no bound; `functools.cache` counts only where the function takes arguments."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for decorator in node.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            given = {word.arg: word.value for word in decorator.keywords} if isinstance(decorator, ast.Call) else {}
+            bound = given.get(BOUNDS.get(name, ""))
+            if name in BOUNDS and not (isinstance(bound, ast.Constant) and isinstance(bound.value, int)):
+                found.append(f"{node.name}: {name}")
+            if name == "cache" and node.args.args:
+                found.append(f"{node.name}: {name}")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_cache_names_how_many_entries_it_keeps(path):
+    assert unbounded(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_cache_without_a_bound_is_found():
+    forms = ["@st.cache_data", "@st.cache_resource(show_spinner=False)", "@lru_cache", "@lru_cache(maxsize=None)", "@cache"]
+    assert all(unbounded(f"{form}\ndef f(a): pass") for form in forms)
+    assert not unbounded("@st.cache_data(max_entries=3)\ndef f(a): pass\n@cache\ndef g(): pass")

@@ -1,0 +1,132 @@
+"""Small files are read once for each change, however often pages list them."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from vocadapt.errors import InputError
+from vocadapt.lab import strict_json
+from vocadapt.lab.job import Job
+from vocadapt.lab.jobs import list_jobs
+from vocadapt.lab.kept import SETTLED, KeptReader
+from vocadapt.lab.manifest import Manifest
+from vocadapt.lab.spec import CorpusStep, Spec
+from vocadapt.lab.status import Status, write_status
+from vocadapt.lab.workspace import Workspace, open_artefact
+
+
+def settle() -> None:
+    """Wait until what was just written counts as settled."""
+    time.sleep(1.5 * SETTLED / 1e9)
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __call__(self, path: Path) -> str:
+        self.read.append(path.name)
+        return path.read_text()
+
+
+def test_a_file_is_read_again_only_when_it_changed(tmp_path):
+    count = Counting()
+    reader, file = KeptReader(count), tmp_path / "a"
+    file.write_text("one")
+    settle()
+    assert [reader(file), reader(file)] == ["one", "one"] and count.read == ["a"]
+    file.write_text("two")  # as long as before
+    os.utime(file, (1, 1))
+    settle()
+    assert [reader(file), reader(file)] == ["two", "two"] and count.read == ["a", "a"]
+    (tmp_path / "b").write_text("new")
+    os.replace(tmp_path / "b", file)
+    assert reader(file) == "new"
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        reader(file)
+
+
+def test_a_file_that_was_just_written_is_not_kept(tmp_path):
+    count = Counting()
+    reader, file = KeptReader(count), tmp_path / "a"
+    for text in ("one", "two", "six"):
+        file.write_text(text)
+        assert reader(file) == text
+
+
+def test_no_more_than_so_many_are_kept_and_what_raises_is_not(tmp_path):
+    reader = KeptReader(Counting(), max_entries=3)
+    for number in range(10):
+        (tmp_path / str(number)).write_text(str(number))
+    settle()
+    for number in range(10):
+        reader(tmp_path / str(number))
+    assert len(reader) == 3
+
+    def refuse(path: Path) -> str:
+        raise InputError("no")
+
+    refusing = KeptReader(refuse)
+    with pytest.raises(InputError):
+        refusing(tmp_path / "1")
+    assert len(refusing) == 0
+
+
+@pytest.fixture
+def full(tmp_path) -> Workspace:
+    """A workspace with 40 corpora and 40 jobs."""
+    workspace = Workspace(tmp_path / "w")
+    for number in range(40):
+        folder = workspace.folder("corpora", f"c-{number}")
+        folder.mkdir(parents=True)
+        strict_json.write(folder / "corpus.json", {"files": [], "settings": {}})
+        Manifest("corpora", folder.name, {}, numbers={"words": number}).save(folder)
+        job = workspace.root / "jobs" / f"20260101-0000{number:02d}-000000-corpus"
+        job.mkdir(parents=True)
+        spec = Spec("corpus", CorpusStep(), {"text": ("/none.txt",)})
+        strict_json.write(job / "spec.json", {"spec": spec.to_dict(), "target": f"corpora/j-{number}", "overwrite": False})
+        write_status(job, Status("done", queued=1.0, started=1.0, updated=2.0))
+    settle()
+    return workspace
+
+
+def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open_page, monkeypatch):
+    loaded, parsed = [], []
+    load, parse = Manifest.load, Spec.from_dict
+    monkeypatch.setattr(Manifest, "load", classmethod(lambda cls, folder: (loaded.append(folder), load(folder))[1]))
+    monkeypatch.setattr(Spec, "from_dict", classmethod(lambda cls, *given: (parsed.append(given[1]), parse(*given))[1]))
+    for page in ("pages/start/home.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/see/map.py"):
+        before = len(loaded), len(parsed)
+        app = open_page(page, full)
+        assert not app.exception and not app.error
+        corpora = [folder for folder in loaded if folder.parent.name == "corpora" and folder.name.startswith("c-")]
+        assert len(corpora) == len(set(corpora)) <= 40, page  # read by the first page, and by none after it
+        assert len(parsed) == len(set(parsed)) <= 40, page
+        assert (len(loaded) - before[0]) <= 41
+    assert len(corpora) == 40 and len(parsed) == 40
+
+
+def test_what_is_listed_follows_every_change(full):
+    (full.root / "corpora" / "notes.txt").write_text("a")
+    (full.root / "jobs" / "notes.txt").write_text("a")
+    assert len(full.artefacts("corpora")) == 40 and len(list_jobs(full)) == 40
+    folder = full.folder("corpora", "c-3")
+    before = open_artefact(folder)
+    Manifest("corpora", "c-3", {}, numbers={"words": 1_000}).save(folder)
+    after = open_artefact(folder)
+    assert after.manifest.numbers == {"words": 1_000} and after.stamp != before.stamp
+    (folder / "manifest.json").unlink()
+    assert len(full.artefacts("corpora")) == 39
+    with pytest.raises(InputError, match=r"expected a manifest\.json"):
+        open_artefact(folder)
+    job = list_jobs(full)[0]
+    write_status(job.folder, Status("cancelled"))
+    assert Job(job.folder).status().state == "cancelled"
+    (job.folder / "spec.json").unlink()
+    for read in ("order", "spec"):
+        with pytest.raises(InputError, match=r"it has no spec\.json"):
+            getattr(Job(job.folder), read)
+    assert len(list_jobs(full)) == 39

@@ -1,0 +1,84 @@
+"""A running server as others in the network, and pages of other sites, meet it."""
+
+import base64
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from tests.browser.conftest import ROOT, free_port, wait_until_up
+from vocadapt.ui import server
+from vocadapt.ui.guard import is_same_origin
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    """A server on every address, in a working folder of its own; its port. What it writes is in `server.log` there."""
+    place, port = tmp_path_factory.mktemp("server"), free_port()
+    command = [sys.executable, "-m", "vocadapt", "app", "--no-browser", "--port", str(port), "--address", "0.0.0.0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    with (place / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [*command, "--workspace", str(place / "w")], cwd=place, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        wait_until_up(f"http://127.0.0.1:{port}", server)
+        said = (place / "server.log").read_text()
+        assert "Warning: on 0.0.0.0 anybody in the network" in said and "--files-root" in said
+        yield port
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def shake_hands(port: int, host: str, origin: str | None) -> str:
+    """Ask for the websocket of the pages, and give the first line of the answer."""
+    lines = [
+        "GET /_stcore/stream HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",
+        f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}", "Sec-WebSocket-Version: 13",
+        *([f"Origin: {origin}"] if origin else []),
+    ]  # fmt: skip
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        return connection.recv(200).split(b"\r\n")[0].decode()
+
+
+def test_the_websocket_takes_pages_of_this_server_only(port):
+    own = f"127.0.0.1:{port}"
+    assert " 101 " in shake_hands(port, own, f"http://{own}")
+    assert " 101 " in shake_hands(port, f"localhost:{port}", f"http://localhost:{port}")
+    others = ["http://127.0.0.1:1", f"http://localhost:{port}"]
+    others += ["http://evil.example", "null", f"http://{own}.evil.example", "\xff"]
+    for origin in others:
+        assert " 403 " in shake_hands(port, own, origin), origin
+    assert " 403 " in shake_hands(port, f"evil.example:{port}", f"http://evil.example:{port}")  # DNS rebinding
+
+
+def test_no_other_site_frames_the_pages(port):
+    for path in ("/", "/_stcore/health", "/map"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+            assert answer.headers["X-Frame-Options"] == "SAMEORIGIN"
+            assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_an_upload_without_the_token_of_the_page_is_refused(port):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/_stcore/upload_file/none/none", b"x", method="PUT")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=20)
+    assert refused.value.code in (400, 403)
+
+
+@pytest.mark.parametrize("arguments", [["--address", "203.0.113.1"], ["--files-root", "/none"], ["--files-root", __file__]])
+def test_what_the_lab_cannot_be_served_with_is_said(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(server.WORKSPACE, "")  # set first, so that it is as before afterwards
+    monkeypatch.setattr(server, "_run", lambda app, flags: pytest.fail("it was served"))
+    assert server.main(["--no-browser", "--workspace", str(tmp_path / "w"), *arguments]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_programs_other_than_browsers_name_no_origin():
+    assert is_same_origin({b"host": b"127.0.0.1:1"})

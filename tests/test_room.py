@@ -1,0 +1,76 @@
+"""Before a step starts, the disk is looked at: too little room is refused with what is needed and what is free."""
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab import jobs
+from vocadapt.lab.room import FLOOR, bytes_needed, check_room
+from vocadapt.lab.spec import ConvertStep, CorpusStep, FinetuneStep, ImportStep, MapStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.steps import run_step
+from vocadapt.lab.workspace import Workspace
+from vocadapt.spaces.word2vec import Word2VecSettings
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """Set how many bytes of the disk are free; gives the folders that were asked about."""
+    asked = []
+
+    def fill(free: int) -> list[Path]:
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: (asked.append(Path(folder)), Usage(10**12, 0, free))[1])
+        return asked
+
+    return fill
+
+
+def test_what_a_step_writes(tiny_bert, tmp_path):
+    text = tmp_path / "text"
+    (text / "more").mkdir(parents=True)
+    (text / "a.txt").write_bytes(b"a" * 1_000)
+    (text / "more" / "b.txt").write_bytes(b"b" * 500)
+    weights = (tiny_bert / "model.safetensors").stat().st_size
+    given = {"text": str(text), "model": str(tiny_bert)}
+    assert bytes_needed(Spec("corpus", CorpusStep(copy=True), {"text": str(text)})) == FLOOR + 1_500
+    assert bytes_needed(Spec("corpus", CorpusStep(), {"text": str(text)})) == FLOOR
+    assert bytes_needed(Spec("convert", ConvertStep(), {"model": str(tiny_bert)})) == FLOOR + weights
+    assert bytes_needed(Spec("model", ModelStep(), {"model": "a/hub-name"})) == FLOOR
+    runs = Spec("finetune", FinetuneStep(seeds=(1, 2, 3)), {"model": str(tiny_bert), "task": "t"})
+    assert bytes_needed(runs) == FLOOR + 3 * weights
+    vectors = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=10)), given)
+    assert bytes_needed(vectors) == FLOOR + int(30 * (1_500 / 6) ** 0.5) * 10 * 4
+    assert bytes_needed(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
+    assert bytes_needed(Spec("map", MapStep(), {"space": "x"})) == FLOOR
+
+
+def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):
+    asked = disk(FLOOR)
+    check_room(tmp_path / "not" / "there", FLOOR)
+    assert asked == [tmp_path]
+    with pytest.raises(InputError, match=r"about 3\.0 GB are needed, and the disk has 52 MB free"):
+        check_room(tmp_path / "not" / "there", 3_000_000_000)
+
+
+def test_no_step_and_no_job_starts_without_room(disk, tmp_path):
+    disk(FLOOR - 1)
+    (tmp_path / "text.txt").write_text("the drug\n")
+    workspace = Workspace(tmp_path / "w")
+    spec = Spec("corpus", CorpusStep(), {"text": str(tmp_path / "text.txt")})
+    for start in (lambda: run_step(spec, workspace.folder("corpora", "c")), lambda: jobs.start(workspace, spec, "c")):
+        with pytest.raises(InputError, match="are needed"):
+            start()
+    assert not workspace.root.exists()
+
+
+def test_a_command_ends_with_a_sentence(disk, tmp_path, capsys, tiny_bert):
+    disk(1_000)
+    (tmp_path / "text.txt").write_text("the drug\n")
+    out = tmp_path / "v"
+    code = main(["vectors", "train", str(tmp_path / "text.txt"), "--model", str(tiny_bert), "--out", str(out)])
+    assert code == 2 and "free" in capsys.readouterr().err and not out.exists()

@@ -1,0 +1,63 @@
+"""What the lab's server adds to Streamlit's own protection: who may connect, and who may frame its pages."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+Scope = dict[str, Any]
+Application = Callable[..., Any]  # ASGI
+
+HEADERS = (
+    (b"content-security-policy", b"frame-ancestors 'self'"),
+    (b"x-frame-options", b"SAMEORIGIN"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+)
+REFUSED = 1008  # WebSocket: policy violation
+
+
+class Guard:
+    """ASGI middleware: refuses a websocket opened by a page of another origin, and forbids framing by other sites.
+
+    Streamlit itself accepts every origin on the loopback address, whatever its port.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Application, send: Application) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "websocket" and not is_same_origin(dict(scope["headers"])):
+            await send({"type": "websocket.close", "code": REFUSED})
+            return
+
+        async def send_with_headers(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+def is_same_origin(headers: dict[bytes, bytes]) -> bool:
+    """Return whether a page of this very server asks; programs other than browsers name no origin and pass."""
+    origin = headers.get(b"origin")
+    if origin is None:
+        return True
+    return urlsplit(origin.decode("latin-1")).netloc == headers.get(b"host", b"").decode("latin-1")
+
+
+def install() -> None:
+    """Put the guard in front of every server that Streamlit starts in this process."""
+    from starlette.middleware import Middleware
+    from streamlit.web.server.starlette import starlette_app
+
+    own = starlette_app.create_streamlit_middleware
+    if getattr(own, "guarded", False):
+        return
+
+    def guarded() -> list[Any]:
+        return [Middleware(Guard), *own()]
+
+    guarded.guarded = True  # type: ignore[attr-defined]
+    starlette_app.create_streamlit_middleware = guarded
