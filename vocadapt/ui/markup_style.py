@@ -33,6 +33,7 @@ STYLE = """<style>
 .va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
 .va-bar i{display:block;height:100%;border-radius:.25rem}
 .va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
+.va-scale{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin-top:-.6rem}
 .va-wide{overflow-x:auto}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 .va-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.35rem .5rem;white-space:nowrap}
