@@ -34,7 +34,8 @@ HELP = {
     "2018). 1: the rows fill all directions evenly; 0: they crowd into one.",
     "first": "Share of the rows' squared length that lies along one direction, the first principal one.",
     "norm": "Mean length of a row ± standard deviation.",
-    "bias": "Spearman's correlation of frequency with the length of a token's row, and with its cosine to the mean direction, over "
+    "bias": "Spearman's correlation of frequency with the length of a token's row, and with its cosine to the mean "
+    "direction, over "
     "the tokens that came with the model.",
     "hubness": f"Skewness of N_k: how often a token is among the {HUB_K} nearest of others (Radovanović et al. 2010). 0: even.",
 }
