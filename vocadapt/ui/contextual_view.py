@@ -11,7 +11,8 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import UNITS, ContextualSettings, Targets, find_targets
 from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, count_cache, job_panel, mistakes
-from vocadapt.ui.numbers import count, duration
+from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.numbers import count
 from vocadapt.vocabulary.lens import Counts
 
 HELP = {
@@ -93,7 +94,7 @@ def _foreseen(
     return (
         f"**{count(len(targets.names))}** {settings.unit} · {count(int(targets.taken(settings.occurrences).sum()))} occurrences "
         f"· at most {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers · at most about "
-        f"**{duration(seconds)}**"
+        f"{estimated_bold(seconds)}"
     )
 
 

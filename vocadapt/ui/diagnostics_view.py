@@ -17,8 +17,9 @@ from vocadapt.spaces.diagnostics import CosineTables
 from vocadapt.spaces.geometry import HUB_K, AddedNorms, Hubness, hubness_seconds
 from vocadapt.ui import choose, diagnosed, export, markup, mistakes
 from vocadapt.ui.diagnosed import NormView, Seen, short
+from vocadapt.ui.estimated import estimated
 from vocadapt.ui.markup import Card, Heat, plain
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, fraction
 
 SPACES, MOST = "diagnostics_spaces", 4
 AT_FIRST = 3  # spaces shown when none is chosen
@@ -111,7 +112,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
             if seen.key in asked:
                 _hubs(diagnosed.hubness(seen))
             else:
-                about = duration(max(1.0, hubness_seconds(seen.space)))
+                about = estimated(max(1.0, hubness_seconds(seen.space)))
                 if st.button(f"Look for hubs: about {about}", key=f"hubs_{place}", icon=":material/hub:", help=HELP["hubness"]):
                     asked.add(seen.key)
                     st.rerun()

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
-from vocadapt.ui import address, mistakes
+from vocadapt.ui import address, job_strip, mistakes
 from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
 from vocadapt.ui.server import WORKSPACE
@@ -23,6 +23,7 @@ def draw(page: st.Page) -> None:
     """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps its trace in the log."""
     with mistakes.shown():
         sidebar()
+        job_strip.draw(workspace())
         page.run()
 
 

@@ -19,9 +19,10 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
 from vocadapt.training.stages import PRETRAININGS
 from vocadapt.ui import cache, choose, count_cache, job_panel
+from vocadapt.ui.estimated import estimated_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.names import label_of
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, fraction
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 
 BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
@@ -173,7 +174,7 @@ def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], 
     found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
     seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
-        f"{what} **{duration(seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
+        f"{what} {estimated_bold(seconds)} · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
         f"{found.epochs:.2f} passes over the text :small[:gray[at {count(round(per_second))} a second, {pace}; the text has "
         f"{known}]]"
     )
