@@ -28,6 +28,7 @@ from vocadapt.ui.address import Choice
 from vocadapt.ui.estimated import estimated_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 from vocadapt.ui.task_intake import TASK
 
@@ -37,10 +38,10 @@ HELP = {
     "models": "Models of this workspace, or type a folder or hub name. One job each.",
     "task": "A task of this workspace, or type the path of a task's .toml.",
     "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
-    "limit": "Examples of each split at most, drawn at random, the same for every model and seed. 0: all.",
+    "limit": "Examples of each split at most, drawn at random, the same for every model and seed. Empty: all.",
     "tokenization": "How training examples are cut. The run is scored under every cut that the model has, and pooled.",
-    "chunk": "Words of a chunk of a tagged sentence; 0: as many as fit. No span is cut.",
-    "patience": "Epochs without a better dev score after which to stop. 0: never early.",
+    "chunk": "Words of a chunk of a tagged sentence; empty: as many as fit. No span is cut.",
+    "patience": "Epochs without a better dev score after which to stop. Empty: never early.",
     "with_dev": "Then no dev score is told, and the last epoch counts.",
 }
 NUMBERS = re.compile(r"\d{1,9}")
@@ -79,8 +80,8 @@ def form(workspace: Workspace) -> Wanted | None:
             "Tokenization", [USUAL, *TOKENIZATIONS], key="finetune_tokenization", bind="query-params", width=170,
             help=HELP["tokenization"],
         )
-        limit = st.number_input(
-            "Limit", *limits(FinetuneStep, "limit"), 0, key="finetune_limit", bind="query-params", help=HELP["limit"],
+        limit = optional_number(
+            "Limit", limits(FinetuneStep, "limit"), 0, "all", key="finetune_limit", bind="query-params", help=HELP["limit"],
             width=150,
         )  # fmt: skip
         fold = _fold(place)
@@ -145,8 +146,9 @@ def all_settings(preset: str) -> FinetuneSettings:
     changed = {
         "epochs": number(0, "Epochs", "epochs"), "batch": number(1, "Batch", "batch"),
         "lr": number(0, "Learning rate", "lr", "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up"),
-        "length": number(0, "Wordpieces at once", "length"), "chunk": number(1, "Words of a chunk", "chunk"),
-        "patience": number(0, "Patience", "patience"), "clip": number(1, "Longest gradient", "clip"),
+        "length": number(0, "Wordpieces at once", "length"),
+        "chunk": number(1, "Words of a chunk", "chunk", empty="as many as fit"),
+        "patience": number(0, "Patience", "patience", empty="never stop early"), "clip": number(1, "Longest gradient", "clip"),
         "weight_decay": number(0, "Weight decay", "weight_decay"),
         "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
     }  # fmt: skip

@@ -19,6 +19,7 @@ from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import count, fraction
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.vocabulary.initialise import RowSettings
 
 MEANS = ("centred cosine", "P@1", "MRR", "length ratio", "masked loss")
@@ -68,9 +69,9 @@ def _drawn_on(board: Artefact, workspace: Workspace) -> dict[str, Path]:
 def _start(workspace: Workspace, transfer: Transfer) -> None:
     """What is asked, about how long it takes, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = "0: 500, or a quarter of the common tokens."
-        hidden = int(st.number_input(
-            "Tokens to hide", *limits(LeaderboardSettings, "held_out"), 0, 100, key="initialisers_hidden",
+        about = "Empty: 500, or a quarter of the common tokens if that is less."
+        hidden = int(optional_number(
+            "Tokens to hide", limits(LeaderboardSettings, "held_out"), 0, "500", step=100, key="initialisers_hidden",
             bind="query-params", help=about,
         ))  # fmt: skip
         seed = int(st.number_input(

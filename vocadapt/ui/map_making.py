@@ -19,6 +19,7 @@ from vocadapt.ui import choose, job_panel
 from vocadapt.ui.estimated import estimated_bold
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.numbers import count
+from vocadapt.ui.optional_input import optional_number
 
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
@@ -86,15 +87,15 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
             settings = replace(
                 settings,
                 exaggeration=float(_input("Early exaggeration", "exaggeration")),
-                learning_rate=float(_input("Learning rate", "learning_rate", help="0: by size.")),
+                learning_rate=float(_optional("Learning rate", "learning_rate", "by the number of tokens")),
             )
         else:
             settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
         return replace(
             settings,
-            iterations=int(_input("Iterations", "iterations", help="0: the method's own number.")),
+            iterations=int(_optional("Iterations", "iterations", "the method's own number")),
             metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
-            pca=int(_input("Principal components before", "pca", help="0: all dimensions.")),
+            pca=int(_optional("Principal components before", "pca", "all dimensions")),
             seed=int(_input("Seed", "seed", key="map_seed")),
         )
 
@@ -103,6 +104,11 @@ def _input(label: str, name: str, help: str | None = None, key: str | None = Non
     """The input of one setting within its bounds, its usual value filled in; what was typed."""
     usual = getattr(STANDARD, name)
     return float(st.number_input(label, *limits(STANDARD, name), usual, help=help, key=key))
+
+
+def _optional(label: str, name: str, empty: str) -> float:
+    """The same for a setting whose 0 stands for `empty`: the field may be left empty."""
+    return optional_number(label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}")
 
 
 def _stem(spaces: tuple[Named, ...]) -> str:
