@@ -7,7 +7,7 @@ from vocadapt.lab import estimating
 from vocadapt.lab.estimating import slowdown
 from vocadapt.lab.status import Status
 from vocadapt.models import cached as cache
-from vocadapt.ui import choose, estimated, job_panel, job_strip
+from vocadapt.ui import choose, estimated, job_panel, job_strip, markup
 
 
 def form():
@@ -87,13 +87,16 @@ class Made:
 
 
 def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
+    written = []
+    monkeypatch.setattr(markup.st, "html", written.append)
     now = 1000.0
     monkeypatch.setattr("time.time", lambda: now)
     running = Status("running", fraction=0.25, started=now - 20, updated=now)
-    drawn = job_strip.strip_html(Made, running, 2)
+    markup.strip(job_strip.strip_of(Made, running, 2))
+    drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
-    assert "waiting" in job_strip.strip_html(Made, Status("waiting"), 0)
+    assert job_strip.strip_of(Made, Status("waiting"), 0).far == "waiting"
 
 
 def test_the_running_job_stands_before_those_that_wait():

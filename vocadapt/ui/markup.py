@@ -172,6 +172,28 @@ def marked_texts(lines: Sequence[Marked]) -> None:
     _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
 
 
+@dataclass(frozen=True)
+class Strip:
+    """The job strip: what the job does, the name of what it makes, how far it is in words, and from 0 to 1."""
+
+    about: str
+    name: str
+    far: str
+    share: float
+
+
+def strip(shown: Strip | None) -> None:
+    """Draw the job strip; None draws an empty one, which takes the same place."""
+    if shown is None:
+        _write("")
+        return
+    name = f"<b>{html.escape(shown.about)}</b> · {html.escape(visible(shown.name))}"
+    _write(
+        f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span>'
+        f'<span class="va-far">{html.escape(shown.far)}</span><i><u style="width:{100 * shown.share:.0f}%"></u></i></div>'
+    )
+
+
 def token(text: str, style: str = "") -> str:
     """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
     shown = html.escape(visible(text))
