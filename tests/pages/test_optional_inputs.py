@@ -6,8 +6,10 @@ from streamlit.testing.v1 import AppTest
 from vocadapt.lab import estimating
 from vocadapt.lab.estimating import slowdown
 from vocadapt.lab.status import Status
+from vocadapt.lab.workspace import Workspace
 from vocadapt.models import cached as cache
 from vocadapt.ui import choose, estimated, job_panel, job_strip, markup
+from vocadapt.ui.names import models_of
 
 
 def form():
@@ -50,13 +52,17 @@ def test_hub_names_are_offered_from_the_cache_alone(monkeypatch, tmp_path):
     """bert-base-uncased was offered offline and failed."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     assert not cache.is_cached("bert-base-uncased") and not cache.is_cached("no/such/name?")
+    workspace = Workspace(tmp_path / "empty")
+    assert not models_of(workspace)
     monkeypatch.setattr(cache, "is_cached", lambda name: name.endswith("-cased"))
-    assert choose.common_models() == ("bert-base-cased",)
+    assert models_of(workspace) == {"bert-base-cased": "bert-base-cased"}
+
+
+def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeypatch):
     monkeypatch.setattr(cache, "is_cached", lambda name: False)
-    (demo,) = choose.common_models()
-    assert demo.endswith(choose.demo.MODEL[-1])
-    monkeypatch.setattr(choose.demo, "shipped", lambda: False)
-    assert choose.common_models() == choose.COMMON_MODELS
+    app = open_page("pages/words/vectors.py")
+    (picker,) = (box for box in app.main.selectbox if box.label == "Language model")
+    assert not app.exception and picker.options == [choose.demo.MODEL[1]]
 
 
 @pytest.mark.parametrize(("load", "cores", "times"), [(0, 2, 1), (0.4, 2, 1), (2, 2, 2), (5, 2, 3.5), (16, 8, 3), (1000, 2, 20)])

@@ -11,7 +11,8 @@ from vocadapt.lab.status import Status
 from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import markup
-from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, by_urgency, here
+from vocadapt.ui.address import here
+from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, by_urgency
 from vocadapt.ui.markup import Strip
 from vocadapt.ui.numbers import duration
 
