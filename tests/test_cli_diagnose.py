@@ -137,3 +137,14 @@ def test_every_row_is_a_dot():
     drawn = figures.norms_against_frequency([panel, panel])
     assert len(drawn.data) == 8 and len(drawn.data[0].x) == 5000 and drawn.layout.xaxis.type == "log"
     assert drawn.layout.annotations[0].text == "&lt;b&gt;"
+
+
+def test_an_adapted_model_is_judged_on_its_original_tokens(ask, tiny_bert, vectors, tmp_path):
+    assert main(["adapt", "--model", str(tiny_bert), "--vectors", str(vectors), "--out", str(tmp_path / "adapted")]) == 0
+    model = open_space(tmp_path / "adapted")
+    before, after = open_space(tiny_bert), open_space(tmp_path / "adapted")
+    assert len(model.added) == len(after.space) - len(before.space) > 0 and not before.added
+    answer = ask("diagnose", tiny_bert, tmp_path / "adapted", "--no-hubness")
+    old, new = answer["frequency_bias"]
+    assert (new["n"], new["norm"]) == (old["n"], pytest.approx(old["norm"]))
+    assert answer["added_norms"][0] is None and answer["added_norms"][1]["n"] == len(model.added)

@@ -1,14 +1,18 @@
 """Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and stopping."""
 
 import io
+import os
+import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 from tqdm.auto import tqdm
 
 from vocadapt.errors import Cancelled, InputError
+from vocadapt.spaces.exact_neighbours import exact_neighbours
 from vocadapt.spaces.picture_quality import picture_quality
 from vocadapt.spaces.projection import (
     METHODS,
@@ -247,3 +251,67 @@ def test_the_estimate_grows_with_the_work():
     tsne, pca = ProjectionSettings("tsne"), ProjectionSettings()
     assert estimate_seconds(30_522, 768, pca) < 3 < estimate_seconds(4000, 768, tsne) < estimate_seconds(30_522, 768, tsne)
     assert estimate_seconds(4000, 768, ProjectionSettings("tsne", iterations=2000)) > 1.5 * estimate_seconds(4000, 768, tsne)
+
+
+# --- UMAP on small inputs, and what it compiles ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 15, 16, 17])
+@pytest.mark.parametrize("min_dist", [0.0, 1.0])
+def test_umap_lays_out_few_points(n, min_dist):
+    rows = np.random.default_rng(n).normal(size=(n, 8)).astype(np.float32)
+    settings = ProjectionSettings("umap", neighbours=2, min_dist=min_dist, iterations=5)
+    found = project(space_of(rows), settings)
+    assert found.xy.shape == (n, 2) and np.isfinite(found.xy).all()
+
+
+def test_umap_never_compiles_its_own_neighbour_search(monkeypatch):
+    """Compiling it took most of the minutes that a few points cost."""
+    from umap import umap_
+
+    monkeypatch.setattr(umap_, "nearest_neighbors", lambda *_, **__: pytest.fail("the approximate search was taken"))
+    begin, told = time.process_time(), []
+    settings = ProjectionSettings("umap", neighbours=5, min_dist=0.0, iterations=0)
+    project(space_of(np.random.default_rng(0).normal(size=(40, 8))), settings, lambda *report: told.append(report))
+    assert told[0][1] == "loading UMAP" and time.process_time() - begin < 25  # with compiling, where no cache has it yet
+
+
+@pytest.mark.slow
+def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
+    """The second process reads what the first one compiled."""
+    program = (
+        "import time, numpy as np\n"
+        "from vocadapt.spaces.space import EmbeddingSpace\n"
+        "from vocadapt.spaces.projection import ProjectionSettings, project\n"
+        "rows = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)\n"
+        "settings = ProjectionSettings('umap', neighbours=5, iterations=5)\n"
+        "from umap import umap_\n"
+        "space = EmbeddingSpace(tuple(map(str, range(20))), rows)\n"
+        "begin, told = time.process_time(), []\n"
+        "project(space, settings, lambda _, message='': told.append(message))\n"
+        "print(any('compiling' in message for message in told), time.process_time() - begin)\n"
+    )
+    found = []
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}, text=True,
+            capture_output=True, check=True, timeout=300,
+        )  # fmt: skip
+        said, seconds = run.stdout.split()
+        found.append((said == "True", float(seconds)))
+    (first, cold), (second, warm) = found
+    assert first and not second and warm < 0.5 * cold
+
+
+def test_exact_neighbours_leave_the_row_itself_out():
+    rows = np.array([[0.0], [1.0], [1.0], [1.0], [5.0]], dtype=np.float32)
+    indices, distances = exact_neighbours(rows, 2)
+    assert [set(near) for near in indices.tolist()[1:4]] == [{2, 3}, {1, 3}, {1, 2}]
+    assert distances.tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [4, 4]]
+    many = np.random.default_rng(0).normal(size=(2500, 4)).astype(np.float32)
+    told = []
+    indices, distances = exact_neighbours(many, 3, lambda share, message="": told.append(share))
+    full = np.linalg.norm(many[:, None].astype(np.float64) - many[None], axis=2)
+    np.fill_diagonal(full, np.inf)
+    assert np.array_equal(indices, np.argsort(full, axis=1)[:, :3]) and told == [0.0, 0.4, 0.8]
+    assert np.allclose(distances, np.sort(full, axis=1)[:, :3], atol=1e-4)

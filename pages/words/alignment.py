@@ -37,9 +37,9 @@ with controls:
 settings, first = offered[chosen], next(iter(offered.values()))
 detail = maps.detailed(alignments, settings)
 waiting = maps.slow(settings) and not detail
-spaces = cache.crossing(vectors, name, first if waiting else settings, detail)
+spaces = cache.crossing(vectors, name, first if waiting else settings, detail)  # first: for the number of anchors alone
 with figures:
-    alignment_view.headline(judged, chosen, spaces.alignment.anchors)
+    alignment_view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
         alignment_view.without_the_papers_map(first, anchors, spaces.words.dim)
 choose.stale_note(vectors, workspace)
@@ -53,6 +53,7 @@ def judge(which: AlignmentSettings, compare: bool) -> None:
 
 
 if waiting:
-    alignment_view.not_fitted_yet(settings, first, judge)
-alignment_view.neighbours(spaces, model, vectors, workspace)
+    alignment_view.not_fitted_yet(settings, judge)
+else:
+    alignment_view.neighbours(spaces, model, vectors, workspace)
 alignment_view.held_out(judged, spaces, settings, detail, judge)

@@ -50,11 +50,50 @@ def test_a_concordance_shows_all_parts_as_they_are_each_with_its_own_direction(t
     assert match[1].text == other[1][1].text == widest
 
 
-def test_shared_neighbours_are_marked_and_bars_are_relative_to_the_best(written):
+def widths(body):
+    return re.findall(r"width:(\d+)%", body.removeprefix(markup.STYLE))
+
+
+def test_shared_neighbours_are_marked_and_bars_run_from_0_to_1(written):
     markup.neighbour_cards([markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})])
-    body = written[0]
-    assert re.findall(r"width:(\d+)%", body.removeprefix(markup.STYLE)) == ["100", "50", "0"]
+    body, scale = written
+    assert widths(body) == ["80", "40", "0"]
+    assert parsed(scale).text == "Bars: 0 to 1. A score below 0 has no bar."
     assert [row[0].get("class") for row in parsed(body)[0][2:]] == ["va-token ", "va-token va-shared", "va-token "]
+
+
+@pytest.mark.parametrize(
+    ("cards", "expected", "note"),
+    [
+        ([{"rows": [("a", -0.2), ("b", -0.3)]}], ["0", "0"], "Bars: 0 to 1. A score below 0 has no bar."),
+        ([{"rows": [("a", 0.520)]}, {"rows": [("b", 0.454)]}], ["52", "45"], "Bars: 0 to 1."),
+        ([{"rows": [("a", 1.25), ("b", 1.0)]}], ["100", "80"], "Bars: 0 to 1.250, the highest score shown."),
+        (
+            [{"rows": [("a", 2.0), ("b", 4.0)], "distances": True}, {"rows": [("c", 8.0)], "distances": True}],
+            ["25", "50", "100"], "Bars: 0 to 8.000, the largest distance shown. Longer is farther.",
+        ),
+        ([{"rows": [("a", 0.0)], "distances": True}], ["0"], "Bars: 0 to 1.000, the largest distance shown. Longer is farther."),
+        ([{"rows": [("a", 40.0), ("b", 10.0)], "counts": True}], ["100", "25"], "Bars: 0 to 40."),
+        ([{"rows": [("a", float("nan"))]}], ["0"], "Bars: 0 to 1."),
+    ],
+)  # fmt: skip
+def test_bars_begin_at_0_and_share_one_stated_scale(cards, expected, note, written):
+    """Neighbors by CSLS with negative scores drew full bars; .454 and .520 looked alike."""
+    markup.neighbour_cards([markup.Card("t", "n", "source", **card) for card in cards])
+    assert widths("".join(body.removeprefix(markup.STYLE) for body in written)) == expected
+    assert parsed(written[-1]).text == note
+
+
+def test_cards_without_a_score_state_no_scale(written):
+    markup.neighbour_cards([markup.Card("t", "n", "source", [], empty="none")])
+    assert len(written) == 1
+
+
+def test_the_bars_of_a_table_share_one_scale_in_all_columns(written):
+    lines = [markup.Scores("one", (0.5, 0.2, 0.4)), markup.Scores("two", (-0.1, 0.9, 0.1))]
+    markup.score_table(("a", "not drawn", "b"), lines, bars=("a", "b"))
+    assert widths(written[0]) == ["100", "80", "0", "20"]
+    assert parsed(written[1]).text == "Bars: 0 to .500, the highest score shown, in every column."
 
 
 def test_new_tokens_are_framed(written):

@@ -21,7 +21,7 @@ from vocadapt.spaces.neighbours import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import choose, export, intake, job_panel, making, maps, markup, paths, plan_view, probe, walk
+from vocadapt.ui import bars, choose, export, intake, job_panel, making, maps, paths, plan_view, probe, walk
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -165,12 +165,12 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
     ]
 
 
-def test_bars_of_distances_are_longest_where_the_distance_is_smallest():
-    near = markup.Card("t", "n", "domain", [("a", 2.0), ("b", 4.0)], distances=True)
-    assert markup._shares(near) == [1.0, 0.5]
-    assert markup._shares(markup.Card("t", "n", "domain", [("a", 0.0), ("b", 4.0)], distances=True)) == [1.0, 0.0]
-    assert markup._shares(markup.Card("t", "n", "domain", [("a", 0.8), ("b", 0.4)])) == [1.0, 0.5]
-    assert markup._shares(markup.Card("t", "n", "domain", [])) == []
+def test_bars_of_distances_are_as_long_as_the_distance():
+    scale = bars.distance_scale([2.0, 4.0])
+    assert [scale.width(score) for score in (2.0, 4.0)] == [50, 100] and "Longer is farther" in scale.note
+    assert [bars.distance_scale([0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [0, 100]
+    assert [bars.similarity_scale([0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [80, 40]
+    assert bars.similarity_scale([]).highest == 1
 
 
 def test_the_nearest_words_leave_the_word_itself_out():

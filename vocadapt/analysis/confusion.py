@@ -4,6 +4,7 @@ Texts of one label are counted by text; tags by entity: one found with its words
 that was missed or invented beside NONE. Of several labels a text each is either right, missed or invented.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,18 @@ class Confusion:
         return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
 
 
+    def most_confused(self, most: int) -> "Confusion":
+        """The same with at most so many classes: those with the most mistakes, in the order they had."""
+        wrong = Counter(name for cell in self.mistakes for name in cell for _ in self.cases[cell])
+        names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:most]
+        rows = [place for place, name in enumerate(self.gold) if name in names]
+        columns = [place for place, name in enumerate(self.predicted) if name in names]
+        return Confusion(
+            self.unit, tuple(self.gold[place] for place in rows), tuple(self.predicted[place] for place in columns),
+            self.counts[np.ix_(rows, columns)], self.cases,
+        )  # fmt: skip
+
+
 def confusion(kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False) -> Confusion:
     """Count what was taken for what, `untyped` with one type for all entities.
 
@@ -60,10 +73,13 @@ def confusion(kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped:
     names = sorted({name for cell in found for name in cell} - {NONE})
     rows = [*names, *([NONE] if any(cell[0] == NONE for cell in found) else [])]
     columns = [*names, *([NONE] if any(cell[1] == NONE for cell in found) else [])]
-    counts = np.array([[len(found.get((row, column), ())) for column in columns] for row in rows], dtype=np.int64)
+    counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    row_of, column_of = ({name: place for place, name in enumerate(side)} for side in (rows, columns))
+    for (row, column), cases in found.items():
+        counts[row_of[row], column_of[column]] = len(cases)
     unit = {"ner": "entities", "multilabel": "labels"}.get(kind, "texts")
     return Confusion(
-        unit, tuple(rows), tuple(columns), counts.reshape(len(rows), len(columns)), {k: tuple(v) for k, v in found.items()}
+        unit, tuple(rows), tuple(columns), counts, {k: tuple(v) for k, v in found.items()}
     )
 
 

@@ -27,7 +27,9 @@ MEASURES = {
     "isoscore": "IsoScore (Rudman et al. 2022)",
     "first_direction": "share of the unit rows' squared length along their first principal direction; even: 1/dim",
     "hubness": "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al. 2010)",
-    "frequency_bias": "Spearman's correlation of frequency with the length of a row, and with its cosine to the mean direction",
+    "frequency_bias": "Spearman's correlation of frequency with the length of a row, and with its cosine to the mean direction, "
+    "over the tokens that came with the model",
+    "added_norms": "median length of the rows of added tokens and of the original ones; null: no token was added",
 }
 
 
@@ -45,10 +47,11 @@ def _diagnose_options(parser: Parser) -> None:
 
 def _diagnose(options: Namespace, progress: Progress) -> Answer:
     names = labels(options.spaces)
-    spaces = [counted_tokens(open_space(name, options.offline or None), options.tokens) for name in options.spaces]
+    opened = [open_space(name, options.offline or None) for name in options.spaces]
+    spaces = [counted_tokens(one, options.tokens) for one in opened]
     tables, many = cosine_tables(spaces), len(spaces)
     found = [
-        diagnose(space, not options.no_hubness, part(progress, i / many, (i + 1) / many, names[i]))
+        diagnose(space, not options.no_hubness, part(progress, i / many, (i + 1) / many, names[i]), opened[i].added)
         for i, space in enumerate(spaces)
     ]
     answer = {
@@ -64,6 +67,7 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
         "hubs": [asdict(one.hubness) if one.hubness else None for one in found],
         "norms": [asdict(one.norms) for one in found],
         "frequency_bias": [asdict(one.frequency_bias) for one in found],
+        "added_norms": [asdict(one.added) if one.added else None for one in found],
         "measures": MEASURES,
     }
     return Answer(answer, _diagnosis_text(names, tables, found, options.tokens))
@@ -84,9 +88,20 @@ def _diagnosis_text(names: Sequence[str], tables: CosineTables, found: Sequence[
         _square("mean cosine of all pairs", counted, [[_cosine(value) for value in row] for row in tables.mean_cosine]),
         _square("mean cosine of common tokens", names, common),
         table(header, rows),
+        *(_added_text(name, one) for name, one in zip(names, found, strict=True) if one.added),
         f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows.",
     ]
     return "\n\n".join(parts)
+
+
+def _added_text(name: str, one: Diagnosis) -> str:
+    """One line on the rows of added tokens."""
+    added = one.added
+    assert added is not None
+    return (
+        f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its {added.original_n:,} original ones "
+        f"{added.original_median:.3f}. Its correlations with frequency are over the original ones."
+    )
 
 
 def _figures(one: Diagnosis) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """Spaces diagnosed, whoever asks (command line or page): which tokens count, what each space is called, and all figures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,18 @@ from vocadapt.lab.opening import Opened
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.choosing import UNUSED
 from vocadapt.spaces.evaluation import PairScore, score_pairs
-from vocadapt.spaces.geometry import FrequencyBias, Hubness, Isotropy, Norms, frequency_bias, hubness_of, isotropy, norms_of
+from vocadapt.spaces.geometry import (
+    AddedNorms,
+    FrequencyBias,
+    Hubness,
+    Isotropy,
+    Norms,
+    added_norms,
+    frequency_bias,
+    hubness_of,
+    isotropy,
+    norms_of,
+)
 from vocadapt.spaces.relation_lists import RelationList
 from vocadapt.spaces.relations import NullSettings, RelationScore, score_relations
 from vocadapt.spaces.space import EmbeddingSpace
@@ -27,12 +38,16 @@ NULL = NullSettings()
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One space in figures; hubness is None where it was not asked for, or there are fewer than two rows."""
+    """One space in figures; hubness is None if it was not asked for, or if there are fewer than two rows.
+
+    added: how long the rows of added tokens are beside the original ones; None if no token was added.
+    """
 
     isotropy: Isotropy
     norms: Norms
     frequency_bias: FrequencyBias
     hubness: Hubness | None = None
+    added: AddedNorms | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +84,17 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def diagnose(space: EmbeddingSpace, hubs: bool = True, progress: Progress = silent) -> Diagnosis:
-    """The figures of one space; `hubs` False leaves out what takes seconds."""
+def diagnose(
+    space: EmbeddingSpace, hubs: bool = True, progress: Progress = silent, added: Collection[str] = frozenset()
+) -> Diagnosis:
+    """Measure one space; `hubs` False leaves out what takes seconds.
+
+    `added`: its added tokens (`Opened.added`), which are left out of the correlation with frequency.
+    """
     progress(0.0, "measuring isotropy")
-    even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space)
+    even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space, added)
     found = hubness_of(space, progress=part(progress, 0.2, 1.0)) if hubs else None
-    return Diagnosis(even, lengths, bias, found)
+    return Diagnosis(even, lengths, bias, found, added_norms(space, added))
 
 
 def score_lists(

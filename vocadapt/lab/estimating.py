@@ -1,5 +1,9 @@
-"""How long a job takes in all: what its work takes, and what comes before that, as it was with the latest jobs of its step."""
+"""How long a job takes in all: what its work takes, and what comes before that, as it was with the latest jobs of its step.
 
+Estimates are of a machine that does nothing else. `at_present_load` makes them estimates of this machine as busy as it is now.
+"""
+
+import os
 from itertools import islice
 from statistics import median
 
@@ -10,6 +14,33 @@ from vocadapt.lab.workspace import Workspace
 # since libraries come from the disk. The longest part is importing torch and transformers.
 START_UP = {"vectors": 3.0, "map": 5.0, "contextual": 11.0, "finetune": 12.0}
 LATEST = 5  # jobs whose start counts
+QUIET = 1.25  # slowdown below which a machine counts as idle
+MOST = 20.0  # slowdown that is believed
+
+
+def slowdown(load: float | None = None, cores: int | None = None) -> float:
+    """How many times longer work takes beside what runs already, to the nearest half; 1 on an idle machine.
+
+    Work of ours uses every core, and shares them with the processes that ran or waited over the last minute (`load`).
+    """
+    if load is None:
+        load = _load()
+    cores = cores or os.cpu_count() or 1
+    factor = min(1 + max(load, 0.0) / cores, MOST)
+    return max(1.5, round(2 * factor) / 2) if factor >= QUIET else 1.0
+
+
+def at_present_load(seconds: float) -> float:
+    """An estimate for an idle machine → one for this machine as busy as it is now."""
+    return seconds * slowdown()
+
+
+def _load() -> float:
+    """Processes that ran or waited over the last minute; 0 if the system does not say."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):  # Windows; a container without /proc
+        return 0.0
 
 
 def job_seconds(workspace: Workspace, step: str, work: float) -> float:

@@ -39,6 +39,7 @@ def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
     folds, seeds = folds_of(task, settings), list(dict.fromkeys(settings.seeds))
     count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
     for fold in folds:
+        task.progress(len(runs) / count, "reading the examples")
         prepared = _prepared(task, settings, fold, len(folds) > 1)
         known.append(prepared.findings)
         for seed in seeds:

@@ -32,6 +32,24 @@ class Opened:
         return self.model.vocabulary.special if self.model else frozenset()
 
     @cached_property
+    def added(self) -> frozenset[str]:
+        """Tokens that the pretrained model did not have; none for word vectors.
+
+        An adapted model keeps its original tokenizer. In another model, added tokens are those that its tokenizer lists apart
+        from the vocabulary it was trained with.
+        """
+        if self.model is None:
+            return frozenset()
+        from vocadapt.models.adapt import before_of
+
+        before = before_of(self.model)
+        if before is not None:
+            return frozenset(self.model.vocabulary.tokens) - frozenset(before.vocabulary.tokens)
+        listed = self.model.fast_tokenizer.get_added_tokens_decoder().values()
+        trained = self.model.fast_tokenizer.get_vocab(with_added_tokens=False)
+        return frozenset(token.content for token in listed if not token.special and token.content not in trained)
+
+    @cached_property
     def splitter(self) -> Splitter | None:
         """How a typed word or the words of a list are to be spelled here; None: as they are."""
         return self.model.splitter if self.model else casing(self.space)

@@ -3,6 +3,7 @@
 A zero row has no direction: it is left out here, and counted in `Norms`.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,14 +70,24 @@ class Norms:
 class FrequencyBias:
     """Spearman's correlation of frequency with the length of a row, and with its cosine to the mean direction.
 
-    by: "counts", or "id rank" where the space has no counts: a lower id then passes for a more frequent token, which holds
-    roughly for WordPiece vocabularies and not for added tokens.
+    by: "counts", or "id rank" if the space has no counts: a lower id then passes for a more frequent token, which holds
+    roughly for WordPiece vocabularies and not for added tokens. n: the rows judged; added tokens are not among them.
     """
 
     by: str
     n: int
     norm: float | None
     mean_direction: float | None
+
+
+@dataclass(frozen=True)
+class AddedNorms:
+    """Median length of the rows of added tokens and of the original tokens, and how many rows each is taken over."""
+
+    n: int
+    median: float
+    original_n: int
+    original_median: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +161,29 @@ def frequency_of(space: EmbeddingSpace) -> tuple[str, Values]:
     return "id rank", -np.arange(len(space), dtype=np.float64)
 
 
-def frequency_bias(space: EmbeddingSpace) -> FrequencyBias:
-    """How far frequency shows in the lengths and directions of the rows."""
+def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) -> FrequencyBias:
+    """Correlate frequency with the lengths and directions of the original tokens' rows.
+
+    `added`: tokens that did not come with the pretrained model. They stand last and their rows were made in another way, so
+    that they alone can make a correlation with the id.
+    """
+    space = _without(space, added)
     by, frequency = frequency_of(space)
     found = directions(space)
     some = found.lengths > 0
     lengths, frequency = found.lengths[some], frequency[some]
     along = (space.unit[some] @ found.total.astype(np.float32)).astype(np.float64)
     return FrequencyBias(by, len(lengths), spearman(frequency, lengths), spearman(frequency, along))
+
+
+def added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
+    """Compare the lengths of the added tokens' rows with the original ones; None if either side has no row with a length."""
+    lengths = directions(space).lengths
+    is_added = np.array([word in added for word in space.words], dtype=bool)
+    new, original = lengths[is_added & (lengths > 0)], lengths[~is_added & (lengths > 0)]
+    if not len(new) or not len(original):
+        return None
+    return AddedNorms(len(new), float(np.median(new)), len(original), float(np.median(original)))
 
 
 def norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
@@ -169,6 +195,12 @@ def norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
     place = np.array([np.median(frequency[part] if by == "counts" else part) for part in parts])
     bands = np.array([np.percentile(lengths[part], (5, 50, 95)) for part in parts]).reshape(-1, 3)
     return NormBands(place, *bands.T)
+
+
+def _without(space: EmbeddingSpace, added: Collection[str]) -> EmbeddingSpace:
+    """The space without the rows of some tokens."""
+    rows = [row for row, word in enumerate(space.words) if word not in added]
+    return space if len(rows) == len(space) else space.take(rows)
 
 
 def with_direction(space: EmbeddingSpace) -> EmbeddingSpace:

@@ -92,13 +92,13 @@ def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
     """About how long a projection of n rows takes on two cores that do nothing else.
 
     Drawn through what was measured on one such machine, width 768: scikit-learn 6.3, 11.1 and 23.9 s in 750 iterations at 2 000,
-    4 000 and 8 000 rows; openTSNE 5.7, 6.8, 9.5 and at 30 522 24.8 s; UMAP 35 and 69 s at 4 000 and 30 000. A machine with other
-    work takes longer.
+    4 000 and 8 000 rows; openTSNE 5.7, 6.8, 9.5 and at 30 522 24.8 s; UMAP 2.8, 7.4 and 27.6 s of processor time at 20, 4 200
+    and 30 000 (about 15 s more on a machine's first UMAP, which is compiled). A machine with other work takes longer.
     """
     if settings.method == "pca":
         return 0.05 + 3e-8 * n * dim
     if settings.method == "umap":
-        return 29 + 1.3e-3 * n
+        return 3 + 1e-3 * n
     if engine_for(n, settings.engine) == "scikit-learn":
         return 0.3 + 3.9e-6 * n * iterations_of(settings)
     return 1 + (3.5 + 6.7e-4 * n) / 750 * iterations_of(settings)
@@ -107,7 +107,8 @@ def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
 def _projection(space: EmbeddingSpace, settings: ProjectionSettings, start: Matrix | None, progress: Progress) -> Projection:
     layout: Layout = METHODS[settings.method].run(prepared(space, settings), settings, start, progress)
     if not np.isfinite(layout.xy).all():
-        raise InputError(f"{settings.method} ran away: its coordinates are not finite.", "Set a lower learning rate.")
+        remedy = "Set a lower learning rate." if settings.method == "tsne" else "Choose PCA, or show more tokens."
+        raise InputError(f"{settings.method} diverged: its coordinates are not finite.", remedy)
     progress(1.0, "laid out")
     versions = {name: _version(name) for name in layout.libraries}
     xy = np.asarray(layout.xy, dtype=np.float32)

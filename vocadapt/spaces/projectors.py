@@ -14,7 +14,7 @@ from vocadapt.progress import Progress, part
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.spaces.tsne import ENGINES, START, tsne_with
-from vocadapt.spaces.umapping import umap_of
+from vocadapt.spaces.umapping import FEW, umap_of
 
 METRICS = ("cosine", "euclidean")
 FEWEST = 3
@@ -145,7 +145,8 @@ def _umap(rows: Matrix, settings: ProjectionSettings, start: Matrix | None, prog
             f"Set neighbours to {len(rows) - 1} or less, or show more tokens.",
         )
     narrow = _narrowed(rows, settings, progress)
-    xy = umap_of(narrow, settings, None if start is None else _first(narrow, start), part(progress, 0.02, 1.0))
+    begin = _first(narrow, start) if start is not None or len(rows) < FEW else None
+    xy = umap_of(narrow, settings, begin, part(progress, 0.02, 1.0))
     return Layout(xy, "umap-learn", ("umap-learn", "numba", "numpy"))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.exact_neighbours import exact_neighbours
 
 if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
@@ -77,11 +78,10 @@ class _Told(TextIOBase):
 
 def _open_tsne(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", progress: Progress) -> "Matrix":
     from openTSNE import TSNE, affinity, nearest_neighbors
-    from sklearn.neighbors import NearestNeighbors
 
-    progress(0.0, "neighbours of every token")
+    progress(0.0, "nearest neighbors of every token")
     k = min(len(rows) - 1, int(3 * settings.perplexity))
-    distances, neighbours = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(rows).kneighbors()
+    neighbours, distances = exact_neighbours(rows, k, part(progress, 0.0, 0.1))
     index = nearest_neighbors.PrecomputedNeighbors(neighbours, distances)
     near = affinity.PerplexityBasedNN(perplexity=settings.perplexity, knn_index=index, n_jobs=-1)
     iterations, told = iterations_of(settings), part(progress, 0.1, 1.0)

@@ -1,21 +1,31 @@
-"""UMAP, whose bar is read as progress: it has no other way to say how far it is, or to be stopped."""
+"""UMAP, whose bar is read as progress: it has no other way to say how far it is, or to be stopped.
+
+umap-learn compiles its loops with numba, and its approximate neighbor search alone compiles for up to a minute. We hand it exact
+neighbors, so that this search is never compiled, and keep what remains (three functions, about ten seconds) in numba's cache:
+it is compiled once on a machine.
+"""
 
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOBase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vocadapt.progress import Progress, silent
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.exact_neighbours import exact_neighbours
 
 if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
     from vocadapt.spaces.space import Matrix
 
 SPAN = 10.0  # half the width that UMAP's own starts have
+FEW = 16  # rows below which a layout begins at the principal components: UMAP's spectral start fails on graphs of three nodes
+COMPILING = "compiling UMAP: once on this machine, about 15 s"
 
 
 def umap_of(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix | None", progress: Progress = silent) -> "Matrix":
@@ -26,15 +36,45 @@ def umap_of(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix | Non
     progress(0.0, "loading UMAP")
     from umap import UMAP
 
+    table = _with_itself(*exact_neighbours(rows, settings.neighbours - 1, part(progress, 0.05, 0.2)))
+    compiled = _keep_compiled()
+    progress(0.2, "building the graph and its spectral start" if compiled else COMPILING)
     layout = UMAP(
         n_neighbors=settings.neighbours, min_dist=settings.min_dist, n_epochs=settings.iterations or None,
         init="spectral" if start is None else start * SPAN / np.abs(start).max(), metric="euclidean",
+        precomputed_knn=table, force_approximation_algorithm=True,  # small data, too, take our neighbors then
         random_state=settings.seed, n_jobs=1, tqdm_kwds={"file": _Bar(progress), "disable": False, "mininterval": 0},
     )  # fmt: skip
     with warnings.catch_warnings(), _no_lock_kept():
         warnings.simplefilter("ignore")
         found: Matrix = np.asarray(layout.fit_transform(rows), dtype=np.float32)
     return found
+
+
+def _with_itself(
+    indices: NDArray[np.int64], distances: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """A neighbor table as UMAP has it: each row stands first among its own neighbors, at distance 0."""
+    itself = np.arange(len(indices))[:, None]
+    return np.hstack([itself, indices]), np.hstack([np.zeros((len(indices), 1)), distances])
+
+
+def _keep_compiled() -> bool:
+    """Let numba keep the functions that UMAP compiles here; returns whether they were compiled on this machine before.
+
+    Where no folder can be written for them, they are compiled each time.
+    """
+    from umap import layouts, umap_
+
+    slow = (umap_.smooth_knn_dist, umap_.compute_membership_strengths, layouts._nb_optimize_layout_euclidean_single_epoch)
+    for function in slow:
+        if function.nopython_signatures:  # compiled in this process
+            return True
+        try:
+            function.enable_caching()
+        except RuntimeError:  # numba found no folder to write
+            return False
+    return all(any(Path(function.stats.cache_path).glob(f"*.{function.__name__}-*.nbi")) for function in slow)
 
 
 @contextmanager

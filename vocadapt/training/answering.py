@@ -20,6 +20,7 @@ from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import AnswerSettings, best_spans, word_bounds
 
+MOST_SPANS = 20_480  # spans looked at for distinct answers: a context may repeat one text a hundred thousand times
 MOST = 20  # distinct answers among which a probability is shared (Poerner et al.)
 
 
@@ -88,7 +89,7 @@ def best_answers(logits: Logits, context: str, most: int = 1, characters: int = 
             start, end = int(bounds[first, 0]), int(bounds[last, 1])
             if score > LOWEST / 2:
                 distinct.setdefault(context[start:end], (start, end, score))
-        if len(distinct) >= MOST or len(spans) < wanted:
+        if len(distinct) >= MOST or len(spans) < wanted or wanted >= MOST_SPANS:
             break
         wanted *= 4
     kept = list(distinct.items())[:MOST]

@@ -20,12 +20,12 @@ from vocadapt.training.encodings import encode
 from vocadapt.training.finetune_settings import FinetuneSettings
 from vocadapt.training.fitting import Fitted, fit
 from vocadapt.training.mixture import Reading, check_tokenization, cut_that_counts, pooled
-from vocadapt.training.outputs import Logits, Outputs, Said, Targets
+from vocadapt.training.outputs import Logits, Outputs, Said, Targets, check_values
 from vocadapt.training.predicting import logits_of
 from vocadapt.training.rows_in_use import rows_in_use
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.scoring.tally import Score
-from vocadapt.training.tasks.base import Example, Question, Split, Task, labels_of
+from vocadapt.training.scoring.tally import Score, check_cells
+from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Task, labels_of
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
 from vocadapt.training.tasks.seen import read_seen, seen_in, seen_line
 from vocadapt.training.watching import own_randomness
@@ -106,6 +106,7 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
     examples: Sequence[Example] = [example for split in trained_on for example in _labelled(split)]
     outputs = Outputs.of(task.kind, examples)
     _check_labels(task, examples)
+    _check_size(task, outputs, examples, len(cuts))
     length = min(settings.length, int(model.config.get("max_position_embeddings", settings.length)))
     how = EncodingSettings(length, settings.chunk)
     seen = seen_in(examples) | (read_seen(model.path) or frozenset())
@@ -269,6 +270,19 @@ def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
             f"({', '.join(sorted(known)[:5]) or 'none'}).",
             "Give training and test examples of one task.",
         )
+
+
+def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cuts: int) -> None:
+    """Refuse before any training what could not be scored, or held in memory, after it."""
+    if task.kind == "multilabel":
+        check_values("train", len(trained_on), len(outputs.names), 1)
+    for name, split in task.splits.items():
+        if name == "train" or task.kind == "qa":
+            continue
+        rows = sum(len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples)
+        check_values(name, rows, len(outputs.names), cuts)
+        if split.labelled:
+            check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
 
 
 def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:

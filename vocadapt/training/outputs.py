@@ -13,6 +13,9 @@ from vocadapt.training.tasks.windows import AnswerSettings, best_spans, word_bou
 
 Targets = NDArray[np.float32] | NDArray[np.int64]
 Logits = NDArray[np.float32]
+MOST_LABELS = {"ner": 1000}  # entity types: two outputs each for every word
+MOST_CLASSES = 10_000  # labels of the other kinds: one output each for every text
+MOST_VALUES = 500_000_000  # outputs of all rows of a split, under all tokenizations: 2 GB
 NOT_ASKED = -100  # the target that torch's cross-entropy leaves out
 TOKEN, SEQUENCE, QUESTION = "token", "sequence", "question"  # heads
 Said = tuple[str, ...] | str  # labels; the answer to a question
@@ -34,6 +37,7 @@ class Outputs:
         if kind == "qa":
             return cls(kind, ("start", "end"))
         labels = sorted(labels_of(kind, examples))
+        _check_number(kind, len(labels))
         if kind == "ner":
             names = ["O", *(f"{letter}-{label}" if label else letter for label in labels for letter in "BI")]
         else:
@@ -56,7 +60,9 @@ class Outputs:
     def targets(self, gold: Sequence[str]) -> Targets:
         """What the outputs of an example should be: (words,) for ner, (1,), or for multilabel (1, outputs) of 0 and 1."""
         if self.kind == "multilabel":
-            return np.array([[name in gold for name in self.names]], dtype=np.float32)
+            held = np.zeros((1, len(self.names)), dtype=np.float32)
+            held[0, [self.index[name] for name in gold if name in self.index]] = 1
+            return held
         return np.array([self.index[label] for label in gold], dtype=np.int64)
 
     def said(self, logits: Logits, example: Example) -> Said:
@@ -71,3 +77,24 @@ class Outputs:
         if self.kind == "multilabel":
             return tuple(name for name, value in zip(self.names, logits[0], strict=True) if value > 0)
         return tuple(self.names[place] for place in logits.argmax(axis=1))
+
+
+def check_values(split: str, rows: int, outputs: int, cuts: int) -> None:
+    """Raise InputError if the outputs of a split do not fit in memory."""
+    if rows * outputs * cuts > MOST_VALUES:
+        raise InputError(
+            f"{split}: {rows:,} words or texts times {outputs:,} outputs are more than fit in memory "
+            f"(at most {MOST_VALUES // (outputs * cuts):,} with so many outputs).",
+            "Merge rare labels, or use fewer examples.",
+        )
+
+
+def _check_number(kind: str, labels: int) -> None:
+    """Raise InputError for more labels than a head can be trained for in reasonable time and memory."""
+    most = MOST_LABELS.get(kind, MOST_CLASSES)
+    if labels > most:
+        what = "entity types" if kind == "ner" else "labels"
+        raise InputError(
+            f"The training examples have {labels:,} {what}; at most {most:,} can be trained.",
+            f"Merge rare {what}, or leave out the examples that hold them.",
+        )

@@ -15,8 +15,9 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.neighbours import METRICS, CrossSpace, ListSettings
 from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
+from vocadapt.ui.estimated import estimated
 from vocadapt.ui.maps import Row
-from vocadapt.ui.numbers import count, duration, fraction, signed
+from vocadapt.ui.numbers import count, fraction, signed
 
 PAPER = maps.label(AlignmentSettings())
 JudgeMaps = Callable[[AlignmentSettings, bool], None]
@@ -32,13 +33,16 @@ NOT_JUDGED = "{} not judged yet. Each map is fitted on nine tenths of the anchor
 
 
 def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
-    """Anchors, held-out P@5 plain and with CSLS, and chance, each against the paper's map; dashes before any judgement."""
-    row, paper, columns = judged.get(chosen), judged.get(PAPER), st.columns(4)
-    paper = paper if row and paper and paper.basis == row.basis else None
+    """Anchors, held-out P@5 plain and with CSLS, and chance; dashes before any judgment.
+
+    Another map than the paper's is compared with it, P@5 with P@5 and CSLS with CSLS.
+    """
+    row, columns = judged.get(chosen), st.columns(4)
+    paper = _paper_beside(row, judged) if chosen != PAPER else None
     p5, csls = _score(row, "p@5"), _score(row, "p@5", csls=True)
     columns[0].metric("Anchors", count(anchors), help=HELP["anchors"])
-    columns[1].metric("Held-out P@5", fraction(p5), _delta(p5, paper, chosen), help=HELP["p@5"])
-    columns[2].metric("With CSLS", fraction(csls), _delta(csls, paper, chosen), help=HELP["csls"])
+    columns[1].metric("Held-out P@5", fraction(p5), _delta(p5, _score(paper, "p@5")), help=HELP["p@5"])
+    columns[2].metric("With CSLS", fraction(csls), _delta(csls, _score(paper, "p@5", csls=True)), help=HELP["csls"])
     columns[3].metric("Chance", fraction(_score(row, "chance@5")), help=HELP["chance"])
     if row and row.at_chance:
         st.warning(
@@ -57,10 +61,12 @@ def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> 
     )
 
 
-def not_fitted_yet(settings: AlignmentSettings, meanwhile: AlignmentSettings, judge: JudgeMaps) -> None:
-    """Say whose neighbours stand below while a map that takes long was not fitted, and offer to fit it."""
-    chosen, shown = maps.label(settings), maps.label(meanwhile)
-    st.markdown(f"**{chosen}** takes minutes to fit, beside the page. Until then these are the neighbours of {shown}.")
+def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
+    """Say that a map is not fitted yet, so that it has neither figures nor lists, and offer to fit it."""
+    st.markdown(
+        f"**{maps.label(settings)}** is not fitted yet: its scores and neighbor lists appear here when it is. "
+        "It takes minutes to fit, in the background."
+    )
     _judge_one(settings, judge)
 
 
@@ -138,7 +144,7 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
     if not maps.best(judged):
         seconds = maps.judging_seconds(spaces)
         which = "The others are" if shown else "The maps are"
-        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {duration(seconds)}, beside the page.")
+        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {estimated(seconds)}, in the background.")
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(maps.to_judge(spaces)[0], True)
     for method, why in left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, maps.FOLDS).items():
@@ -204,12 +210,19 @@ def _score(row: Row | None, name: str, csls: bool = False) -> float | None:
     return float((row.held_out["csls"] if csls else row.held_out)[name])
 
 
-def _delta(value: float | None, paper: Row | None, chosen: str) -> str | None:
-    """The difference to the paper's map read without CSLS, where there is one to compare with."""
-    if value is None or paper is None:
+def _paper_beside(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
+    """The paper's map, if it was judged on the same anchors and folds as `row`."""
+    paper = judged.get(PAPER)
+    if row is None or paper is None or paper.basis != row.basis:
         return None
-    base = paper.held_out["p@5"]
-    return None if value == base and chosen == PAPER else f"{signed(value - base)} vs {PAPER.lower()}"
+    return paper
+
+
+def _delta(value: float | None, base: float | None) -> str | None:
+    """The difference to the same score of the paper's map."""
+    if value is None or base is None:
+        return None
+    return f"{signed(value - base)} vs {PAPER.lower()}"
 
 
 def _anchors_file(anchors: Sequence[JudgedAnchor]) -> str:

@@ -35,7 +35,10 @@ __all__ = [
 ]  # fmt: skip
 
 CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
-MODEL_HELP = "A folder on this machine, or the name of a model on the hub: pick one, or type it."
+MODEL_HELP = (
+    "A folder on this machine, or the name of a model on the hub: pick one, or type it. A hub model that is not on this machine "
+    "yet, such as bert-base-uncased, is downloaded when it is first used."
+)
 SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
 T = TypeVar("T")
 RUN_HELP = "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it together."
@@ -119,6 +122,8 @@ def pick_model(
     Without a default it is the model used last, else the first one.
     """
     offered = models_of(workspace, common)
+    if not offered and demo.shipped():
+        offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
     used = models_in_use(workspace)
     first = next(filter(None, [default, *used]), "")
     shown = label_of(first, offered) if first else next(iter(offered), "")

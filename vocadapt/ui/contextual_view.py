@@ -11,14 +11,16 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import UNITS, ContextualSettings, Targets, find_targets
 from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, count_cache, job_panel, mistakes
-from vocadapt.ui.numbers import count, duration
+from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.numbers import count
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.vocabulary.lens import Counts
 
 HELP = {
     "layer": "0: the embedding output, position included; 1: what leaves the first layer; … the last: the top.",
     "occurrences": "The vector of a word is the mean over so many of its occurrences at most, drawn by the seed.",
     "min_count": "Words that occur less often get no vector.",
-    "first": "Only so many of the most frequent; 0: all.",
+    "first": "Only so many of the most frequent; empty: all.",
     "unit": "Whole words: the mean of their pieces. Wordpieces: as the model cuts the text.",
 }
 
@@ -72,7 +74,10 @@ def _settings(model: LanguageModel) -> ContextualSettings:
         bounds = limits(default, "min_count")
         min_count = st.number_input("Min count", *bounds, default.min_count, help=HELP["min_count"])
     with second:
-        most = st.number_input("First words", *limits(default, "first"), default.first, step=1000, help=HELP["first"])
+        most = optional_number(
+            "First words", limits(default, "first"), default.first, "all", step=1000, help=HELP["first"],
+            key="contextual_first",
+        )  # fmt: skip
         length = st.number_input("Window, wordpieces", least, positions, min(default.length, positions))
         unit = st.selectbox("Of", list(UNITS), format_func=lambda name: name.capitalize(), help=HELP["unit"])
     return ContextualSettings(
@@ -93,7 +98,7 @@ def _foreseen(
     return (
         f"**{count(len(targets.names))}** {settings.unit} · {count(int(targets.taken(settings.occurrences).sum()))} occurrences "
         f"· at most {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers · at most about "
-        f"**{duration(seconds)}**"
+        f"{estimated_bold(seconds)}"
     )
 
 

@@ -65,7 +65,7 @@ def tables(spaces: list[Seen]) -> CosineTables:
 
 def diagnosis(seen: Seen) -> Diagnosis:
     """The figures of a space that cost a breath."""
-    return _diagnosis(seen.key, seen.space)
+    return _diagnosis(seen.key, seen.space, seen.opened)
 
 
 def hubness(seen: Seen) -> Hubness | None:
@@ -105,8 +105,8 @@ def _tables(key: tuple[Key, ...], _spaces: list[EmbeddingSpace]) -> CosineTables
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring isotropy and norms …")
-def _diagnosis(key: Key, _space: EmbeddingSpace) -> Diagnosis:
-    return diagnose(_space, hubs=False)
+def _diagnosis(key: Key, _space: EmbeddingSpace, _opened: Opened) -> Diagnosis:
+    return diagnose(_space, hubs=False, added=_opened.added)
 
 
 @st.cache_data(max_entries=32, show_spinner="Looking for hubs: each token against every other …")

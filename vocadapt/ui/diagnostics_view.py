@@ -14,11 +14,12 @@ from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.diagnosing import TOKENS, Diagnosis
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.diagnostics import CosineTables
-from vocadapt.spaces.geometry import HUB_K, Hubness, hubness_seconds
+from vocadapt.spaces.geometry import HUB_K, AddedNorms, Hubness, hubness_seconds
 from vocadapt.ui import choose, diagnosed, export, markup, mistakes
 from vocadapt.ui.diagnosed import NormView, Seen, short
+from vocadapt.ui.estimated import estimated
 from vocadapt.ui.markup import Card, Heat, plain
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, fraction
 
 SPACES, MOST = "diagnostics_spaces", 4
 AT_FIRST = 3  # spaces shown when none is chosen
@@ -34,7 +35,9 @@ HELP = {
     "2018). 1: the rows fill all directions evenly; 0: they crowd into one.",
     "first": "Share of the rows' squared length that lies along one direction, the first principal one.",
     "norm": "Mean length of a row ± standard deviation.",
-    "bias": "Spearman's correlation of frequency with the length of a token's row, and with its cosine to the mean direction.",
+    "bias": "Spearman's correlation of frequency with the length of a token's row, and with its cosine to the mean "
+    "direction, over "
+    "the tokens that came with the model.",
     "hubness": f"Skewness of N_k: how often a token is among the {HUB_K} nearest of others (Radovanović et al. 2010). 0: even.",
 }
 
@@ -109,7 +112,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
             if seen.key in asked:
                 _hubs(diagnosed.hubness(seen))
             else:
-                about = duration(max(1.0, hubness_seconds(seen.space)))
+                about = estimated(max(1.0, hubness_seconds(seen.space)))
                 if st.button(f"Look for hubs: about {about}", key=f"hubs_{place}", icon=":material/hub:", help=HELP["hubness"]):
                     asked.add(seen.key)
                     st.rerun()
@@ -134,7 +137,10 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
         way = "longer" if bias.norm > 0 else "shorter"
         strength = "hardly depends on" if abs(bias.norm) < 0.1 else f"tends to be {way} for"
         what = "frequency" if abs(bias.norm) < 0.1 else "frequent tokens"
-        told.append(f"A row's length {strength} {what} (ρ = {fraction(bias.norm)}, {known}).")
+        whose = "an original token's row" if found.added else "a row"
+        told.append(f"The length of {whose} {strength} {what} (ρ = {fraction(bias.norm)}, n = {count(bias.n)}, {known}).")
+    if found.added:
+        told.append(added_tokens(found.added))
     lengths = found.norms
     if lengths.low < lengths.median / UNEVEN:
         told.append(
@@ -142,6 +148,15 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
             f"{fraction(lengths.median)}."
         )
     return " ".join(told)
+
+
+def added_tokens(found: AddedNorms) -> str:
+    """Say how long the rows of added tokens are beside the original ones."""
+    ratio = found.median / found.original_median
+    return (
+        f"The rows of the {count(found.n)} added tokens are {ratio:.2g} times as long as the original ones: median "
+        f"{fraction(found.median)} against {fraction(found.original_median)}."
+    )
 
 
 def norms_against_frequency(spaces: Sequence[Seen]) -> None:

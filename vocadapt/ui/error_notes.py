@@ -20,8 +20,9 @@ from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.ui import context_view, markup, mistakes, run_cache
 from vocadapt.ui.errors_view import Shown
+from vocadapt.ui.estimated import estimated
 from vocadapt.ui.markup import plain, visible
-from vocadapt.ui.numbers import count, duration
+from vocadapt.ui.numbers import count
 
 SHORT, WORDS = 160, 60  # characters of a note on its card; of an entity in a picker
 LINES = ContextSettings(limit=8, width=50)
@@ -136,7 +137,7 @@ def _looked_through(compared: RunPair) -> tuple[Corpus | None, str]:
     seconds = IN_A_REPORT * context_view.estimate_seconds(text) if text else 0.0
     if text is None or seconds <= AT_MOST:
         return text, ""
-    took = duration(seconds)
+    took = estimated(seconds)
     return None, f"which takes about {took} to look through: longer than a download may; the command takes it as --corpus"
 
 

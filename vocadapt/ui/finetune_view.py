@@ -24,8 +24,10 @@ from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
 from vocadapt.ui import address, cache, choose, job_panel, mistakes, run_cache
 from vocadapt.ui.address import Choice
+from vocadapt.ui.estimated import estimated_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 from vocadapt.ui.task_intake import TASK
 
@@ -35,10 +37,10 @@ HELP = {
     "models": "Models of this workspace, or type a folder or hub name. One job each.",
     "task": "A task of this workspace, or type the path of a task's .toml.",
     "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
-    "limit": "Examples of each split at most, drawn at random, the same for every model and seed. 0: all.",
+    "limit": "Examples of each split at most, drawn at random, the same for every model and seed. Empty: all.",
     "tokenization": "How training examples are cut. The run is scored under every cut that the model has, and pooled.",
-    "chunk": "Words of a chunk of a tagged sentence; 0: as many as fit. No span is cut.",
-    "patience": "Epochs without a better dev score after which to stop. 0: never early.",
+    "chunk": "Words of a chunk of a tagged sentence; empty: as many as fit. No span is cut.",
+    "patience": "Epochs without a better dev score after which to stop. Empty: never early.",
     "with_dev": "Then no dev score is told, and the last epoch counts.",
 }
 NUMBERS = re.compile(r"\d{1,9}")
@@ -77,8 +79,8 @@ def form(workspace: Workspace) -> Wanted | None:
             "Tokenization", [USUAL, *TOKENIZATIONS], key="finetune_tokenization", bind="query-params", width=170,
             help=HELP["tokenization"],
         )
-        limit = st.number_input(
-            "Limit", *limits(FinetuneStep, "limit"), 0, key="finetune_limit", bind="query-params", help=HELP["limit"],
+        limit = optional_number(
+            "Limit", limits(FinetuneStep, "limit"), 0, "all", key="finetune_limit", bind="query-params", help=HELP["limit"],
             width=150,
         )  # fmt: skip
         fold = _fold(place)
@@ -143,8 +145,9 @@ def all_settings(preset: str) -> FinetuneSettings:
     changed = {
         "epochs": number(0, "Epochs", "epochs"), "batch": number(1, "Batch", "batch"),
         "lr": number(0, "Learning rate", "lr", "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up"),
-        "length": number(0, "Wordpieces at once", "length"), "chunk": number(1, "Words of a chunk", "chunk"),
-        "patience": number(0, "Patience", "patience"), "clip": number(1, "Longest gradient", "clip"),
+        "length": number(0, "Wordpieces at once", "length"),
+        "chunk": number(1, "Words of a chunk", "chunk", empty="as many as fit"),
+        "patience": number(0, "Patience", "patience", empty="never stop early"), "clip": number(1, "Longest gradient", "clip"),
         "weight_decay": number(0, "Weight decay", "weight_decay"),
         "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
     }  # fmt: skip
@@ -214,13 +217,13 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
         total += begin + found.seconds
         st.markdown(
-            f"{plain(label)}: about **{duration(begin + found.seconds)}** :small[:gray[{count(found.examples)} examples "
+            f"{plain(label)}: about {estimated_bold(begin + found.seconds)} :small[:gray[{count(found.examples)} examples "
             f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
             f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}; "
             f"{duration(begin)} to begin]]"
         )
     if len(wanted.models) > 1:
-        st.markdown(f"Together about **{duration(total)}**, one after the other.")
+        st.markdown(f"Together about {estimated_bold(total)}, one after the other.")
 
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:

@@ -4,7 +4,7 @@ A panel is a fragment that reruns every second only while its job is alive, and 
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
 import streamlit as st
@@ -90,6 +90,14 @@ def running_jobs(workspace: Workspace) -> None:
     alive = {job.id for job in shown if job.status().alive}
     if shown:
         st.fragment(_small, run_every=EVERY if alive else None)(shown, alive)
+
+
+def by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> list[Job]:
+    """The running job first, then the waiting ones in the order of the queue, then those that ended, newest first."""
+    order = {"running": 0, "waiting": 1}
+    ended = sorted((job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True)
+    alive = sorted((job for job in found if stands[job.id].alive), key=lambda job: (order[stands[job.id].state], job.id))
+    return [*alive, *ended]
 
 
 def titles(job: Job) -> tuple[str, str]:
@@ -178,10 +186,11 @@ def _is_news(status: Status) -> bool:
 
 
 def _small(shown: list[Job], alive: set[str]) -> None:
-    for job in shown:
-        status = job.status()
-        if job.id in alive and not status.alive:
-            st.rerun()
+    stands = {job.id: job.status() for job in shown}
+    if any(not stands[id].alive for id in alive):
+        st.rerun()
+    for job in by_urgency(shown, stands):
+        status = stands[job.id]
         if not status.alive:
             link(job, f"{plain(job.target.name)} · {status.state}", ICONS[status.state])
             continue

@@ -14,10 +14,12 @@ from vocadapt.lab.spec import LeaderboardStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, job_panel
+from vocadapt.ui.estimated import estimated
 from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
 from vocadapt.ui.markup import plain
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, fraction
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.vocabulary.initialise import RowSettings
 
 MEANS = ("centred cosine", "P@1", "MRR", "length ratio", "masked loss")
@@ -67,9 +69,9 @@ def _drawn_on(board: Artefact, workspace: Workspace) -> dict[str, Path]:
 def _start(workspace: Workspace, transfer: Transfer) -> None:
     """What is asked, about how long it takes, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = "0: 500, or a quarter of the common tokens."
-        hidden = int(st.number_input(
-            "Tokens to hide", *limits(LeaderboardSettings, "held_out"), 0, 100, key="initialisers_hidden",
+        about = "Empty: 500, or a quarter of the common tokens if that is less."
+        hidden = int(optional_number(
+            "Tokens to hide", limits(LeaderboardSettings, "held_out"), 0, "500", step=100, key="initialisers_hidden",
             bind="query-params", help=about,
         ))  # fmt: skip
         seed = int(st.number_input(
@@ -84,7 +86,7 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
     )
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
     more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
-    st.markdown(f"{len(asked.named)} initialisers take about {duration(estimate_seconds(transfer.materials, asked))}{more}.")
+    st.markdown(f"{len(asked.named)} initialisers take about {estimated(estimate_seconds(transfer.materials, asked))}{more}.")
     if st.button("Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))

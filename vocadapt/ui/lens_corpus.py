@@ -9,9 +9,10 @@ from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.text.spreadsheet import csv_text
 from vocadapt.ui import choose, count_cache, job_panel, markup, mistakes
+from vocadapt.ui.estimated import estimated
 from vocadapt.ui.lens_view import Seen, cut_line
 from vocadapt.ui.markup import plain
-from vocadapt.ui.numbers import count, duration, fraction, signed
+from vocadapt.ui.numbers import count, fraction, signed
 from vocadapt.vocabulary.lens import Change, CutFigures
 
 STARTING = 2.0  # seconds until a job works
@@ -128,7 +129,7 @@ def not_counted(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]) 
     seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_A_SECOND
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
-        f"This text was not counted in the words of **{names}** yet: other casing. Counting takes about {duration(seconds)}."
+        f"This text was not counted in the words of **{names}** yet: other casing. Counting takes about {estimated(seconds)}."
     )
     if st.button(f"Count the words as {plain(models[0].label)} meets them", icon=":material/calculate:", key="lens_count"):
         inputs = {"text": (str(corpus.folder),), "model": (models[0].name,)}

@@ -16,7 +16,9 @@ from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui import cache, choose, count_cache, intake, job_panel
-from vocadapt.ui.numbers import count, duration, megabytes
+from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.numbers import count, megabytes
+from vocadapt.ui.optional_input import optional_number
 
 PAPER = Word2VecSettings()
 
@@ -85,7 +87,7 @@ def training_settings() -> Word2VecSettings:
     min_count = right.number_input("Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare)
     with st.popover("All settings", icon=":material/tune:"):
         return Word2VecSettings(
-            dim=int(st.number_input("Width", *limits(PAPER, "dim"), PAPER.dim, help="0: the model's own.")),
+            dim=int(optional_number("Width", limits(PAPER, "dim"), PAPER.dim, "the model's own")),
             window=int(st.number_input("Window", *limits(PAPER, "window"), PAPER.window)),
             min_count=int(min_count),
             negative=int(st.number_input("Negative samples", *limits(PAPER, "negative"), PAPER.negative)),
@@ -106,7 +108,7 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     size = 4 * learned * settings.dim
     return (
         f"**{count(learned)}** of {count(counts.distinct)} different words occur {settings.min_count} times or more · "
-        f"{count(counts.words)} running words · width {settings.dim} · about **{duration(seconds)}** "
+        f"{count(counts.words)} running words · width {settings.dim} · about {estimated_bold(seconds)} "
         f"· {megabytes(size)}"
     )
 
@@ -115,7 +117,7 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> 
     """Form: vectors of another program → ours."""
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
-    limit = int(left.number_input("Rows at most", *limits(ImportStep, "limit"), 0, step=10_000, help="0: all of them."))
+    limit = int(optional_number("Rows at most", limits(ImportStep, "limit"), 0, "all", left, step=10_000))
     words = right.text_input("Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file").strip()
     fold = st.checkbox("Fold cased words onto this model's casing", help="Of spellings that become one word, the first stays.")
     only = st.selectbox("Only words of this text", ["all words", *(corpus.name for corpus in corpora)])

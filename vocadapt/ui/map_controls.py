@@ -12,6 +12,7 @@ from vocadapt.ui import address, choose, map_sources
 from vocadapt.ui.address import Choice
 from vocadapt.ui.map_sources import Named
 from vocadapt.ui.markup import plain
+from vocadapt.ui.optional_input import optional_number
 
 AT_ONCE = "PCA, at once"
 NONE = "no other"
@@ -94,8 +95,8 @@ def pick_tokens(view: Artefact | None = None) -> TokenChoice:
             values["low"] = int(middle.number_input(
                 "from", *limits(THESIS, "low"), 0, key="map_from", bind="query-params",
             ))  # fmt: skip
-            values["high"] = int(right.number_input(
-                "to (0: open)", *limits(THESIS, "high"), 0, key="map_to", bind="query-params",
+            values["high"] = int(optional_number(
+                "to", limits(THESIS, "high"), 0, "the end", right, key="map_to", bind="query-params",
             ))  # fmt: skip
         bounds = limits(THESIS, "first")
         most = st.number_input("The first", *bounds, THESIS.first, 1000, key="map_first", bind="query-params", help="0: all.")

@@ -16,8 +16,10 @@ from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projection import METHODS, ProjectionSettings, estimate_seconds
 from vocadapt.spaces.projectors import METRICS
 from vocadapt.ui import choose, job_panel
+from vocadapt.ui.estimated import estimated_bold
 from vocadapt.ui.map_sources import Named, Shown
-from vocadapt.ui.numbers import count, duration
+from vocadapt.ui.numbers import count
+from vocadapt.ui.optional_input import optional_number
 
 SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
 LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
@@ -35,7 +37,8 @@ def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoic
     width = spaces[0].opened.space.dim
     seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
     both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
-    st.markdown(f"**{count(tokens)}** tokens{both} · about **{duration(seconds)}**")
+    first = " The first UMAP on a machine takes about 15 s more: it is compiled once." if method == "umap" else ""
+    st.markdown(f"**{count(tokens)}** tokens{both} · about {estimated_bold(seconds)}.{first}")
     name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
@@ -84,15 +87,15 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
             settings = replace(
                 settings,
                 exaggeration=float(_input("Early exaggeration", "exaggeration")),
-                learning_rate=float(_input("Learning rate", "learning_rate", help="0: by size.")),
+                learning_rate=float(_optional("Learning rate", "learning_rate", "by the number of tokens")),
             )
         else:
             settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
         return replace(
             settings,
-            iterations=int(_input("Iterations", "iterations", help="0: the method's own number.")),
+            iterations=int(_optional("Iterations", "iterations", "the method's own number")),
             metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
-            pca=int(_input("Principal components before", "pca", help="0: all dimensions.")),
+            pca=int(_optional("Principal components before", "pca", "all dimensions")),
             seed=int(_input("Seed", "seed", key="map_seed")),
         )
 
@@ -101,6 +104,11 @@ def _input(label: str, name: str, help: str | None = None, key: str | None = Non
     """The input of one setting within its bounds, its usual value filled in; what was typed."""
     usual = getattr(STANDARD, name)
     return float(st.number_input(label, *limits(STANDARD, name), usual, help=help, key=key))
+
+
+def _optional(label: str, name: str, empty: str) -> float:
+    """The same for a setting whose 0 stands for `empty`: the field may be left empty."""
+    return optional_number(label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}")
 
 
 def _stem(spaces: tuple[Named, ...]) -> str:

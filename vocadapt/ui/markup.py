@@ -10,6 +10,7 @@ import streamlit as st
 from vocadapt.analysis import error_html
 from vocadapt.analysis.entry_view import EntryView
 from vocadapt.text.visible import visible as visible  # others take it from here
+from vocadapt.ui.bars import BarScale, column_scale, count_scale, distance_scale, similarity_scale
 from vocadapt.ui.markup_style import FILL, INK, STYLE
 from vocadapt.ui.numbers import count, fraction
 
@@ -20,9 +21,9 @@ EMPTY = ":small[]"  # Streamlit's directive for small text, around nothing
 
 @dataclass(frozen=True)
 class Card:
-    """One list of neighbours: title, what the list is, its kind of token (a key of INK and FILL), (token, score) pairs.
+    """One list of neighbors: title, note, kind of token (a key of INK and FILL), (token, score) pairs.
 
-    The longest bar is the best one's: the largest score, or the smallest where scores are `distances`.
+    Bars begin at 0; cards drawn together share one scale (`vocadapt/ui/bars.py`).
     """
 
     title: str
@@ -37,8 +38,13 @@ class Card:
 
 
 def neighbour_cards(cards: Sequence[Card]) -> None:
-    """Draw lists of neighbours side by side; a token of `shared` is bold and underlined in green."""
-    _write(f'<div class="va-cards" data-testid="neighbours">{"".join(map(_card, cards))}</div>')
+    """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
+    scales = {what: _scale_of(what, cards) for what in dict.fromkeys(map(_measured, cards))}
+    body = "".join(_card(card, scales[_measured(card)]) for card in cards)
+    drawn = any(card.rows for card in cards)
+    notes = " ".join(scale.note for scale in scales.values()) if drawn else ""
+    _write(f'<div class="va-cards" data-testid="neighbours">{body}</div>')
+    _write_scale(notes)
 
 
 @dataclass(frozen=True)
@@ -51,11 +57,18 @@ class Scores:
 
 
 def score_table(columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()) -> None:
-    """Draw scores as a table: the best of a column bold, the second underlined, bars in the columns named in `bars`."""
+    """Draw scores as a table: the best of a column bold, the second underlined, bars in the columns named in `bars`.
+
+    All bars of a table share one scale, from 0 to the highest score in these columns.
+    """
+    barred = [i for i, name in enumerate(columns) if name in bars]
+    scale = column_scale(line.values[i] for line in lines for i in barred)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
-    body = "".join(_score_line(line, columns, ranked, bars) for line in lines)
-    _write(f'<div class="va-wide"><table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+    body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
+    table = f'<table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    _write(f'<div class="va-wide">{table}</div>')
+    _write_scale(scale.note if barred and lines else "")
 
 
 MOST_ACROSS = 5  # columns of a heat-map whose names stand upright
@@ -164,6 +177,28 @@ def marked_texts(lines: Sequence[Marked]) -> None:
     _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
 
 
+@dataclass(frozen=True)
+class Strip:
+    """The job strip: what the job does, the name of what it makes, how far it is in words, and from 0 to 1."""
+
+    about: str
+    name: str
+    far: str
+    share: float
+
+
+def strip(shown: Strip | None) -> None:
+    """Draw the job strip; None draws an empty one, which takes the same place."""
+    if shown is None:
+        _write("")
+        return
+    name = f"<b>{html.escape(shown.about)}</b> · {html.escape(visible(shown.name))}"
+    _write(
+        f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span>'
+        f'<span class="va-far">{html.escape(shown.far)}</span><i><u style="width:{100 * shown.share:.0f}%"></u></i></div>'
+    )
+
+
 def token(text: str, style: str = "") -> str:
     """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
     shown = html.escape(visible(text))
@@ -221,29 +256,45 @@ def _chip(chip: Chip) -> str:
     return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
 
 
-def _card(card: Card) -> str:
-    rows = "".join(_row(text, score, share, card) for (text, score), share in zip(card.rows, _shares(card), strict=True))
+def _card(card: Card, scale: BarScale) -> str:
+    rows = "".join(_row(text, score, card, scale) for text, score in card.rows)
     head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
     style, said = "va-note va-told" if card.told else "va-note", html.escape(card.note)
     note = f'<div class="{style}" title="{said}">{said}</div>'
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
 
 
-def _shares(card: Card) -> list[float]:
-    """How long each bar is, as a share of the best one's."""
-    scores = [score for _, score in card.rows]
-    if card.distances:
-        return [min(scores) / score if score > 0 else 1.0 for score in scores]
-    best = max(scores, default=1.0) or 1.0
-    return [score / best for score in scores]
+SCALES = {"similarity": similarity_scale, "distance": distance_scale, "count": count_scale}
 
 
-def _row(text: str, score: float, share: float, card: Card) -> str:
-    width = 100 * min(max(share, 0.0), 1.0)
-    bar = _bar(width, card.kind)
+def _measured(card: Card) -> str:
+    """What the scores of a card are, a key of SCALES."""
+    if card.counts:
+        return "count"
+    return "distance" if card.distances else "similarity"
+
+
+def _scale_of(what: str, cards: Sequence[Card]) -> BarScale:
+    """The scale that the cards of one kind of score share."""
+    return SCALES[what](score for card in cards if _measured(card) == what for _, score in card.rows)
+
+
+def _write_scale(note: str) -> None:
+    """State the scale of the bars under them."""
+    if note:
+        _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
+
+
+def _row(text: str, score: float, card: Card, scale: BarScale) -> str:
+    bar = _bar(scale.width(score), card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
-    shown = count(round(score)) if card.counts else fraction(score) if score < 10 else f"{score:.1f}"
-    return f'<div class="va-row">{name}{bar}<span class="va-score">{shown}</span></div>'
+    return f'<div class="va-row">{name}{bar}<span class="va-score">{_shown_score(score, card)}</span></div>'
+
+
+def _shown_score(score: float, card: Card) -> str:
+    if card.counts:
+        return count(round(score))
+    return fraction(score) if score < 10 else f"{score:.1f}"
 
 
 def _concordance_line(line: Line, widest: str) -> str:
@@ -270,12 +321,11 @@ def _bar(width: float, kind: str) -> str:
     return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
 
 
-def _score_line(line: Scores, columns: Sequence[str], ranked: Sequence[Sequence[float]], bars: Collection[str]) -> str:
+def _score_line(line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale) -> str:
     cells = [f"<td>{html.escape(line.name)}</td>"]
-    for name, value, order in zip(columns, line.values, ranked, strict=True):
+    for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
         mark = "va-best" if value == order[0] else "va-second" if value in order[1:2] else ""
-        width = 100 * max(value, 0.0) / order[0] if order[0] > 0 else 0.0
-        bar = _bar(width, "source") if name in bars else ""
+        bar = _bar(scale.width(value), "source") if column in barred else ""
         cells.append(f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>')
     return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
 

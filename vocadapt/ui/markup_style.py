@@ -33,6 +33,18 @@ STYLE = """<style>
 .va-bar{height:.5rem;border-radius:.25rem;background:light-dark(#EDF0F3,#2A343E);overflow:hidden}
 .va-bar i{display:block;height:100%;border-radius:.25rem}
 .va-score{font-size:.8rem;text-align:right;color:light-dark(#5C6873,#A9B4BE)}
+.va-scale{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE);margin-top:-.6rem}
+.st-key-job_strip{position:fixed;top:.75rem;right:5.5rem;width:min(34rem,48vw);height:2.25rem;z-index:999991;
+ pointer-events:none;align-items:center;flex-wrap:nowrap}
+.st-key-job_strip a{pointer-events:auto}
+.va-strip{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.1rem .8rem;font-size:.84rem;line-height:1.3;
+ font-variant-numeric:tabular-nums}
+.va-strip b{font-weight:600;color:light-dark(#0B6FB3,#7CC0EC)}
+.va-strip span{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.va-strip .va-far{color:light-dark(#5C6873,#A9B4BE)}
+.va-strip i{grid-column:1/-1;display:block;height:.22rem;border-radius:.11rem;overflow:hidden;
+ background:light-dark(#EDF0F3,#2A343E)}
+.va-strip u{display:block;height:100%;border-radius:.11rem;background:light-dark(#0B6FB3,#58AEE6)}
 .va-wide{overflow-x:auto}
 .va-table{width:100%;border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 .va-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.35rem .5rem;white-space:nowrap}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.models.cached import cached
 from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
@@ -16,14 +17,15 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
     """Every model that a menu offers, by the name it is shown under: its folder or hub name.
 
     The models of the workspace come first, those adapted or trained here before others, the newest before all; then models that
-    artefacts of the workspace were made for, then common ones.
+    artefacts of the workspace were made for, then common ones that are in the local cache:
+    another hub name may need a network that is not there, and is typed by hand.
     """
     used = models_in_use(workspace)
     models = workspace.artefacts("models")
     models.sort(key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1]))
     found = {one.name: str(one.folder) for one in models}
     there = {Path(folder).resolve() for folder in found.values()}
-    for name in (*used, *common):
+    for name in (*used, *cached(common)):
         if Path(name).resolve() not in there:
             found.setdefault(shown_model(name), name)
     return found

@@ -12,6 +12,7 @@ from vocadapt.spaces.alignment import AlignmentSettings
 from vocadapt.ui import cache, choose, count_cache, extension_view, maps, mistakes, pretraining_view
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, megabytes
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
 
@@ -94,8 +95,10 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
 
 def _with_options(recipe: Recipe, vectors: Artefact, model: str) -> Recipe:
     """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors leave them open."""
-    bounds, help = limits(recipe.vocabulary, "max_added"), "The most frequent ones; 0: all that the model lacks."
-    cap = st.number_input("Words to add at most", *bounds, 0, 1000, key="adapt_cap", bind="query-params", help=help)
+    bounds, help = limits(recipe.vocabulary, "max_added"), "The most frequent ones; empty: all that the model lacks."
+    cap = optional_number(
+        "Words to add at most", bounds, 0, "all", step=1000, key="adapt_cap", bind="query-params", help=help
+    )  # fmt: skip
     modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
     mode = st.radio("Tokenizer", list(modes), key="adapt_mode", captions=[mode.about for mode in modes.values()])
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode))

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vocadapt.settings import limits
 from vocadapt.training.schedules import SCHEDULES
+from vocadapt.ui.optional_input import optional_number
 
 
 class PresetNumbers:
@@ -17,9 +18,13 @@ class PresetNumbers:
         self.columns = st.columns(2)
 
     def __call__(
-        self, column: int, label: str, name: str, form: str | None = None, most: int | None = None
+        self, column: int, label: str, name: str, form: str | None = None, most: int | None = None,
+        empty: str = "",
     ) -> float:
-        """The input of one setting within its bounds, or up to `most`; its value, whole where the preset's is."""
+        """The input of one setting within its bounds, or up to `most`; its value, whole where the preset's is.
+
+        If `empty` is given the field may be left empty, which is the setting's 0.
+        """
         value = getattr(self.usual, name)
         lowest, highest = limits(self.usual, name)
         kind = type(lowest)
@@ -27,6 +32,9 @@ class PresetNumbers:
         place, key = self.columns[column], f"{name}_{self.preset}"
         help = self.helps.get(name)
         highest = highest if most is None else min(highest, most)
+        if empty:
+            bounds = (lowest, highest)
+            return kind(optional_number(label, bounds, value, empty, place, step=step, key=key, help=help))  # type: ignore[no-any-return]
         found = place.number_input(label, lowest, highest, value, step, form, key=key, help=help)
         return kind(found)  # type: ignore[no-any-return]
 

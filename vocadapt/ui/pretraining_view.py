@@ -19,9 +19,11 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
 from vocadapt.training.stages import PRETRAININGS
 from vocadapt.ui import cache, choose, count_cache, job_panel
+from vocadapt.ui.estimated import estimated_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.names import label_of
-from vocadapt.ui.numbers import count, duration, fraction
+from vocadapt.ui.numbers import count, fraction
+from vocadapt.ui.optional_input import optional_number
 from vocadapt.ui.preset_inputs import PresetNumbers, pick_schedule
 
 BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
@@ -32,7 +34,7 @@ HELP = {
     "parts": "A step is read in so many parts, where memory is short: the same gradient.",
     "budget": "Passes over the text, wordpieces to read, or hours.",
     "hours": "Turned into steps by the pace of the first ones, and kept so.",
-    "keep_minutes": "A model that fine-tuning can take, saved on the way every so many minutes. 0: none.",
+    "keep_minutes": "A model that fine-tuning can take, saved on the way every so many minutes. Empty: none.",
     "train_heads": "As the authors' public code does; their paper trains module, gates and new rows alone.",
     "nsp": "Blocks are pairs of sentences, and whether the second follows the first is asked, too.",
     "dropout": "A short training reads nothing twice and cannot overfit: 0. exBERT: .1.",
@@ -133,7 +135,7 @@ def settings(stage: str, model: LanguageModel) -> FurtherSettings:
         with st.popover("More settings", icon=":material/tune:"):
             training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
             bounds = limits(FurtherSettings, "keep_minutes")
-            keep = float(st.number_input("Minutes between saved models", *bounds, 0.0, help=HELP["keep_minutes"]))
+            keep = float(optional_number("Minutes between saved models", bounds, 0, "none saved", help=HELP["keep_minutes"]))
             heads = stage == "extension" and st.checkbox("Train the masked-word head, too", help=HELP["train_heads"])
             pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
     st.markdown(f":small[{PRETRAININGS[preset].about}]")
@@ -173,7 +175,7 @@ def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], 
     found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
     seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
-        f"{what} **{duration(seconds)}** · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
+        f"{what} {estimated_bold(seconds)} · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
         f"{found.epochs:.2f} passes over the text :small[:gray[at {count(round(per_second))} a second, {pace}; the text has "
         f"{known}]]"
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 
+MOST_CELLS = 50_000_000  # units times labels that are counted together: three columns of 8 bytes each, 1.2 GB
 Array = NDArray[np.float64]
 Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
 
@@ -130,6 +131,7 @@ class Scorer:
 def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
     """Columns gold, predicted, right for every unit and label: an item is right where gold and prediction hold it alike."""
     labels = sorted({label for items in (*gold, *predicted) for label, _ in items})
+    check_cells(len(gold), len(labels))
     index = {label: place for place, label in enumerate(labels)}
     rows = np.zeros((len(gold), len(labels), 3))
     for row, ours, theirs in zip(rows, gold, predicted, strict=True):
@@ -137,6 +139,15 @@ def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
             for label, _ in items:
                 row[index[label], column] += 1
     return Tally(rows, tuple(labels))
+
+
+def check_cells(units: int, labels: int) -> None:
+    """Raise InputError if so many units and labels are more than can be counted in memory."""
+    if units * labels > MOST_CELLS:
+        raise InputError(
+            f"{units:,} examples times {labels:,} labels are {units * labels:,} counts; at most {MOST_CELLS:,} can be scored.",
+            "Merge rare labels, or score fewer examples.",
+        )
 
 
 def share(part: Array, whole: Array) -> Array:

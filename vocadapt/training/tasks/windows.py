@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vocadapt.errors import InputError
 from vocadapt.settings import bounded, check_settings
 
+SPANS = 1 << 20  # spans scored at a time
 SPECIAL = 3  # [CLS] question [SEP] context [SEP]
 PUNCTUATION = re.escape(string.punctuation)
 WORDS = {
@@ -93,24 +94,51 @@ def best_spans(
 ) -> list[tuple[int, int, float]]:
     """First word, last word and score of the best answers: start[first] + end[last], no longer than so many characters.
 
-    Best first, the earlier first among equals. The work grows with the words of the context times those of the longest answer.
+    Best first, the earlier first among equals. The work grows with the words of the context times those of the longest answer;
+    it is done for SPANS spans at a time, so that a context of a megabyte takes no more memory than a short one.
     """
     width = _widest(bounds, characters)
-    scores = np.full((len(bounds), width), -np.inf)
-    for more in range(width):
-        count = len(bounds) - more
-        short = bounds[more:, 1] - bounds[:count, 0] <= characters
-        scores[:count, more] = np.where(short, start[:count] + end[more:], -np.inf)
-    flat = scores.ravel()
-    wanted = 1 if most == 1 and len(flat) else min(most, int(np.isfinite(flat).sum()))
-    if not wanted or flat[place := int(flat.argmax())] == -np.inf:
+    step = max(1, SPANS // width)
+    first, last, found = [], [], []
+    for begin in range(0, len(bounds), step):
+        scores = _span_scores(start, end, bounds, characters, (begin, min(begin + step, len(bounds)), width))
+        flat = scores.ravel()
+        places = _highest(flat, most)
+        first.append(begin + places // width)
+        last.append(begin + places // width + places % width)
+        found.append(flat[places])
+    if not found:
         return []
-    places = np.array([place])  # the first of the best: what most ask for needs no order
-    if wanted > 1:
-        least = np.partition(flat, len(flat) - wanted)[len(flat) - wanted]
-        places = np.flatnonzero(flat >= least)
-        places = places[np.argsort(-flat[places], kind="stable")][:wanted]
-    return [(int(place // width), int(place // width + place % width), float(flat[place])) for place in places]
+    firsts, lasts, all_scores = np.concatenate(first), np.concatenate(last), np.concatenate(found)
+    order = _highest(all_scores, most)
+    return [(int(firsts[place]), int(lasts[place]), float(all_scores[place])) for place in order]
+
+
+def _span_scores(
+    start: NDArray[np.float64], end: NDArray[np.float64], bounds: NDArray[np.int64], characters: int, block: tuple[int, int, int]
+) -> NDArray[np.float64]:
+    """Scores of the spans that begin in a block of words (from, to, most words): (words, most words), -inf for no answer."""
+    begin, stop, width = block
+    scores = np.full((stop - begin, width), -np.inf)
+    for more in range(width):
+        count = max(0, min(stop, len(bounds) - more) - begin)  # words of the block that have so many more after them
+        own, later = slice(begin, begin + count), slice(begin + more, begin + more + count)
+        short = bounds[later, 1] - bounds[own, 0] <= characters
+        scores[:count, more] = np.where(short, start[own] + end[later], -np.inf)
+    return scores
+
+
+def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """The places of the highest finite scores, at most so many, best first; the earlier first among equals."""
+    if most == 1 and len(scores):
+        best = int(scores.argmax())
+        return np.array([best] if np.isfinite(scores[best]) else [], dtype=np.int64)
+    wanted = min(most, int(np.isfinite(scores).sum()))
+    if not wanted:
+        return np.zeros(0, dtype=np.int64)
+    least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+    places = np.flatnonzero(scores >= least)
+    return places[np.argsort(-scores[places], kind="stable")][:wanted]
 
 
 def _widest(bounds: NDArray[np.int64], characters: int) -> int:

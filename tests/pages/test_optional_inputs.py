@@ -1,0 +1,116 @@
+"""Fields that may be left empty, hub names that are offered, and the job strip."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from vocadapt.lab import estimating
+from vocadapt.lab.estimating import slowdown
+from vocadapt.lab.status import Status
+from vocadapt.lab.workspace import Workspace
+from vocadapt.models import cached as cache
+from vocadapt.ui import choose, estimated, job_panel, job_strip, markup
+from vocadapt.ui.names import models_of
+
+
+def form():
+    import streamlit as st
+
+    from vocadapt.ui.optional_input import optional_number
+
+    st.text(str(optional_number("Cap", (0, 100), 0, "all", key="cap")))
+    st.text(str(optional_number("Chunk", (0, 100), 30, "as many as fit", key="chunk")))
+    st.text(str(optional_number("Rate", (0.0, 1.0), 0.0, "by size")))
+
+
+def test_an_empty_field_is_the_settings_0():
+    app = AppTest.from_function(form).run()
+    assert not app.exception and [text.value for text in app.text] == ["0", "30", "0.0"]
+    assert [field.placeholder for field in app.number_input] == ["all", "as many as fit", "by size"]
+    assert [field.value for field in app.number_input] == [None, 30, None]
+    app.number_input(key="cap").set_value(7).run()
+    app.number_input(key="chunk").set_value(None).run()
+    assert [text.value for text in app.text] == ["7", "0", "0.0"] and app.number_input(key="chunk").value is None
+
+
+def test_an_optional_field_with_a_usual_value_needs_a_key():
+    from vocadapt.ui.optional_input import optional_number
+
+    with pytest.raises(ValueError, match="needs a key"):
+        optional_number("Chunk", (0, 100), 30, "all")
+
+
+def test_no_field_says_that_0_stands_for_something():
+    from pathlib import Path
+
+    for file in Path(choose.__file__).parent.glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for words in ('help="0: ', "; 0: all", " 0: all.", " 0: none.", " 0: never"):
+            assert words not in text or file.name == "map_controls.py", (file.name, words)
+
+
+def test_hub_names_are_offered_from_the_cache_alone(monkeypatch, tmp_path):
+    """bert-base-uncased was offered offline and failed."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    assert not cache.is_cached("bert-base-uncased") and not cache.is_cached("no/such/name?")
+    workspace = Workspace(tmp_path / "empty")
+    assert not models_of(workspace)
+    monkeypatch.setattr(cache, "is_cached", lambda name: name.endswith("-cased"))
+    assert models_of(workspace) == {"bert-base-cased": "bert-base-cased"}
+
+
+def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeypatch):
+    monkeypatch.setattr(cache, "is_cached", lambda name: False)
+    app = open_page("pages/words/vectors.py")
+    (picker,) = (box for box in app.main.selectbox if box.label == "Language model")
+    assert not app.exception and picker.options == [choose.demo.MODEL[1]]
+
+
+@pytest.mark.parametrize(("load", "cores", "times"), [(0, 2, 1), (0.4, 2, 1), (2, 2, 2), (5, 2, 3.5), (16, 8, 3), (1000, 2, 20)])
+def test_estimates_are_multiplied_by_the_load(load, cores, times):
+    assert slowdown(load, cores) == times
+
+
+def test_every_estimate_says_what_it_is_of(monkeypatch):
+    monkeypatch.setattr(estimating, "_load", lambda: 0.0)
+    assert estimated.estimated(60) == "60 s" and estimated.estimated_bold(60) == "**60 s**"
+    monkeypatch.setattr(estimating, "_load", lambda: 4.0)
+    monkeypatch.setattr(estimating.os, "cpu_count", lambda: 2)
+    assert estimated.estimated(60) == "3 min (this machine is busy: 3 × longer than when idle)"
+    assert estimated.estimated_bold(60).startswith("**3 min** (this machine is busy")
+    assert estimating.at_present_load(60) == 180
+
+
+class Step:
+    step = "corpus"
+
+
+class Made:
+    id = "1"
+    spec = Step
+
+    class target:  # noqa: N801
+        name = "<b>mine</b>"
+
+
+def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
+    written = []
+    monkeypatch.setattr(markup.st, "html", written.append)
+    now = 1000.0
+    monkeypatch.setattr("time.time", lambda: now)
+    running = Status("running", fraction=0.25, started=now - 20, updated=now)
+    markup.strip(job_strip.strip_of(Made, running, 2))
+    drawn = written[0].removeprefix(markup.STYLE)
+    assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
+    assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
+    assert job_strip.strip_of(Made, Status("waiting"), 0).far == "waiting"
+
+
+def test_the_running_job_stands_before_those_that_wait():
+    class One:
+        def __init__(self, id):
+            self.id = id
+
+    found = [One("5"), One("4"), One("3"), One("2"), One("1")]
+    states = {"5": "waiting", "4": "running", "3": "waiting", "2": "done", "1": "failed"}
+    stands = {id: Status(state) for id, state in states.items()}
+    assert [job.id for job in job_panel.by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]

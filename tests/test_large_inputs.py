@@ -1,0 +1,104 @@
+"""Large inputs: thousands of labels and contexts of a megabyte are bounded and refused at once, or take seconds."""
+
+import time
+
+import numpy as np
+import pytest
+
+from vocadapt.analysis.confusion import confusion
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.training.answering import best_answers
+from vocadapt.training.outputs import MOST_CLASSES, MOST_LABELS, Outputs, check_values
+from vocadapt.training.scoring.tally import MOST_CELLS, check_cells, count_items
+from vocadapt.training.tasks import windows
+from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.windows import best_spans, word_bounds
+
+
+def sentences(types):
+    return [Sentence(("the", "fever"), ("O", f"B-T{number}")) for number in range(types)]
+
+
+def test_entity_types_are_bounded():
+    most = MOST_LABELS["ner"]
+    assert len(Outputs.of("ner", sentences(most)).names) == 2 * most + 1
+    with pytest.raises(InputError, match=r"have 1,001 entity types; at most 1,000 can be trained"):
+        Outputs.of("ner", sentences(most + 1))
+
+
+@pytest.mark.parametrize("kind", ["classification", "multilabel", "relations"])
+def test_classes_are_bounded(kind):
+    texts = [Text(str(number), "a", (f"L{number}",)) for number in range(MOST_CLASSES + 1)]
+    with pytest.raises(InputError, match=r"10,001 labels; at most 10,000"):
+        Outputs.of(kind, texts)
+
+
+def test_ten_thousand_entity_types_are_refused_before_any_training(tiny_bert, tmp_path, capsys):
+    """They trained for minutes without a word."""
+    lines = "".join(f"the\tO\nfever\tB-T{number}\n\n" for number in range(10_000))
+    (tmp_path / "train.tsv").write_text(lines)
+    (tmp_path / "test.tsv").write_text(lines)
+    given = ["--train", str(tmp_path / "train.tsv"), "--test", str(tmp_path / "test.tsv")]
+    begin = time.process_time()
+    code = main(["finetune", "--model", str(tiny_bert), "--task", "ner", *given, "--out", str(tmp_path / "out")])
+    assert code == 2 and time.process_time() - begin < 30 and not (tmp_path / "out").exists()
+    assert "10,000 entity types; at most 1,000" in capsys.readouterr().err
+
+
+def test_what_cannot_be_counted_or_held_is_refused():
+    check_cells(10_000, 5_000)
+    with pytest.raises(InputError, match=r"at most 50,000,000 can be scored"):
+        check_cells(MOST_CELLS, 2)
+    items = [frozenset({(f"L{number}", 0)}) for number in range(8_000)]
+    with pytest.raises(InputError, match="Merge rare labels"):
+        count_items(items, items)
+    check_values("test", 100_000, 133, 2)
+    with pytest.raises(InputError, match="test: 10,000,000 words or texts times 2,001 outputs"):
+        check_values("test", 10_000_000, 2001, 1)
+
+
+def test_targets_of_many_labels_take_no_time_per_label():
+    outputs = Outputs.of("multilabel", [Text("1", "a", tuple(f"L{number:04}" for number in range(5000)))])
+    begin = time.process_time()
+    for _ in range(200):
+        assert outputs.targets(("L0000", "L4999", "unknown")).sum() == 2
+    assert time.process_time() - begin < 2
+
+
+def test_a_confusion_of_thousands_of_classes_takes_seconds_and_shows_the_most_confused():
+    gold = [(f"L{number:04}",) for number in range(3000)]
+    said = [*gold[:2990], *[("L0000",)] * 10]
+    begin = time.process_time()
+    found = confusion("classification", gold, said)
+    assert time.process_time() - begin < 5 and found.counts.sum() == 3000
+    few = found.most_confused(5)
+    assert few.gold[0] == "L0000" and len(few.gold) == len(few.predicted) == 5
+    assert few.counts[0, 0] == 1 and set(few.gold[1:]) < {f"L{number}" for number in range(2990, 3000)}
+
+
+@pytest.mark.parametrize("most", [1, 3, 20, 500])
+def test_spans_are_the_same_in_blocks(most, monkeypatch):
+    rng = np.random.default_rng(most)
+    context = " ".join("ab" * int(rng.integers(1, 4)) for _ in range(120))
+    bounds = word_bounds(context)
+    start, end = (rng.integers(0, 6, len(bounds)).astype(np.float64) for _ in range(2))  # many equal scores
+    whole = best_spans(start, end, bounds, 40, most)
+    brute = sorted(
+        ((i, j, start[i] + end[j]) for i in range(len(bounds)) for j in range(i, len(bounds))
+         if bounds[j, 1] - bounds[i, 0] <= 40),
+        key=lambda span: -span[2],
+    )  # fmt: skip
+    assert whole == brute[:most]
+    monkeypatch.setattr(windows, "SPANS", 37)
+    assert best_spans(start, end, bounds, 40, most) == whole
+
+
+def test_the_answer_in_a_megabyte_takes_seconds_and_little_memory():
+    context = "cancer " * 150_000
+    words = len(word_bounds(context))
+    logits = np.zeros((words, 2), dtype=np.float32)
+    logits[100_000] = 5
+    begin = time.process_time()
+    (found,) = best_answers(logits, context)
+    assert (found.text, found.start) == ("cancer", 700_000) and time.process_time() - begin < 60

@@ -1,0 +1,32 @@
+"""Exact nearest neighbors of every row by Euclidean distance, block by block, so that the search reports how far it is."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from vocadapt.spaces.space import Matrix
+
+BLOCK = 1000  # rows searched between two reports
+
+
+def exact_neighbours(
+    rows: "Matrix", k: int, progress: Progress = silent
+) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
+    """Return the k nearest other rows of each row, nearest first: their indices and distances, both (n, k); k < n."""
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(rows)
+    indices, distances = np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float64)
+    for start in range(0, len(rows), BLOCK):
+        progress(start / len(rows), "nearest neighbors of every token")
+        own = np.arange(start, min(start + BLOCK, len(rows)))
+        far, near = search.kneighbors(rows[own])
+        # A row is its own nearest, unless others are equal to it: then the last is left out in its place.
+        itself = near == own[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        indices[own], distances[own] = near[~itself].reshape(-1, k), far[~itself].reshape(-1, k)
+    return indices, distances
