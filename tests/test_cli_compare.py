@@ -74,6 +74,24 @@ def test_a_slice_lists_its_entries_only(files, ask):
     assert len(other["entries"]) == 3 and other["slices"][0]["title"] == "ends in -ver" and other["slices"][0]["n"] == 1
 
 
+def test_which_tokenization_was_right_is_said_of_the_entities_with_that_suffix(files, ask, tmp_path, capsys):
+    """Of three entities one ends in -ia: base predicts none of them, adapted and pooled predict it rightly."""
+    of_all = ask(files / "b")["ledger"]
+    assert of_all["by_cut"]["base"] == pytest.approx({"precision": 1 / 2, "recall": 1 / 3, "f1": 2 / 5})
+    assert of_all["by_cut_of"] == "everything"
+    html = tmp_path / "e.html"
+    found = ask(files / "b", "--suffix", "ia", "--html", html)["ledger"]
+    assert found["by_cut_of"] == "ends in -ia"
+    assert found["by_cut"]["base"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert found["by_cut"]["adapted"] == found["by_cut"]["pooled"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
+    page = html.read_text(encoding="utf-8")
+    assert "<h2>Which cut was right: ends in -ia</h2>" in page
+    assert ".000" in page.split("Which cut was right")[1].split("</table>")[0]
+    assert main(["compare", str(files / "b"), "--suffix", "ia"]) == 0
+    table = capsys.readouterr().out.split("which cut was right: ends in -ia")[1]
+    assert "0.5" not in table.split("Listed")[0] and "1.000" in table
+
+
 def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(files, ask, tmp_path, capsys):
     entries = ask(files / "a", files / "b")["ledger"]["entries"]
     save_note(Workspace(tmp_path / "w"), entries[0]["id"], "<b>gold</b>", ["odd"])

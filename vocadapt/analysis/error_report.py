@@ -33,7 +33,7 @@ SAID = {
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A sliced ledger with all that is told of it: the sides' names, the test, slices, scores by cut, notes, the command.
+    """A sliced ledger with all that is told of it: the sides' names, the test, slices, notes, the command.
 
     `train` and `corpus`: where the HTML page looks its words up, beside the test examples; `why_no_corpus` where one is known
     and was left out.
@@ -42,7 +42,6 @@ class Report:
     slicing: Slicing
     names: tuple[str, str]
     test: Comparison
-    by_cut: Mapping[str, Score] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     slice: str = ALL
     command: str = ""
@@ -61,6 +60,11 @@ class Report:
         """Every slice there is, and everything else."""
         return self.slicing.scores()
 
+    @property
+    def by_cut(self) -> dict[str, Score]:
+        """The score of each tokenization over the slice that is listed."""
+        return self.slicing.by_cut(self.slice)
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: counts, slices, scores by cut, the entries but those that both have right."""
         book, held = self.slicing.ledger, self.slicing.entries(self.slice)
@@ -70,6 +74,7 @@ class Report:
             "counts": book.counts, "by_label": book.by_label, "kinds": book.kinds,
             "slices": [one.to_dict() for one in self.slices],
             "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
+            "by_cut_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
             "entries_left_out": {RIGHT: len(held) - len(listed)},
         }  # fmt: skip
@@ -113,7 +118,8 @@ class Report:
     def _tables(self) -> str:
         parts = ["<h2>Where the change comes from</h2>", error_html.table(SLICE_HEADER, slice_rows(self.slices))]
         if self.by_cut:
-            parts += ["<h2>Which cut was right</h2>", error_html.table(("", *self.by_cut), cut_rows(self.by_cut))]
+            title = f"Which cut was right: {self.slicing.title(self.slice)}"
+            parts += [f"<h2>{safe(title)}</h2>", error_html.table(("", *self.by_cut), cut_rows(self.by_cut))]
         kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in self.slicing.ledger.kinds.items()]
         parts += ["<h2>Kinds of errors</h2>", error_html.table(("kind", "baseline", "compared"), kinds)]
         return "".join(parts)

@@ -84,7 +84,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
     names = (first.name, second.name)
-    report = Report(slicing, names, found.test, found.by_cut, kept, chosen, command, found.train, corpus)
+    report = Report(slicing, names, found.test, kept, chosen, command, found.train, corpus)
     for file, make in ((files.get("html"), partial(report.html, progress)), (files.get("csv"), report.csv)):
         if file:
             with writing_file(file) as draft:
@@ -125,8 +125,9 @@ def _files(options: Namespace) -> dict[str, Path]:
 def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
     book = report.slicing.ledger
     parts = [_tested(found.test, found.cuts), _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
-    if found.by_cut:
-        parts.append(table(("which cut was right", *found.by_cut), cut_rows(found.by_cut)))
+    if by_cut := report.by_cut:
+        title = f"which cut was right: {report.slicing.title(report.slice)}"
+        parts.append(table((title, *by_cut), cut_rows(by_cut)))
     if report.slice != ALL:
         held = [one for one in report.slicing.scores([report.slice])]
         parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")

@@ -115,14 +115,10 @@ class RunPair:
     def _near(self) -> dict[str, str]:
         return {}
 
-    @cached_property
+    @property
     def by_cut(self) -> dict[str, Score]:
         """The score under each cut of the run whose cuts are looked at; empty where no run has two."""
-        side = self.ledger.twofold
-        if side is None:
-            return {}
-        tallies = {cut: tally_of(self.split, said, self.scorer, self.rules) for cut, said in side.cuts.items()}
-        return {cut: self.scorer.of(tally, self.rules) for cut, tally in tallies.items()}
+        return self.slicing().by_cut()
 
 
 def open_pair(asked: PairSpec) -> RunPair:

@@ -121,7 +121,7 @@ def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, c
     noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
     first, second = (one.name for one in shown.picked)
     corpus, why = _looked_through(compared)
-    return Report(slicing, (first, second), compared.test, compared.by_cut, noted, name, command, compared.train, corpus, why)
+    return Report(slicing, (first, second), compared.test, noted, name, command, compared.train, corpus, why)
 
 
 def _text_behind(compared: RunPair) -> Corpus | None:

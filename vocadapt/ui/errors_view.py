@@ -138,11 +138,13 @@ def slices(shown: Shown, slicing: Slicing) -> None:
         st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
 
 
-def cuts(shown: Shown) -> None:
-    """Which cut was right: the score under each cut of a run that has two."""
-    found = shown.compared.by_cut
+def cuts(slicing: Slicing) -> None:
+    """Which cut was right: the score of each tokenization over the chosen slice, if a run has two."""
+    found = slicing.by_cut(_chosen())
     if found:
         st.subheader("Which cut was right")
+        if _chosen() != ALL:
+            st.markdown(f":small[:gray[Only what this slice holds: {plain(slicing.title(_chosen()))}.]]")
         markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
 
 
