@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vocadapt.models.extension import MODULE
+from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
@@ -66,6 +67,7 @@ WITH_MODULE = (
     "  a gate. It begins as random weights: train it (`python -m vocadapt pretrain --stage extension`), and compare with the"
 )
 TRAINED = "Its weights were trained further on text, as told above, and are no longer the original's: compare it with the"
+UNMATCHABLE = (CANNOT_FIRE, SPACED, TOO_LONG)  # why a candidate was left out that the tokenizer could not produce
 WAYS = 3  # in which new rows were made, that are told
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
@@ -183,6 +185,8 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
             "A new word knows what its row was made of, and nothing of how the network uses it in a sentence.",
             _departures(record["tokenizer_mode"], record.get("departures")),
         ]
+    if never := {reason: plan["left_out"][reason] for reason in UNMATCHABLE if reason in plan.get("left_out", {})}:
+        limits.append(f"Candidates left out: {'; '.join(f'{count:,} ({reason})' for reason, count in never.items())}.")
     if plan.get("dropped", 0):
         limits.append(f"Words that held one of the {plan.get('dropped', 0):,} tokens that went are cut otherwise than before.")
     return limits
