@@ -68,6 +68,7 @@ WITH_MODULE = (
 )
 TRAINED = "Its weights were trained further on text, as told above, and are no longer the original's: compare it with the"
 UNMATCHABLE = (CANNOT_FIRE, SPACED, TOO_LONG)  # why a candidate was left out that the tokenizer could not produce
+NOT_COUNTED = "departures_not_counted"  # in figures and records: why the departures from the exact-word rule were not counted
 WAYS = 3  # in which new rows were made, that are told
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
@@ -247,4 +248,7 @@ def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
     if mode != "exact-word":
         return "A new word also fires as the beginning of longer words, which are then cut otherwise than before."
     said = "Beside symbols and `_` a new word may fire where it should not, or not fire"
-    return said + (f": {found['departures']:,} times in {found['added_occurrences']:,} on the text." if found else ".")
+    if found and "departures" in found:
+        return f"{said}: {found['departures']:,} times in {found['added_occurrences']:,} on the text."
+    why = found[NOT_COUNTED] if found else "no text was at hand"
+    return f"{said}: how often was not counted ({why})."
