@@ -201,7 +201,7 @@ def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     said = run.kept.said
     chosen = chosen_cut(said, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
-    return Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs), chosen
+    return Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs, run.word_rule), chosen
 
 
 def _file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
