@@ -138,3 +138,42 @@ def test_every_slice_is_named_in_the_help(capsys):
         main(["compare", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert all(name in shown for name in SLICES)
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory):
+    """Four examples of two classes, 1 1 0 0; one program says 1 0 0 0, another 1 1 1 0."""
+    folder = tmp_path_factory.mktemp("binary")
+    gold = [{"id": str(n), "text": f"{n} @A$ and @B$", "label": label} for n, label in enumerate("1100")]
+    (folder / "gold.jsonl").write_text("\n".join(map(json.dumps, gold)), encoding="utf-8")
+    for name, said in (("few", "1000"), ("many", "1110")):
+        lines = (json.dumps({"id": str(n), "label": label}) for n, label in enumerate(said))
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return [str(folder / "few.jsonl"), str(folder / "many.jsonl"), "--gold", str(folder / "gold.jsonl"), "--kind", "relations"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "a", "b", "said"),
+    [
+        ([], 3 / 4, 3 / 4, "here over both classes, '0' and '1'"),
+        (["--negative", "0"], 2 / 3, 4 / 5, "here of the class '1'"),
+        (["--negative", "1"], 4 / 5, 2 / 3, "here of the class '0'"),
+        (["--scorer", "binary-f1"], 2 / 3, 4 / 5, "here of the class '1'"),
+        (["--scorer", "binary-f1", "--positive", "0"], 4 / 5, 2 / 3, "here of the class '0'"),
+    ],
+)
+def test_of_a_binary_task_it_is_said_which_class_the_f1_is_of(binary, ask, capsys, tmp_path, flags, a, b, said):
+    html = tmp_path / "e.html"
+    found = ask(*binary, *flags, "--html", html)
+    assert (found["test"]["a"], found["test"]["b"]) == pytest.approx((a, b))
+    assert said in found["ledger"]["definition"] and said.replace("'", "&#x27;") in html.read_text(encoding="utf-8")
+    assert main(["compare", *binary, *flags]) == 0 and said in capsys.readouterr().out
+    gold, predicted = binary[3], binary[1]
+    assert main(["score", "--gold", gold, "--predicted", predicted, "--kind", "relations", "--json", *flags]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert scored["f1"] == pytest.approx(b) and said in scored["definition"]
+
+
+def test_a_class_without_an_example_is_refused(binary, capsys):
+    assert main(["compare", *binary, "--negative", "no"]) == 2
+    assert "No gold example has the class 'no'." in capsys.readouterr().err

@@ -65,12 +65,18 @@ class Report:
         """The score of each tokenization over the slice that is listed."""
         return self.slicing.by_cut(self.slice)
 
+    @property
+    def definition(self) -> str:
+        """The score and what it is exactly."""
+        return f"{self.slicing.scorer.name}: {self.slicing.definition}"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: counts, slices, scores by cut, the entries but those that both have right."""
         book, held = self.slicing.ledger, self.slicing.entries(self.slice)
         listed = self.entries
         return {
             "first": self.names[0], "second": self.names[1], "kind": book.kind, "slice": self.slice,
+            "definition": self.definition,
             "counts": book.counts, "by_label": book.by_label, "kinds": book.kinds,
             "slices": [one.to_dict() for one in self.slices],
             "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
@@ -112,7 +118,7 @@ class Report:
         shown = [(counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, "")) for fate in FATES]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
         scores, difference = overall(self.test, self.slicing.metric)
-        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p>"
+        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p><p>{safe(self.definition)}.</p>"
         return f"{error_html.counts(shown)}{told}<p>{safe(alarms)}</p>"
 
     def _tables(self) -> str:

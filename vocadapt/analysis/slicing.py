@@ -138,6 +138,13 @@ class Slicing:
         return figure_name(self.scorer.headline)
 
     @cached_property
+    def definition(self) -> str:
+        """The definition of that figure; for a task of two classes it names the one that it is of."""
+        sides = (self.ledger.first.said, self.ledger.second.said)
+        labels = sorted({label for said in sides for label in self._tally(said).labels})
+        return self.scorer.defined(labels, self.rules)
+
+    @cached_property
     def available(self) -> tuple[str, ...]:
         """The slices that what is known allows."""
         trained, ner = self.words.trained is not None, self.ledger.kind == "ner"

@@ -38,6 +38,9 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--gold", metavar="F", default="", help="what is right, where no run says it")
     parser.add_argument("--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    negative = "classes of no relation, which the -positive scores leave out (default: the run's)"
+    parser.add_argument("--negative", nargs="+", metavar="LABEL", default=(), help=negative)
+    parser.add_argument("--positive", metavar="LABEL", default="", help="the class of binary-f1 (default: the run's)")
     slices = f"list only this slice: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
     asked = SliceSettings()
@@ -107,7 +110,10 @@ def _asked(options: Namespace) -> PairSpec:
         raise InputError("Expected one or two cuts, and at least one draw.", "Such as --tokenization base pooled --rounds 1000.")
     first, second = [*options.runs, ""][:2]
     draws = Draws(options.rounds, seed=options.seed)
-    return PairSpec(first, second, (cuts[0], cuts[1]), options.gold, options.kind, options.scorer, draws)
+    return PairSpec(
+        first, second, (cuts[0], cuts[1]), options.gold, options.kind, options.scorer, draws, tuple(options.negative),
+        options.positive,
+    )  # fmt: skip
 
 
 def _files(options: Namespace) -> dict[str, Path]:
@@ -124,7 +130,7 @@ def _files(options: Namespace) -> dict[str, Path]:
 
 def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
     book = report.slicing.ledger
-    parts = [_tested(found.test, found.cuts), _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
+    parts = [_tested(found.test, found.cuts), f"{report.definition}.", _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
     if by_cut := report.by_cut:
         title = f"which cut was right: {report.slicing.title(report.slice)}"
         parts.append(table((title, *by_cut), cut_rows(by_cut)))

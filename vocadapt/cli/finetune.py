@@ -168,6 +168,8 @@ def shown(numbers: Mapping[str, Any]) -> str:
         held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
         others = "the seeds without one" if _folds(numbers) > 1 else "the others"
         lines += [f"{held}; mean of {others}: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
+    if numbers.get("definition"):
+        lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
     if "examples_per_second" in numbers:
         counts = f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights trained"
         pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"

@@ -91,7 +91,7 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         st.code(command, language="bash", wrap_lines=True)
         test = compared.test
         st.markdown(
-            f"{plain(compared.scorer.name)}: {plain(compared.scorer.about)}. Paired test: approximate randomisation over "
+            f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test: approximate randomisation over "
             f"{count(test.units)} units, {count(test.rounds)} draws, two-sided; no claim where p ≥ .05. The difference of a "
             "slice is told without a test: it says where a change comes from, not that it is one."
         )

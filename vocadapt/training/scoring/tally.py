@@ -120,7 +120,24 @@ class Scorer:
         values = {name: float(value) for name, value in self.reckon(tally.totals, tally.labels, rules).items()}
         labels = per_label(tally) if self.counted else {}
         used = {name: getattr(rules, name) for name in self.uses}
-        return Score(self.name, self.about, self.headline, values, len(tally.rows), labels, used)
+        return Score(self.name, self.defined(tally.labels, rules), self.headline, values, len(tally.rows), labels, used)
+
+    def defined(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
+        """The definition, and for a task of two classes which of them the figures are of."""
+        return "; ".join(filter(None, (self.about, self._classes(labels, rules))))
+
+    def _classes(self, labels: Sequence[str], rules: Rules) -> str:
+        """Which classes the figures are of; "" unless there are two, or one is named by the rules."""
+        if "positive" in self.uses:
+            lacking = "" if rules.positive in labels else ", which no example has"
+            return f"here of the class {rules.positive!r}{lacking}"
+        if len(labels) != 2 or not self.counted or "classification" not in self.kinds:
+            return ""
+        left_out = rules.negative if "negative" in self.uses else ()
+        kept = [label for label in labels if label not in left_out]
+        if len(kept) == 1:
+            return f"here of the class {kept[0]!r}"
+        return f"here over both classes, {labels[0]!r} and {labels[1]!r}"
 
     def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = USUAL) -> Array:
         """The headline figure of each of many sums (many, labels, columns)."""
