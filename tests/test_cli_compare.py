@@ -10,7 +10,7 @@ from vocadapt.__main__ import main
 from vocadapt.analysis.slicing import SLICES
 from vocadapt.lab.notes import save_note
 from vocadapt.lab.workspace import Workspace
-from vocadapt.training.tasks.base import Sentence
+from vocadapt.training.tasks.base import Sentence, Text
 
 HOSTILE = "<script>alert(1)</script>"
 GOLD = (
@@ -177,3 +177,17 @@ def test_of_a_binary_task_it_is_said_which_class_the_f1_is_of(binary, ask, capsy
 def test_a_class_without_an_example_is_refused(binary, capsys):
     assert main(["compare", *binary, "--negative", "no"]) == 2
     assert "No gold example has the class 'no'." in capsys.readouterr().err
+
+
+def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, capsys):
+    examples = tuple(Text(str(n), f"text {n}", (label,)) for n, label in enumerate(("yes", "no", "no")))
+    said = {"base": [("yes",), ("yes",), ("no",)]}
+    for scorer, named in (("macro-f1", "over both classes, 'no' and 'yes'"), ("binary-f1", "of the class '1'")):
+        run = str(write_run(tmp_path / scorer, examples, said, kind="classification", scorer=scorer))
+        assert main(["evaluate", "--run", run, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["classes"].startswith(named) and f"; here {named}" in found["definition"]
+        assert main(["evaluate", "--run", run]) == 0 and named in capsys.readouterr().out
+        for form in ("table", "csv", "markdown"):
+            assert main(["results", run, "--format", form, "--rounds", "10"]) == 0
+            assert named in capsys.readouterr().out.replace("\\", "")

@@ -136,7 +136,7 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
         summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
         numbers |= {
             "metric": named["metric"], "scorer": named["scorer"], "cut": cut,
-            "definition": named.get("definition", ""),
+            "definition": named.get("definition", ""), "classes": named.get("classes", ""),
             "mean": {name: summary.mean for name, summary in summaries.items()},
             "sd": {name: summary.sd for name, summary in summaries.items()},
         }  # fmt: skip

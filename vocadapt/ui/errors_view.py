@@ -83,6 +83,7 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     of = "" if len(entries) == len(shown.compared.ledger.entries) else "Of all, not only of what is listed: "
     scores, difference = overall(shown.compared.test, plain(slicing.metric))
     st.markdown(f"{of}**{scores}**, {difference}.")
+    st.markdown(f":small[:gray[{plain(slicing.scorer.name)}: {plain(slicing.definition)}.]]")
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
