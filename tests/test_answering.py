@@ -15,6 +15,7 @@ from vocadapt.training.answering import MOST, answer, best_answers
 from vocadapt.training.predicting import LOWEST
 from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Question
+from vocadapt.training.tasks.qa import with_word_rule
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -43,6 +44,30 @@ def test_the_best_answers_by_hand():
     ]  # fmt: skip
     every = np.exp(np.array([5, 4, 3, 3, 3, 2, 1, 1, 0, 0]))  # all ten stretches of four words
     assert found[0].probability == pytest.approx(every[0] / every.sum())
+
+
+def test_words_are_those_of_the_rule_by_hand():
+    """MERS-CoV: four words of the released program ("MERS" "-" "CoV" "."), one of the paper ("MERS-CoV.")."""
+    code = np.array([[5, 0], [0, 0], [0, 4], [0, 1]], dtype=np.float32)
+    assert best_answers(code, "MERS-CoV.")[0].text == "MERS-CoV"
+    assert best_answers(np.array([[5, 4]], dtype=np.float32), "MERS-CoV.", rule="paper")[0].text == "MERS-CoV."
+    with pytest.raises(InputError, match="Unknown way to find words 'mine'"):
+        with_word_rule([], "mine")
+    question = Question("1", "q", "MERS-CoV.", None)
+    assert with_word_rule([question], "paper")[0] == question  # how it is read is no part of what is asked
+
+
+def test_logits_are_pooled_over_the_words_of_the_rule(run):
+    """The word of the paper has the highest start and end of the pieces that the released program's words share out."""
+    context = "no fever, (cough) or pain-free days"
+    code, paper = (run.logits(run.read_by([Question("1", "what?", context, None)], rule)) for rule in ("code", "paper"))
+    ends = [list(range(bounds[0], bounds[1])) for bounds in ((0, 1), (1, 3), (3, 6), (6, 7), (7, 10), (10, 11))]
+    for cut in ("base", "adapted"):
+        assert len(code[cut][0]) == 11 and len(paper[cut][0]) == 6
+        expected = np.stack([code[cut][0][places].max(axis=0) for places in ends])
+        np.testing.assert_allclose(paper[cut][0], expected, atol=1e-6)
+    assert answer(run, ["what?"], context, rule="paper")[0].best["pooled"][0].text.split()[0] in context.split()
+    assert run.word_rule == "code"
 
 
 def test_answers_of_one_text_are_one_answer():
@@ -124,3 +149,35 @@ def test_a_run_that_answers_no_questions(tmp_path, capsys):
     capsys.readouterr()
     assert main(["answer", "--model", str(tmp_path / "run"), "--context", str(train), "--question", "who"]) == 2
     assert "answers no questions" in capsys.readouterr().err
+
+
+def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
+    context = tmp_path / "context.txt"
+    context.write_text("trial (placebo) cancer-free group", encoding="utf-8")
+    general = squad(tmp_path / "general.json", questions(6))
+    other = squad(tmp_path / "domain.json", questions(4))
+    out, base = str(tmp_path / "run"), str(build_tiny_bert(tmp_path / "base"))
+    train = ["--model", base, "--train", str(general), "--epochs", "1", "--word-rule", "paper"]
+    assert main(["finetune", *train, "--task", "qa", "--test", str(other), "--out", out]) == 0
+    run = load_run(tmp_path / "run")
+    assert run.word_rule == "paper" == json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["word_rule"]
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["settings"]["finetune"]["word_rule"] == "paper"
+    assert {question.word_rule for question in run.kept.split.examples} == {"paper"}
+    capsys.readouterr()
+    ask = ["answer", "--model", out, "--context", str(context), "--question", "the disease", "--json"]
+    assert main(ask) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["word_rule"] == "paper" and set(found["answers"][0]["answer"].split()) <= set(context.read_text().split())
+    assert main([*ask, "--word-rule", "code"]) == 0
+    assert json.loads(capsys.readouterr().out)["word_rule"] == "code"
+    for flags, rule in (([], "paper"), (["--word-rule", "code"], "code")):
+        assert main(["evaluate", "--run", out, "--test", str(other), "--json", *flags]) == 0
+        assert json.loads(capsys.readouterr().out)["word_rule"] == rule
+        said = ["predict", "--model", out, str(other), "--out", str(tmp_path / f"{rule}.json"), "--json", *flags]
+        assert main(said) == 0 and json.loads(capsys.readouterr().out)["word_rule"] == rule
+    assert main(["evaluate", "--run", out, "--word-rule", "code"]) == 2
+    assert "as they were predicted" in capsys.readouterr().err
+    tagged = write_conll(tmp_path / "train.tsv", sentences(8))
+    line = ["--model", base, "--task", "ner", "--train", str(tagged), "--word-rule", "paper", "--out", str(tmp_path / "no")]
+    assert main(["finetune", *line]) == 2
+    assert "for questions on a context" in capsys.readouterr().err and not (tmp_path / "no").exists()

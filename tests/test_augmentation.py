@@ -1,5 +1,8 @@
 """Which tokens come in, in which order, and what is left out."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import TINY_TOKENS
@@ -13,9 +16,12 @@ from vocadapt.vocabulary.augmentation import (
     Proposal,
     propose,
 )
-from vocadapt.vocabulary.firing import CANNOT_FIRE, SPECIAL, TOO_LONG, why_silent
+from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, SPECIAL, TOO_LONG, why_silent
+from vocadapt.vocabulary.overlap import unreachable
+from vocadapt.vocabulary.plan import PlanSettings
+from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.reduction import REDUCTIONS
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 BASE = Vocabulary(tuple(TINY_TOKENS), SPECIALS)
@@ -37,10 +43,10 @@ def from_counts(heuristic: str, size: int, **changes: object) -> Proposal:
 
 def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fire() -> None:
     made = from_target(99)
-    assert made.tokens == ("melan", "##ogen", "##" + "x" * 99)
+    assert made.tokens == ("melan", "##ogen", "与", "##" + "x" * 99)
     assert made.left_out == {
         SPECIAL: ("[UNK]", "[CLS]", "<extra>"),
-        CANNOT_FIRE: ("[unused7]", "##-", "Drug", "与", "##与"),
+        CANNOT_FIRE: ("[unused7]", "##-", "Drug", "##与"),
         STAYS: ("the", "##oma", "blood"),
         TOO_LONG: ("x" * 101, "##" + "x" * 100),
     }
@@ -51,12 +57,12 @@ def test_no_more_than_asked_and_fewer_are_said() -> None:
     assert (one.tokens, one.note) == (("melan",), "")
     assert from_target(0).tokens == ()
     many = from_target(99)
-    assert many.note.startswith("3 of the 99 tokens asked for: there are no more. Left out: a special token: 3; ")
+    assert many.note.startswith("4 of the 99 tokens asked for: there are no more. Left out: a special token: 3; ")
 
 
 def test_a_token_that_goes_may_come_back_and_a_special_one_never_goes() -> None:
     made = from_target(99, kept=frozenset({"the"}))
-    assert made.tokens == ("melan", "##oma", "##ogen", "blood", "##" + "x" * 99)
+    assert made.tokens == ("melan", "##oma", "##ogen", "与", "blood", "##" + "x" * 99)
     assert "[CLS]" in made.left_out[SPECIAL]
 
 
@@ -84,14 +90,20 @@ def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None
 
 
 def test_words_come_by_count_ties_by_word() -> None:
-    made = from_counts("words", 4)
-    assert made.tokens == ("ab", "hypertension", "tachycardia", "placebos")
-    assert made.left_out == {STAYS: ("the", "heart"), CANNOT_FIRE: ("与",)}
+    made = from_counts("words", 5)
+    assert made.tokens == ("ab", "hypertension", "tachycardia", "与", "placebos")
+    assert made.left_out == {STAYS: ("the", "heart")}
+    exact = from_counts("words", 4, exact=True)
+    assert exact.tokens == ("ab", "hypertension", "tachycardia", "placebos")
+    assert exact.left_out == {STAYS: ("the", "heart"), SPACED: ("与",)}
 
 
 def test_savings_are_counts_times_pieces_less_one() -> None:
-    """hyper ##tension: 20 × 1. ab = a ##b: 20 × 1. tachy ##card ##i ##a: 5 × 3. placebo ##s: 3. x ##x ##x: 3 × 2."""
-    assert from_counts("savings", 9).tokens == ("ab", "hypertension", "tachycardia", "xxx", "placebos")
+    """hyper ##tension: 20 × 1. ab = a ##b: 20 × 1. tachy ##card ##i ##a: 5 × 3. placebo ##s: 3. x ##x ##x: 3 × 2.
+
+    与 is one [UNK] without its token: it saves none.
+    """
+    assert from_counts("savings", 9).tokens == ("ab", "hypertension", "tachycardia", "xxx", "placebos", "与")
 
 
 def test_savings_see_what_goes() -> None:
@@ -133,6 +145,21 @@ def test_every_augmentation_gives_new_tokens_that_can_fire_and_never_one_twice(n
     assert not any(why_silent(token, BASE, Splitter.bert()) for token in made.tokens)
     assert propose(materials, name, 1).tokens == made.tokens[:1]
     assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
+
+
+@pytest.mark.parametrize(("of", "target", "skipped"), [("bert", "pubmedbert", 413), ("pubmedbert", "bert", 995)])
+def test_a_refill_skips_only_what_the_tokenizer_can_never_produce(of: str, target: str, skipped: int, shared: Path) -> None:
+    """Half of BERT is refilled from PubMedBERT, and the other way: CJK characters are produced, so they come in."""
+    files = {"bert": "bert-base-uncased.txt", "pubmedbert": "pubmedbert-abstract-fulltext.txt"}
+    base, other = (vocabulary_of(read_tokenizer(shared / "data/vocab" / files[name])) for name in (of, target))
+    splitter = Splitter.bert()
+    plan = plan_vocabulary(base, splitter, PlanSources(target=other), PlanSettings("combined", removed=0.5))
+    left_out = plan.left_out[CANNOT_FIRE]
+    assert len(left_out) == skipped == plan.summary()["left_out"][CANNOT_FIRE]
+    everything = replace(base, tokens=tuple(dict.fromkeys((*base.tokens, *left_out))))
+    assert len(unreachable(everything, splitter, left_out)) == skipped
+    assert not unreachable(plan.after, splitter, plan.added_tokens)
+    assert sum(len(token) == 1 and not token.isascii() and not splitter.keeps(token) for token in plan.added_tokens) > 100
 
 
 def test_mistakes_are_named() -> None:

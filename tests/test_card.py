@@ -40,6 +40,7 @@ def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Pa
     folder = adapted_folder(tiny_bert, tmp_path / "out")
     before = card(folder)
     assert "3 more words" in before and "No certificate was made" in before and "From: not recorded" in before
+    assert "how often was not counted (no text was at hand)" in before
     assert "## Limits" in before and "follows the base model's" in before and "base_model:" not in before
     add_to_record(
         folder, data={"role": "text", "name": "trials", "words": 12000},

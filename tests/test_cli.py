@@ -249,6 +249,9 @@ def test_adapt_and_certify(ask, adapted, tiny_bert, vectors, text, tmp_path):
     code, answer = ask("certify", "--before", tiny_bert, "--after", adapted, "--text", text, "--lines", 5)
     assert code == 0 and answer["passed"] is True
     assert all(set(check) == {"name", "passed", "detail"} for check in answer["checks"])
+    assert answer["departures"] == 0 and answer["added_occurrences"] > 0
+    shown = ask("certify", "--before", tiny_bert, "--after", adapted, json_wanted=False)[1]
+    assert "Departures from the exact-word rule were not counted: no text was given." in shown
 
 
 def test_a_failing_certificate_is_exit_1(ask, adapted, tiny_bert, tmp_path):

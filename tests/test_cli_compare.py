@@ -10,7 +10,7 @@ from vocadapt.__main__ import main
 from vocadapt.analysis.slicing import SLICES
 from vocadapt.lab.notes import save_note
 from vocadapt.lab.workspace import Workspace
-from vocadapt.training.tasks.base import Sentence
+from vocadapt.training.tasks.base import Sentence, Text
 
 HOSTILE = "<script>alert(1)</script>"
 GOLD = (
@@ -74,6 +74,24 @@ def test_a_slice_lists_its_entries_only(files, ask):
     assert len(other["entries"]) == 3 and other["slices"][0]["title"] == "ends in -ver" and other["slices"][0]["n"] == 1
 
 
+def test_which_tokenization_was_right_is_said_of_the_entities_with_that_suffix(files, ask, tmp_path, capsys):
+    """Of three entities one ends in -ia: base predicts none of them, adapted and pooled predict it rightly."""
+    of_all = ask(files / "b")["ledger"]
+    assert of_all["by_cut"]["base"] == pytest.approx({"precision": 1 / 2, "recall": 1 / 3, "f1": 2 / 5})
+    assert of_all["by_cut_of"] == "everything"
+    html = tmp_path / "e.html"
+    found = ask(files / "b", "--suffix", "ia", "--html", html)["ledger"]
+    assert found["by_cut_of"] == "ends in -ia"
+    assert found["by_cut"]["base"] == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert found["by_cut"]["adapted"] == found["by_cut"]["pooled"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
+    page = html.read_text(encoding="utf-8")
+    assert "<h2>Which cut was right: ends in -ia</h2>" in page
+    assert ".000" in page.split("Which cut was right")[1].split("</table>")[0]
+    assert main(["compare", str(files / "b"), "--suffix", "ia"]) == 0
+    table = capsys.readouterr().out.split("which cut was right: ends in -ia")[1]
+    assert "0.5" not in table.split("Listed")[0] and "1.000" in table
+
+
 def test_the_report_and_the_table_are_written_with_the_notes_of_a_workspace(files, ask, tmp_path, capsys):
     entries = ask(files / "a", files / "b")["ledger"]["entries"]
     save_note(Workspace(tmp_path / "w"), entries[0]["id"], "<b>gold</b>", ["odd"])
@@ -120,3 +138,56 @@ def test_every_slice_is_named_in_the_help(capsys):
         main(["compare", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert all(name in shown for name in SLICES)
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory):
+    """Four examples of two classes, 1 1 0 0; one program says 1 0 0 0, another 1 1 1 0."""
+    folder = tmp_path_factory.mktemp("binary")
+    gold = [{"id": str(n), "text": f"{n} @A$ and @B$", "label": label} for n, label in enumerate("1100")]
+    (folder / "gold.jsonl").write_text("\n".join(map(json.dumps, gold)), encoding="utf-8")
+    for name, said in (("few", "1000"), ("many", "1110")):
+        lines = (json.dumps({"id": str(n), "label": label}) for n, label in enumerate(said))
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return [str(folder / "few.jsonl"), str(folder / "many.jsonl"), "--gold", str(folder / "gold.jsonl"), "--kind", "relations"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "a", "b", "said"),
+    [
+        ([], 3 / 4, 3 / 4, "here over both classes, '0' and '1'"),
+        (["--negative", "0"], 2 / 3, 4 / 5, "here of the class '1'"),
+        (["--negative", "1"], 4 / 5, 2 / 3, "here of the class '0'"),
+        (["--scorer", "binary-f1"], 2 / 3, 4 / 5, "here of the class '1'"),
+        (["--scorer", "binary-f1", "--positive", "0"], 4 / 5, 2 / 3, "here of the class '0'"),
+    ],
+)
+def test_of_a_binary_task_it_is_said_which_class_the_f1_is_of(binary, ask, capsys, tmp_path, flags, a, b, said):
+    html = tmp_path / "e.html"
+    found = ask(*binary, *flags, "--html", html)
+    assert (found["test"]["a"], found["test"]["b"]) == pytest.approx((a, b))
+    assert said in found["ledger"]["definition"] and said.replace("'", "&#x27;") in html.read_text(encoding="utf-8")
+    assert main(["compare", *binary, *flags]) == 0 and said in capsys.readouterr().out
+    gold, predicted = binary[3], binary[1]
+    assert main(["score", "--gold", gold, "--predicted", predicted, "--kind", "relations", "--json", *flags]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert scored["f1"] == pytest.approx(b) and said in scored["definition"]
+
+
+def test_a_class_without_an_example_is_refused(binary, capsys):
+    assert main(["compare", *binary, "--negative", "no"]) == 2
+    assert "No gold example has the class 'no'." in capsys.readouterr().err
+
+
+def test_results_and_evaluate_name_the_class_of_a_binary_task(tmp_path, capsys):
+    examples = tuple(Text(str(n), f"text {n}", (label,)) for n, label in enumerate(("yes", "no", "no")))
+    said = {"base": [("yes",), ("yes",), ("no",)]}
+    for scorer, named in (("macro-f1", "over both classes, 'no' and 'yes'"), ("binary-f1", "of the class '1'")):
+        run = str(write_run(tmp_path / scorer, examples, said, kind="classification", scorer=scorer))
+        assert main(["evaluate", "--run", run, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["classes"].startswith(named) and f"; here {named}" in found["definition"]
+        assert main(["evaluate", "--run", run]) == 0 and named in capsys.readouterr().out
+        for form in ("table", "csv", "markdown"):
+            assert main(["results", run, "--format", form, "--rounds", "10"]) == 0
+            assert named in capsys.readouterr().out.replace("\\", "")

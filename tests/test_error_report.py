@@ -38,9 +38,8 @@ def report():
     book = ledger(SPLIT, Side("a", FIRST), Side("b", SECOND), Judging("ner"))
     test = compare(scorer, SPLIT.gold, FIRST, SECOND, draws=Draws(100))
     notes = {entry.id: ("<b>note</b>", ("tag",)) for entry in book.entries}
-    by_cut = {"base": scorer.score(SPLIT.gold, FIRST)}
     slicing = Slicing(book, WordBook(), scorer, USUAL)
-    return Report(slicing, ("<run>", "b"), test, by_cut, notes, command="compare '<x>'")
+    return Report(slicing, ("<run>", "b"), test, notes, command="compare '<x>'")
 
 
 def test_the_page_stands_alone_and_everything_in_it_is_escaped(report):

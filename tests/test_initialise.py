@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.test_plan import plan
+from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 from vocadapt.spaces.alignment import fit_alignment
@@ -262,3 +263,10 @@ def test_a_line_shows_the_heaviest_donors_and_how_many_more() -> None:
     assert provenance_line("w", source, 3) == "w = .40 g + .30 b − .20 c + … (4 more)"
     assert provenance_line("w", Provenance("random")) == "w = random"
     assert provenance_line("w", Provenance("taken over", (("v", 1.0),))) == "w = v"
+
+
+def test_the_help_of_syntactic_names_what_an_unspellable_token_gets() -> None:
+    """Its pieces are [UNK], whose embedding the rule names; it gets the mean of all instead, and every help says so."""
+    about = INITIALISERS["syntactic"].about
+    assert "a character that the model does not know" in about and "mean of all" in about and "[UNK]" in about
+    assert catalogue()["initialiser"]["syntactic"] == about

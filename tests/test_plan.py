@@ -7,10 +7,11 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG
+from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan import PlanKind, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.planning import OVER_THE_CAP, PlanSources, plan_from_words, plan_vocabulary
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.tokenizer import tokenizer_after
+from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens
 
 VOCABULARY = Vocabulary(tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}))
 WORDS = ("the", "tachycardia", "heart", "x-ray", "hypertension", "Aspirin", "与", "euthymia", "[MASK]")
@@ -25,12 +26,32 @@ def plan(settings: PlanSettings | None = None, words: tuple[str, ...] = WORDS) -
 def test_append_adds_what_the_model_lacks_and_what_can_fire() -> None:
     made = plan()
     assert made.added_tokens == ("tachycardia", "hypertension", "euthymia")
-    assert made.left_out[CANNOT_FIRE] == ("x-ray", "Aspirin", "与")
+    assert made.left_out[CANNOT_FIRE] == ("x-ray", "Aspirin")
+    assert made.left_out[SPACED] == ("与",)
     assert made.tokens[: len(VOCABULARY)] == VOCABULARY.tokens
     assert made.tokens[len(VOCABULARY) :] == made.added_tokens
     assert made.replaced == ()
     assert made.added[1].pieces == ("hyper", "##tension")
     assert made.added[1].count == 5
+
+
+@pytest.mark.parametrize("kind", ["append", "replace", "extend"])
+def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: str) -> None:
+    """BERT's normalizer puts spaces around it: a WordPiece entry is produced, an exact-word token never is."""
+    counts = np.arange(len(WORDS), 0, -1)
+    space = EmbeddingSpace(WORDS, np.ones((len(WORDS), 2), np.float32), counts)
+    settings = PlanSettings(kind, refill="words")
+
+    def added(mode: str) -> VocabularyPlan:
+        sources = PlanSources(space, None, dict(zip(WORDS, counts.tolist(), strict=True)), mode)
+        return plan_vocabulary(VOCABULARY, Splitter.bert(), sources, settings)
+
+    entries, exact = added("insertion"), added("exact-word")
+    assert entries.added_tokens == ("tachycardia", "hypertension", "与", "euthymia")
+    assert exact.added_tokens == ("tachycardia", "hypertension", "euthymia") and exact.left_out[SPACED] == ("与",)
+    assert added("").added_tokens == (entries if kind == "extend" else exact).added_tokens
+    tokenizer = tokenizer_after(tokenizer_of_tokens(VOCABULARY.tokens), entries, "insertion")
+    assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]
 
 
 def test_a_word_longer_than_the_model_cuts_is_left_out() -> None:
@@ -43,7 +64,7 @@ def test_the_cap_keeps_the_most_frequent_and_says_what_it_left_out() -> None:
     made = plan(PlanSettings(max_added=1))
     assert made.added_tokens == ("tachycardia",)
     assert made.left_out[OVER_THE_CAP] == ("hypertension", "euthymia")
-    assert made.summary()["left_out"] == {CANNOT_FIRE: 3, OVER_THE_CAP: 2}
+    assert made.summary()["left_out"] == {CANNOT_FIRE: 2, SPACED: 1, OVER_THE_CAP: 2}
 
 
 def test_replace_also_renews_the_shared_words_but_no_special_token() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import TINY_TOKENS
 from tests.test_rearranged import HEADS
+from vocadapt.__main__ import main
 from vocadapt.cli.adapt import _recut
 from vocadapt.errors import InputError
 from vocadapt.lab.commands import command_of
@@ -17,7 +18,11 @@ from vocadapt.lab.spec import ModelStep, Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.models.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
-from vocadapt.recipe import PRESETS, is_preset, preset
+from vocadapt.recipe import PRESETS, called, is_preset, preset, reduced_to
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.reduction import ReductionSettings, protected
+from vocadapt.vocabulary.wordpiece import read_tokenizer, vocabulary_of
 
 LONG = ["hypertension", "tachycardia", "lymphoma", "leukemia", "asthma", "therapy", "##emia", "##ology", "relapse"]
 TARGET = [*TINY_TOKENS[:90], *LONG, *TINY_TOKENS[95:100]]
@@ -154,3 +159,32 @@ def test_options_change_only_what_they_name_of_a_recipe() -> None:
     assert recipe.rows.method == "syntactic" and recipe.needs == {"counts"}
     asked = Namespace(cut="last", refill=None, removed=None, preset="combined-freq-50", recipe=None)
     assert _recut(preset("combined-freq-50"), asked).vocabulary.kind == "combined"
+
+
+def test_presets_after_the_thesis_count_the_mark_in_lengths_and_other_plans_do_not() -> None:
+    """Fast 2023, 3.3.3. PubMedBERT can only be reduced by 75 %, as table 6.10 has it, if the ## counts."""
+    for name in ("reduced-last-75", "combined-last-50", "reduced-longest-33"):
+        assert preset(name).vocabulary.count_marks, name
+    assert "3.3.3" in PRESETS["reduced-last-75"].about
+    assert reduced_to(ReductionSettings("last", 0.25, count_marks=True)) == preset("reduced-last-75")
+    outside = reduced_to(ReductionSettings("last", 0.25))
+    assert not outside.vocabulary.count_marks and called(outside) == "last-75"
+    asked = Namespace(cut="last", refill=None, removed=0.5, preset=None, recipe=None)
+    assert not _recut(preset("combined-last-25"), asked).vocabulary.count_marks
+
+
+def test_the_mark_is_an_option_of_adapt(tiny_bert: Path, tmp_path: Path) -> None:
+    for name, flags, counted in (("a", [], True), ("b", ["--no-count-marks"], False)):
+        line = ["adapt", "--model", str(tiny_bert), "--preset", "reduced-last-5", *flags, "--out", str(tmp_path / name)]
+        assert main(line) == 0
+        record = json.loads((tmp_path / name / "vocadapt.json").read_text(encoding="utf-8"))
+        assert record["plan"]["settings"]["count_marks"] is counted
+
+
+def test_pubmedbert_is_reduced_by_three_quarters_as_published(shared: Path) -> None:
+    pubmedbert = vocabulary_of(read_tokenizer(shared / "data/vocab/pubmedbert-abstract-fulltext.txt"))
+    for heuristic in ("last", "longest", "random"):
+        plan = plan_vocabulary(pubmedbert, Splitter.bert(), PlanSources(), preset(f"reduced-{heuristic}-75").vocabulary)
+        assert len(plan.tokens) == 7630
+    assert sum(map(len, protected(pubmedbert, count_marks=True).values())) == 6414
+    assert sum(map(len, protected(pubmedbert).values())) == 8512

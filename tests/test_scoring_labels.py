@@ -169,3 +169,18 @@ def test_every_kind_has_a_usual_score_and_every_score_says_what_it_is():
         assert len(scorer.about) > 30
     with pytest.raises(InputError, match="Choose one of: accuracy"):
         scorer_of("nli", "entity-strict")
+
+
+def test_the_definition_names_the_class_of_a_binary_figure():
+    """Of two classes a reader must know which one the F1 is of; of more the definition is enough."""
+    gold, said = [("yes",), ("no",), ("yes",)], [("yes",), ("yes",), ("no",)]
+    named = {name: scorer_of("classification", name).score(gold, said).definition for name in ("macro-f1", "micro-f1-positive")}
+    assert all(text.endswith("; here over both classes, 'no' and 'yes'") for text in named.values())
+    one = scorer_of("classification", "micro-f1-positive").score(gold, said, Rules(negative=("no",)))
+    assert one.definition.endswith("; here of the class 'yes'") and one.values["f1"] == 0.5
+    binary = scorer_of("classification", "binary-f1")
+    assert binary.score(gold, said, Rules(positive="yes")).definition.endswith("; here of the class 'yes'")
+    assert binary.score(gold, said).definition.endswith("; here of the class '1', which no example has")
+    three = scorer_of("classification").score([*gold, ("perhaps",)], [*said, ("no",)])
+    assert three.definition == scorer_of("classification").about
+    assert scorer_of("classification", "accuracy").score(gold, said).definition == scorer_of("classification", "accuracy").about

@@ -113,6 +113,41 @@ def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
     assert found.scores([ALL])[0].first == pytest.approx(2 / 3)
 
 
+def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
+    """Poerner et al. 2020, 3.3: recall over the gold entities in -ia, precision over the predicted ones, by hand."""
+    words = ("anemia", "fever", "mania", "cough", "media")
+    split = Split((Sentence(words, ("B-D", "B-D", "B-D", "B-D", "O")), Sentence(("malaria",), ("B-D",))))
+    said = {
+        # -ia: gold anemia, mania, malaria
+        "base": [("O", "B-D", "B-D", "B-D", "B-D"), ("O",)],  # predicted mania, media; right mania
+        "adapted": [("B-D", "O", "B-D", "O", "O"), ("B-D",)],  # predicted and right: all three
+        "pooled": [("O", "B-D", "O", "B-D", "B-D"), ("O",)],  # predicted media; right none
+    }
+    book = ledger(split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("ner"))
+    found = Slicing(book, WordBook(), scorer_of("ner"), USUAL)
+    figures = {cut: (one.values["precision"], one.values["recall"]) for cut, one in found.by_cut("suffix").items()}
+    assert figures == {"base": (1 / 2, 1 / 3), "adapted": (1.0, 1.0), "pooled": (0.0, 0.0)}
+    assert found.by_cut("suffix")["base"].by_label["D"]["predicted"] == 2
+    everything = {cut: one.to_dict() for cut, one in found.by_cut().items()}
+    assert everything == {cut: found.scorer.score(split.gold, own).to_dict() for cut, own in said.items()}
+    assert everything["base"]["precision"] == 3 / 4 and everything["base"]["recall"] == 3 / 5
+    (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure
+    assert (suffix.first, suffix.second) == (found.by_cut("suffix")["base"].value, 0.0)
+    assert Slicing(book, WordBook(), scorer_of("ner"), USUAL, SliceSettings("zzz")).by_cut("suffix") == {}
+
+
+def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
+    split = Split(tuple(Text(str(n), text, (label,)) for n, (text, label) in enumerate(
+        [("a case of anaemia", "ill"), ("all is well", "well"), ("dementia", "ill")]
+    )))  # fmt: skip
+    said = {"base": [("well",), ("well",), ("ill",)], "adapted": [("ill",), ("ill",), ("ill",)]}
+    said["pooled"] = said["base"]
+    book = ledger(split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("classification"))
+    found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), USUAL)
+    assert [one.value for one in found.by_cut("suffix").values()] == [0.5, 1.0, 0.5]
+    assert [one.value for one in found.by_cut().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+
+
 def test_every_slice_is_in_the_catalogue_and_none_holds_what_has_no_words():
     assert set(catalogue()["slice"]) == set(SLICES) and all(catalogue()["slice"].values())
     for name, one in SLICES.items():

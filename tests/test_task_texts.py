@@ -5,6 +5,8 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
 from vocadapt.training.tasks.labelled import by_document, has_pair, marks_of, read_texts
+from vocadapt.training.tasks.ner import read_sentences
+from vocadapt.training.tasks.rows import PREDICTIONS, rows_of
 
 
 @pytest.fixture
@@ -126,3 +128,86 @@ def test_a_bad_file_is_refused_with_its_line(read, text, said):
 def test_an_empty_name_among_labels_is_refused(read):
     with pytest.raises(InputError, match="an empty label among"):
         read('{"text": "a", "labels": "x,,y"}\n', "multilabel")
+
+
+PAIR = ("No fever.", "He is afebrile.")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("p1", *PAIR, "entailment"),  # id first, label last
+        ("entailment", *PAIR, "p1"),  # SNLI and MedNLI: label first, id last
+        (*PAIR, "p1", "entailment"),
+        ("entailment", "p1", *PAIR),
+        ("p1", "Entailment", *PAIR),
+    ],
+)
+def test_nli_pairs_without_a_header_are_read_where_the_columns_can_be_told(read, columns):
+    other = ["neutral" if cell.lower() == "entailment" else "p2" if cell == "p1" else cell for cell in columns]
+    split = read("\t".join(columns) + "\n" + "\t".join(other) + "\n", "nli")
+    label = next(cell for cell in columns if cell.lower() == "entailment")
+    assert split.examples == (Text("p1", PAIR[0], (label,), PAIR[1]), Text("p2", PAIR[0], ("neutral",), PAIR[1]))
+
+
+def test_nli_pairs_of_two_and_three_columns(read):
+    assert read("\t".join(PAIR) + "\n", "nli").examples == (Text("0", PAIR[0], None, PAIR[1]),)
+    for columns in ((*PAIR, "contradiction"), ("contradiction", *PAIR)):
+        assert read("\t".join(columns) + "\n", "nli").examples == (Text("0", PAIR[0], ("contradiction",), PAIR[1]),)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("p1", *PAIR, "true"),  # no label of NLI
+        ("neutral", *PAIR, "entailment"),  # two of them
+        ("p1", "Afebrile.", "Fever.", "neutral"),  # an id at either end
+        ("one", "two", "three", "four", "five"),
+        ("alone",),
+    ],
+)
+def test_nli_columns_that_cannot_be_told_are_refused_by_their_own_names(read, columns):
+    with pytest.raises(InputError, match=f"has {len(columns)} columns and no header") as caught:
+        read("\t".join(columns) + "\n", "nli")
+    assert caught.value.remedy == "Name them on the first line: pairID, sentence1, sentence2, gold_label."
+
+
+def test_a_row_that_does_not_fit_the_columns_of_the_first_is_refused(read):
+    first = "\t".join(("p1", *PAIR, "entailment"))
+    with pytest.raises(InputError, match="line 2: 'perhaps' is none of the labels") as caught:
+        read(f"{first}\np2\tNo fever.\tHe is afebrile.\tperhaps\n", "nli")
+    assert "pairID, sentence1, sentence2, gold_label" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "name"),
+    [
+        ("relations", "id, text, label", "text, sentence."),
+        ("classification", "id, text, label", "text, sentence."),
+        ("multilabel", "id, text, labels", "text, sentence."),
+        ("nli", "pairID, sentence1, sentence2, gold_label", "sentence1, premise."),
+    ],
+)
+def test_messages_name_the_columns_of_their_own_kind_of_task(read, kind, columns, name):
+    with pytest.raises(InputError) as caught:
+        read("a\tb\tc\td\te\n", kind)
+    assert caught.value.remedy == f"Name them on the first line: {columns}."
+    with pytest.raises(InputError) as caught:
+        read('{"question": "a"}\n', kind)
+    assert caught.value.remedy == f"Name it one of: {name}"
+    with pytest.raises(InputError) as caught:
+        read('{"text": "a", "pair": "b"}\n[1]\n', kind)
+    assert all(f'"{column}": "…"' in caught.value.remedy for column in columns.split(", "))
+
+
+def test_messages_of_predictions_and_tags_name_their_own_columns(tmp_path):
+    path = tmp_path / "said.tsv"
+    path.write_text("a\tb\tc\td\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        list(rows_of(path, shape=PREDICTIONS))
+    assert caught.value.remedy == "Name them on the first line: id, label."
+    tags = tmp_path / "tags.jsonl"
+    tags.write_text("[1]\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_sentences(tags)
+    assert '"words"' in caught.value.remedy and '"text"' not in caught.value.remedy

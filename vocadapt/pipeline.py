@@ -105,7 +105,7 @@ def plan_for(
             f"{target.name} and {model.name} do not read text alike: one is cased, the other uncased.",
             "Take two models of the same casing; --casing says that of a bare vocab.txt.",
         )
-    given = PlanSources(domain, target.vocabulary if target else None, counts)
+    given = PlanSources(domain, target.vocabulary if target else None, counts, recipe.tokenizer)
     return plan_vocabulary(model.vocabulary, model.splitter, given, recipe.vocabulary)
 
 

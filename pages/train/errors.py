@@ -30,7 +30,7 @@ else:
                 shown = errors_view.cards(found, entries, error_notes.kept(workspace))
             with right:
                 errors_view.slices(found, sliced)
-                errors_view.cuts(found)
+                errors_view.cuts(sliced)
                 error_notes.note(workspace, shown)
             error_notes.contexts(workspace, shown)
             error_notes.details(workspace, found, sliced)

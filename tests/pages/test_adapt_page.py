@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import write_text
@@ -105,3 +106,26 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(open_pag
     app.selectbox(key="adapt_target").set_value(choose.shown_model(choose.models_in_use(uncounted)[1])).run()
     assert not app.exception and any("has no masked-word head" in text for text in texts(app))
     assert not any(button.key == "adapt" for button in app.button)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({"departures": 2, "added_occurrences": 900}, "2, against 900 occurrences"),
+        ({"departures": 0, "added_occurrences": 900}, "All 900 occurrences"),
+        ({"departures_not_counted": "the text is not known"}, "was not counted: the text is not known"),
+        ({}, ""),
+    ],
+)
+def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbers, said):
+    def page() -> None:
+        import streamlit as st
+
+        from vocadapt.ui.model_view import departures
+
+        departures(st.session_state["numbers"])
+
+    app = AppTest.from_function(page)
+    app.session_state["numbers"] = numbers
+    app.run()
+    assert not app.exception and said in " ".join(texts(app)) and bool(texts(app)) == bool(said)

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.test_finetune_questions import questions, squad
@@ -173,6 +174,33 @@ def test_pairs_and_questions_are_no_plain_text(tried):
             plain_examples(load_run(tried.root / "runs" / kind), ["a line"])
     with pytest.raises(InputError, match="no word"):
         plain_examples(load_run(tried.root / "runs" / "ner"), ["\u200b"])
+
+
+def test_the_words_of_the_context_are_those_of_the_chosen_rule(open_page, tried):
+    app = opened(open_page, tried, "qa", question="Which receptor?", context="SARS-CoV-2: ACE2(human)")
+    (rule,) = [box for box in app.selectbox if box.label == "Words of the context"]
+    assert rule.value == "code" and "whitespace" in rule.help
+    rule.set_value("paper").run()
+    assert not app.exception and not app.error
+    answers = list(app.dataframe[0].value["answer"])
+    assert set(answers) <= {"SARS-CoV-2:", "ACE2(human)", "SARS-CoV-2: ACE2(human)"}
+    assert any("--word-rule paper" in code.value for code in app.code)
+
+
+def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
+    def page() -> None:
+        import streamlit as st
+
+        from vocadapt.ui.finetune_view import all_settings
+
+        st.text(all_settings("quick", st.session_state.get("questions", False)).word_rule)
+
+    app = AppTest.from_function(page).run()
+    assert app.text[0].value == "code" and "Words of the context" not in [box.label for box in app.selectbox]
+    app.session_state["questions"] = True
+    app.run()
+    next(box for box in app.selectbox if box.label == "Words of the context").set_value("paper").run()
+    assert not app.exception and app.text[0].value == "paper"
 
 
 def test_trying_is_predicting(tried):

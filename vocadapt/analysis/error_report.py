@@ -32,7 +32,7 @@ SAID = {
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A sliced ledger with all that is told of it: the sides' names, the test, slices, scores by cut, notes, the command.
+    """A sliced ledger with all that is told of it: the sides' names, the test, slices, notes, the command.
 
     `train` and `corpus`: where the HTML page looks its words up, beside the test examples; `why_no_corpus` where one is known
     and was left out.
@@ -41,7 +41,6 @@ class Report:
     slicing: Slicing
     names: tuple[str, str]
     test: Comparison
-    by_cut: Mapping[str, Score] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     slice: str = ALL
     command: str = ""
@@ -60,15 +59,27 @@ class Report:
         """Every slice there is, and everything else."""
         return self.slicing.scores()
 
+    @property
+    def by_cut(self) -> dict[str, Score]:
+        """The score of each tokenization over the slice that is listed."""
+        return self.slicing.by_cut(self.slice)
+
+    @property
+    def definition(self) -> str:
+        """The score and what it is exactly."""
+        return f"{self.slicing.scorer.name}: {self.slicing.definition}"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: counts, slices, scores by cut, the entries but those that both have right."""
         book, held = self.slicing.ledger, self.slicing.entries(self.slice)
         listed = self.entries
         return {
             "first": self.names[0], "second": self.names[1], "kind": book.kind, "slice": self.slice,
+            "definition": self.definition,
             "counts": book.counts, "by_label": book.by_label, "kinds": book.kinds,
             "slices": [one.to_dict() for one in self.slices],
             "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
+            "by_cut_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
             "entries_left_out": {RIGHT: len(held) - len(listed)},
         }  # fmt: skip
@@ -102,13 +113,14 @@ class Report:
         shown = [(counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, "")) for fate in FATES]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
         scores, difference = overall(self.test, self.slicing.metric)
-        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p>"
+        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p><p>{safe(self.definition)}.</p>"
         return f"{error_html.counts(shown)}{told}<p>{safe(alarms)}</p>"
 
     def _tables(self) -> str:
         parts = ["<h2>Where the change comes from</h2>", error_html.table(SLICE_HEADER, slice_rows(self.slices))]
         if self.by_cut:
-            parts += ["<h2>Which cut was right</h2>", error_html.table(("", *self.by_cut), cut_rows(self.by_cut))]
+            title = f"Which cut was right: {self.slicing.title(self.slice)}"
+            parts += [f"<h2>{safe(title)}</h2>", error_html.table(("", *self.by_cut), cut_rows(self.by_cut))]
         kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in self.slicing.ledger.kinds.items()]
         parts += ["<h2>Kinds of errors</h2>", error_html.table(("kind", "baseline", "compared"), kinds)]
         return "".join(parts)

@@ -20,6 +20,7 @@ from vocadapt.training.mixture import CUTS
 from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.scoring.tally import Rules, Scorer
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text
+from vocadapt.training.tasks.qa import with_word_rule
 
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
 ALARMS = {
@@ -33,13 +34,17 @@ ID = 8  # bytes of an entry's id
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two predictions: its name, what it says of each example; of a run, what each cut says, and with which logits."""
+    """One of two predictions: its name, what it says of each example; of a run, what each cut says, and with which logits.
+
+    `word_rule`: how the words of a question's context were found, one for each of its logits.
+    """
 
     name: str
     said: Sequence[Said]
     cuts: Mapping[str, Sequence[Said]] = field(default_factory=dict)
     logits: Mapping[str, Sequence[Logits]] = field(default_factory=dict)
     outputs: Outputs | None = None
+    word_rule: str = "code"
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,8 @@ class Ledger:
         touched = (entry.unit, *(said for claim in (entry.first, entry.second, *entry.cuts.values()) for said in claim.said))
         places = {word for one in touched for word in range(one.start, one.end)} if self.kind == "ner" else set()
         logits = {cut: own[place] for cut, own in side.logits.items()}
-        return vote_on(side.outputs, logits, self.split.examples[place], places, entry.unit.label)
+        (example,) = with_word_rule([self.split.examples[place]], side.word_rule)
+        return vote_on(side.outputs, logits, example, places, entry.unit.label)
 
     def titled(self, entry: Entry) -> str:
         """Where an example stands: its document and its number there, "10369876 · sentence 4", or in the split."""

@@ -28,6 +28,7 @@ def as_csv(boards: Sequence[Board]) -> str:
         ["task", "score", "metric", "units", "run", "model", "tokenization", "cut", "seeds", "n_seeds", "collapsed"]
         + [f"{name}_{part}" for name in names for part in ("mean", "sd")]
         + ["mean_of_learned", "interval_low", "interval_high", "baseline", "baseline_cut", "delta", "p_randomisation", "verdict"]
+        + ["definition"]
     )
     lines = [_line(board, one, names) for board in boards for one in board.standings]
     return csv_text([header, *([cell if cell is not None else "" for cell in line] for line in lines)])
@@ -125,7 +126,7 @@ def _line(board: Board, one: Standing, names: Sequence[str]) -> list[object]:
     text = [board.task, board.scorer, board.metric, board.units, one.name, one.model, one.tokenization, one.cut]
     return [
         *(_named(cell) for cell in text), " ".join(map(str, one.seeds)), len(one.seeds), one.collapsed, *figures, learned,
-        one.interval.low, one.interval.high, *map(_named, base), one.delta, test, one.verdict,
+        one.interval.low, one.interval.high, *map(_named, base), one.delta, test, one.verdict, _named(board.definition),
     ]  # fmt: skip
 
 

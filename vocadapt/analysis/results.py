@@ -146,8 +146,10 @@ def leaderboard(
             standings.append(_standing(entry, name, tallies, scorer, rules, compared, why, draws))
     standings.sort(key=lambda one: (-one.headline.mean, one.name, one.cut))
     units = sum(len(part.rows) for part in next(iter(entries[0].tallies.values()))[0])
+    known = (tally for entry in entries for parts in entry.tallies.values() for part in parts for tally in part)
+    labels = sorted({label for tally in known for label in tally.labels})
     return Board(
-        task, kind, scorer.name, scorer.about, scorer.headline, units, (base.name, cut) if base else None, tuple(standings),
+        task, kind, scorer.name, scorer.defined(labels, rules), scorer.headline, units, (base.name, cut) if base else None, tuple(standings),
         tuple(findings),
     )  # fmt: skip
 

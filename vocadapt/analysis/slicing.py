@@ -16,7 +16,10 @@ from vocadapt.analysis.report import figure_name
 from vocadapt.analysis.word_cuts import WordBook, WordCut
 from vocadapt.errors import InputError
 from vocadapt.settings import bounded, check_settings
-from vocadapt.training.scoring.tally import Rules, Scorer, Tally
+from vocadapt.training.outputs import Said
+from vocadapt.training.scoring.entities import BARE
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.tally import Items, Rules, Score, Scorer, Tally, count_items
 from vocadapt.training.tasks.base import Question, Sentence
 
 ALL, REST = "all", "rest"
@@ -135,6 +138,13 @@ class Slicing:
         return figure_name(self.scorer.headline)
 
     @cached_property
+    def definition(self) -> str:
+        """The definition of that figure; for a task of two classes it names the one that it is of."""
+        sides = (self.ledger.first.said, self.ledger.second.said)
+        labels = sorted({label for said in sides for label in self._tally(said).labels})
+        return self.scorer.defined(labels, self.rules)
+
+    @cached_property
     def available(self) -> tuple[str, ...]:
         """The slices that what is known allows."""
         trained, ner = self.words.trained is not None, self.ledger.kind == "ner"
@@ -167,6 +177,22 @@ class Slicing:
         chosen = tuple(names) or (*self.available, REST)
         return tuple(self._score(name) for name in chosen)
 
+    def by_cut(self, name: str = ALL) -> dict[str, Score]:
+        """Score each tokenization of the run that has two, over a slice; empty if no run has two.
+
+        NER: recall is over the gold entities of the slice, precision over the predicted entities of the slice, each entity
+        belonging to it by its own words. For the slice by suffix these are the figures behind "recall on -ia diseases" and
+        "precision on -ia diseases" (Poerner et al. 2020, section 3.3).
+
+        Example, suffix -ia: gold anemia, fever, mania; predicted fever, mania, media -> P 1/2, R 1/2 (over all: 2/3, 2/3).
+        """
+        self.title(name)
+        side = self.ledger.twofold
+        if side is None:
+            return {}
+        scores = {cut: self._score_of(name, said) for cut, said in side.cuts.items()}
+        return {cut: score for cut, score in scores.items() if score is not None}
+
     def words_of(self, place: int, unit: Unit) -> tuple[WordCut, ...]:
         """The words that a unit is sliced by: an entity's; all words of a text; a question's and its answer's."""
         example = self.ledger.split.examples[place]
@@ -190,41 +216,65 @@ class Slicing:
         return self._known[key]
 
     def _score(self, name: str) -> SliceScore:
-        title, held = self.title(name), self.entries(name)
-        units = [entry for entry in held if entry.fate in FATES]
-        fates = [entry.fate for entry in units]
-        first, second = self._entity_scores(name, units) if self.ledger.kind == "ner" else self._example_scores(name, held)
-        return SliceScore(name, title, len(units), first, second, fates.count(FIXED), fates.count(BROKEN))
+        title = self.title(name)
+        fates = [entry.fate for entry in self.entries(name) if entry.fate in FATES]
+        scores = (self._score_of(name, side.said) for side in (self.ledger.first, self.ledger.second))
+        first, second = (None if score is None else score.value for score in scores)
+        return SliceScore(name, title, len(fates), first, second, fates.count(FIXED), fates.count(BROKEN))
 
-    def _entity_scores(self, name: str, units: Sequence[Entry]) -> tuple[float | None, float | None]:
-        """Entity F1 over the gold and the predicted entities that a slice holds, each by its own words."""
-        found = []
-        for side, claim in ((0, "first"), (1, "second")):
-            predicted = sum(self.holds(name, place, unit) for place, unit in self._predicted[side])
-            right = sum(not getattr(entry, claim).error for entry in units)
-            found.append(2 * right / (len(units) + predicted) if units or predicted else None)
-        return found[0], found[1]
+    def _score_of(self, name: str, said: Sequence[Said]) -> Score | None:
+        """Score a prediction over a slice; over everything it is the task's own score. None if there is nothing to score.
 
-    @cached_property
-    def _predicted(self) -> tuple[list[tuple[int, Unit]], ...]:
-        """Every entity that either side predicts, with the place of its example."""
-        units, examples = self.ledger.judging.units, self.ledger.split.examples
-        return tuple(
-            [(place, unit) for place, tags in enumerate(side.said) for unit in units(examples[place], tags)]
-            for side in (self.ledger.first, self.ledger.second)
+        The slice of a NER task is scored by entity (entity-strict) whatever the task's score; that of another task by the
+        task's score over the examples that hold an entry of the slice.
+        """
+        if name != ALL and self.ledger.kind == "ner":
+            return self._entity_score(name, said)
+        tally = self._tally(said)
+        if name != ALL:
+            places = sorted({entry.place for entry in self.entries(name)})
+            tally = Tally(tally.rows[places], tally.labels)
+        return self.scorer.of(tally, self.rules) if len(tally.rows) else None
+
+    def _entity_score(self, name: str, said: Sequence[Said]) -> Score | None:
+        """Score the gold and the predicted entities that a slice holds, each by its own words."""
+        gold, predicted = (
+            [self._items(name, place, units) for place, units in enumerate(listed)]
+            for listed in (self._gold_units, self._units(said))
         )
+        if not any((*gold, *predicted)):
+            return None
+        return scorer_of("ner").of(count_items(gold, predicted), self.rules)
 
-    def _example_scores(self, name: str, held: Iterable[Entry]) -> tuple[float | None, float | None]:
-        """The task's own score over the examples that hold an entry of the slice."""
-        places = list(range(len(self.ledger.split))) if name == ALL else sorted({entry.place for entry in held})
-        if not places:
-            return None, None
-        values = [self.scorer.of(Tally(one.rows[places], one.labels), self.rules).value for one in self._tallies]
-        return values[0], values[1]
+    def _items(self, name: str, place: int, units: Iterable[Unit]) -> Items:
+        """The entities of one sentence that a slice holds, as the scorer counts them."""
+        held = [unit for unit in units if self.holds(name, place, unit)]
+        return frozenset((unit.label or BARE, (unit.start, unit.end)) for unit in held)
 
     @cached_property
-    def _tallies(self) -> tuple[Tally, Tally]:
-        gold, sides = self.ledger.split.gold, (self.ledger.first, self.ledger.second)
-        first, second = (self.scorer.tally(gold, side.said, self.rules) for side in sides)
-        return first, second
+    def _gold_units(self) -> list[tuple[Unit, ...]]:
+        return self._entities(self.ledger.split.gold)
 
+    def _units(self, said: Sequence[Said]) -> list[tuple[Unit, ...]]:
+        """The entities that a prediction of the ledger holds, found once."""
+        if id(said) not in self._predicted:
+            self._predicted[id(said)] = self._entities(said)
+        return self._predicted[id(said)]
+
+    def _entities(self, tagged: Sequence[Said]) -> list[tuple[Unit, ...]]:
+        pairs = zip(self.ledger.split.examples, tagged, strict=True)
+        return [self.ledger.judging.units(example, tags) for example, tags in pairs]
+
+    def _tally(self, said: Sequence[Said]) -> Tally:
+        """What the task's score counts of a prediction of the ledger, counted once."""
+        if id(said) not in self._tallies:
+            self._tallies[id(said)] = self.scorer.tally(self.ledger.split.gold, said, self.rules)
+        return self._tallies[id(said)]
+
+    @cached_property
+    def _predicted(self) -> dict[int, list[tuple[Unit, ...]]]:
+        return {}
+
+    @cached_property
+    def _tallies(self) -> dict[int, Tally]:
+        return {}

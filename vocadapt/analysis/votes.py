@@ -79,7 +79,7 @@ def _on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -> Vot
 
 
 def _on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
-    bounds = word_bounds(example.context)
+    bounds = word_bounds(example.context, example.word_rule)
     best: dict[str, Option] = {}
     for cut in CUTS:
         scores = logits[cut].astype(np.float64)

@@ -1,9 +1,11 @@
 """adapt, certify, presets, convert."""
 
-from argparse import Namespace
+from argparse import BooleanOptionalAction, Namespace
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from vocadapt.catalogue import catalogue
 from vocadapt.cli.options import (
@@ -24,9 +26,11 @@ from vocadapt.cli.tables import table
 from vocadapt.errors import InputError
 from vocadapt.lab.pretraining import has_masked_word_head
 from vocadapt.lab.spec import ConvertStep, ModelStep, Spec
+from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.certificate import certify
 from vocadapt.models.extension import ModuleSettings
-from vocadapt.models.language_model import open_model
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.pipeline import departures_on
 from vocadapt.progress import Progress
 from vocadapt.recipe import PRESETS as RECIPES
 from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
@@ -66,7 +70,8 @@ def _adapt_options(parser: Parser) -> None:
     refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
-    parser.add_argument("--count-marks", action="store_true", help="of --cut: count the ## of a continuation in its length")
+    marks = "of --cut: count the ## of a continuation in its length; presets reduced-… and combined-… do (Fast 2023, 3.3.3)"
+    parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
     first = "add the first N only (0: all; of --refill 20,000; exBERT 17,748)"
     parser.add_argument(
         "--max-added",
@@ -146,7 +151,10 @@ def _recut(recipe: Recipe, options: Namespace) -> Recipe:
     if kind == "extend" and options.removed is not None:
         raise InputError("--removed is the share that --cut takes out.", "Name a heuristic: --cut last.")
     removed = 0.0 if kind == "extend" else recipe.vocabulary.removed if options.removed is None else options.removed
-    chosen = replace(recipe.vocabulary, kind=kind, cut=cut or "last", refill=refill or "target", removed=removed)
+    marks = recipe.vocabulary.count_marks and bool(options.preset or options.recipe)
+    chosen = replace(
+        recipe.vocabulary, kind=kind, cut=cut or "last", refill=refill or "target", removed=removed, count_marks=marks
+    )
     name = "-".join(filter(None, (cut, f"{100 * removed:g}" if removed else "", refill)))
     mode = "insertion" if kind == "extend" else "replacement"
     rows = recipe.rows if recipe.makes_rows else RowSettings("syntactic")  # a reduction's own rows were never meant for use
@@ -163,14 +171,14 @@ def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | N
 def _varied(recipe: Recipe, options: Namespace) -> Recipe:
     """The recipe with the initialiser, the cap and the map that the options ask for."""
     kind = recipe.vocabulary.kind
-    if options.count_marks and kind not in ("reduce", "combined"):
+    if options.count_marks is not None and kind not in ("reduce", "combined"):
         raise InputError(f"No token goes by the recipe {recipe.name}: --count-marks belongs to --cut.", "Leave it out.")
     if options.max_added is not None and kind not in ("append", "replace", "extend"):
         raise InputError(f"How many tokens come in by the recipe {recipe.name} is settled by its size.", "Leave --max-added out.")
     if options.initialiser and not recipe.makes_rows:
         raise InputError(f"The recipe {recipe.name} makes no new row.", "Leave --initialiser out.")
-    if options.count_marks:
-        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, count_marks=True))
+    if options.count_marks is not None:
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, count_marks=options.count_marks))
     if options.initialiser:
         recipe = replace(recipe, rows=replace(recipe.rows, method=options.initialiser))
     if options.max_added is not None:
@@ -224,11 +232,34 @@ def _certify(options: Namespace, progress: Progress) -> Answer:
     of = len(lines) + sum(1 for _ in text)
     progress(None, "checking")
     certificate = certify(before, after, lines or None)
+    departed = _departures(before, after, options.text)
     rows = [("passed" if check.passed else "FAILED", check.name, check.detail) for check in certificate.checks]
     verdict = "The certificate passes." if certificate.passed else "The certificate FAILS."
     used = f"Outputs were compared on the first {len(lines)} of {of} lines of {options.text}.\n" if options.text else ""
-    answer = {**certificate.to_dict(), **({"lines": len(lines), "of": of} if options.text else {})}
-    return Answer(answer, f"{table(('', 'check', 'detail'), rows)}\n\n{used}{verdict}", 0 if certificate.passed else 1)
+    answer = {**certificate.to_dict(), **({"lines": len(lines), "of": of} if options.text else {}), **departed}
+    told = f"{_exact_word_line(departed)}\n" if departed else ""
+    return Answer(answer, f"{table(('', 'check', 'detail'), rows)}\n\n{used}{told}{verdict}", 0 if certificate.passed else 1)
+
+
+def _departures(before: LanguageModel, after: LanguageModel, text: str | None) -> dict[str, Any]:
+    """How often exact-word tokens depart from their rule on a text, or why that was not counted; nothing without such tokens."""
+    added = after.vocabulary.tokens[len(before.vocabulary) :]
+    if not added or not after.vocabulary.whole.issuperset(added):
+        return {}
+    if not text:
+        return {NOT_COUNTED: "no text was given"}
+    found = departures_on(open_corpus([text]), before, after.fast_tokenizer)
+    return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
+
+
+def _exact_word_line(departed: Mapping[str, Any]) -> str:
+    """What `_departures` found, in a sentence."""
+    if NOT_COUNTED in departed:
+        return f"Departures from the exact-word rule were not counted: {departed[NOT_COUNTED]}."
+    return (
+        f"The exact-word rule: {departed['departures']:,} departures against {departed['added_occurrences']:,} occurrences of "
+        "added words in the text."
+    )
 
 
 SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;

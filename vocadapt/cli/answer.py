@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vocadapt.cli.options import add_word_rule
 from vocadapt.cli.parser import Parser, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
@@ -31,18 +32,22 @@ def _options(parser: Parser) -> None:
         dest="most",
         help="answers to each question and cut (1)",
     )
+    add_word_rule(parser)
 
 
 def _answer(options: Namespace, progress: Progress) -> Answer:
     run = load_run(Path(options.model))
     with opened(Path(options.context)) as source:
         context = source.read_document()
-    found = answer(run, options.question, context, options.most, progress)
+    found = answer(run, options.question, context, options.most, progress, options.word_rule or "")
     cuts = list(found[0].best)
     shown = [chosen_cut(cuts, options.tokenization)] if options.tokenization else cuts
     judged = shown[0] if options.tokenization else cut_that_counts(cuts)
     return Answer(
-        {"model": options.model, "cut": judged, "answers": [_as_json(one, judged, shown) for one in found]},
+        {
+            "model": options.model, "cut": judged, "word_rule": options.word_rule or run.word_rule,
+            "answers": [_as_json(one, judged, shown) for one in found],
+        },
         "\n\n".join(_text(one, shown) for one in found),
     )
 

@@ -39,6 +39,9 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--gold", metavar="F", default="", help="what is right, where no run says it")
     parser.add_argument("--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    negative = "classes of no relation, which the -positive scores leave out (default: the run's)"
+    parser.add_argument("--negative", nargs="+", metavar="LABEL", default=(), help=negative)
+    parser.add_argument("--positive", metavar="LABEL", default="", help="the class of binary-f1 (default: the run's)")
     slices = f"list only this slice: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
     asked = SliceSettings()
@@ -85,7 +88,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
     kept = {id: (note.text, note.tags) for id, note in notes.items()}
     command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
     names = (first.name, second.name)
-    report = Report(slicing, names, found.test, found.by_cut, kept, chosen, command, found.train, corpus)
+    report = Report(slicing, names, found.test, kept, chosen, command, found.train, corpus)
     for file, make in ((files.get("html"), partial(report.html, progress)), (files.get("csv"), report.csv)):
         if file:
             with writing_file(file) as draft:
@@ -108,7 +111,10 @@ def _asked(options: Namespace) -> PairSpec:
         raise InputError("Expected one or two cuts, and at least one draw.", "Such as --tokenization base pooled --rounds 1000.")
     first, second = [*options.runs, ""][:2]
     draws = Draws(options.rounds, seed=options.seed)
-    return PairSpec(first, second, (cuts[0], cuts[1]), options.gold, options.kind, options.scorer, draws)
+    return PairSpec(
+        first, second, (cuts[0], cuts[1]), options.gold, options.kind, options.scorer, draws, tuple(options.negative),
+        options.positive,
+    )  # fmt: skip
 
 
 def _files(options: Namespace) -> dict[str, Path]:
@@ -125,9 +131,10 @@ def _files(options: Namespace) -> dict[str, Path]:
 
 def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
     book = report.slicing.ledger
-    parts = [_tested(found.test, found.cuts), _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
-    if found.by_cut:
-        parts.append(table(("which cut was right", *found.by_cut), cut_rows(found.by_cut)))
+    parts = [_tested(found.test, found.cuts), f"{report.definition}.", _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
+    if by_cut := report.by_cut:
+        title = f"which cut was right: {report.slicing.title(report.slice)}"
+        parts.append(table((title, *by_cut), cut_rows(by_cut)))
     if report.slice != ALL:
         held = [one for one in report.slicing.scores([report.slice])]
         parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")

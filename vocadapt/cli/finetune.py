@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vocadapt.cli.options import add_checkpoints, add_model, add_out, write
+from vocadapt.cli.options import add_checkpoints, add_model, add_out, add_word_rule, write
 from vocadapt.cli.parser import Parser, setting, whole
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts, number, table
@@ -43,7 +43,8 @@ files, by the kind of task (gzipped or not):
          two entities of a relation marked (<< >>, [[ ]]) or masked (@GENE$)
   multilabel
          the same, the label a list, or names between commas; or flags as HoC has them (0_1,1_0)
-  nli    JSON lines {"sentence1": ..., "sentence2": ..., "gold_label": ...}, or columns of these names
+  nli    JSON lines {"sentence1": ..., "sentence2": ..., "gold_label": ...}, or columns of these names; without a
+         header two sentences, with a label and an id where it can be told which columns these are
   qa     SQuAD's JSON
 """
 SWITCHES = {"with_dev": "train on the dev split, too", "ungrouped": "batches of whatever lengths"}
@@ -73,6 +74,7 @@ def _options(parser: Parser) -> None:
         )
     freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
     parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
+    add_word_rule(parser, "code")
     parser.add_argument("--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')")
     for name, meaning in SWITCHES.items():
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning)
@@ -111,7 +113,7 @@ def _finetune(options: Namespace, progress: Progress) -> Answer:
 
 
 def _spec(options: Namespace) -> Spec:
-    names = (*CHANGES, "freeze", "schedule", *SWITCHES)
+    names = (*CHANGES, "freeze", "schedule", "word_rule", *SWITCHES)
     changes = {name: value for name in names if (value := getattr(options, name)) is not None}
     seeds = tuple(options.seeds or TRAININGS[options.settings].seeds)
     if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
@@ -140,12 +142,13 @@ def _evaluate_options(parser: Parser) -> None:
         help="of the --test examples at most, drawn at random",
     )
     unseen = "zero-shot: refuse examples of which the run was trained on any (of questions: on their context, or the question)"
+    add_word_rule(parser)
     parser.add_argument("--unseen", action="store_true", help=unseen)
 
 
 def _evaluate(options: Namespace, progress: Progress) -> Answer:
     test = Path(options.test) if options.test else None
-    how = EvaluateSettings(test, options.limit, options.tokenization, options.scorer, options.unseen)
+    how = EvaluateSettings(test, options.limit, options.tokenization, options.scorer, options.unseen, options.word_rule or "")
     numbers = evaluated(Path(options.run), how, progress)
     return Answer(numbers, shown(numbers))
 
@@ -166,6 +169,8 @@ def shown(numbers: Mapping[str, Any]) -> str:
         held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
         others = "the seeds without one" if _folds(numbers) > 1 else "the others"
         lines += [f"{held}; mean of {others}: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
+    if numbers.get("definition"):
+        lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
     if "examples_per_second" in numbers:
         counts = f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights trained"
         pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"

@@ -13,6 +13,7 @@ from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.progress import Progress
 from vocadapt.text.corpus import READABLE, CorpusSettings
+from vocadapt.training.tasks.windows import WORD_RULES
 
 M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
 TEXT = f"files and folders: {READABLE}"
@@ -80,6 +81,13 @@ def corpus_settings(options: Namespace) -> CorpusSettings:
     seeds = (options.sample_seed, getattr(options, "seed", None), CorpusSettings().seed)
     seed = next(seed for seed in seeds if seed is not None)
     return CorpusSettings(options.field, options.min_length, options.sample, seed, options.language, options.max_line_mb)
+
+
+def add_word_rule(parser: Parser, default: str = "the run's") -> None:
+    """How the words of a question's context are found."""
+    rules = "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
+    help = f"of questions: how the words of the context are found, over which logits are pooled: {rules} (default: {default})"
+    parser.add_argument("--word-rule", choices=tuple(WORD_RULES), metavar="RULE", help=help)
 
 
 def add_out(parser: Parser, flag: str = "--out") -> None:

@@ -103,7 +103,7 @@ def _one(
     tally = tally_of(gold, said.said, scorer, rules, unit)
     score = scorer.of(tally, rules)
     used = "".join(f"; {name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in score.rules.items())
-    values, lines = score.to_dict(), [f"{scorer.name}: {scorer.about}{used}", _figures(score)]
+    values, lines = score.to_dict(), [f"{scorer.name}: {score.definition}{used}", _figures(score)]
     if draws.rounds:
         interval = bootstrap(scorer, tally, rules, draws)
         values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}

@@ -38,6 +38,7 @@ from vocadapt.vocabulary.overlap import POSITIONS, Overlap, Profile, common_toke
 from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
 
+MARKS = "count the ## of a continuation in a token's length (as Fast 2023, 3.3.3)"
 LISTED = 20  # unreachable tokens that are named
 
 
@@ -150,7 +151,7 @@ def _study_options(parser: Parser) -> None:
         metavar="SEED",
         help="of random (default 1 2 3)",
     )
-    parser.add_argument("--count-marks", action="store_true", help="count the ## of a continuation in a token's length")
+    parser.add_argument("--count-marks", action="store_true", help=MARKS)
     parser.add_argument("--workspace", metavar="W", help="keep the word counts in this workspace, and use those that it keeps")
     add_text(parser, own_seed=False)
 
@@ -217,7 +218,7 @@ def _reduce_options(parser: Parser) -> None:
         default=default.seed,
         help=f"of random (default {default.seed})",
     )
-    parser.add_argument("--count-marks", action="store_true", help="count the ## of a continuation in a token's length")
+    parser.add_argument("--count-marks", action="store_true", help=MARKS)
     parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
     add_text(parser, own_seed=False)
     add_out(parser)

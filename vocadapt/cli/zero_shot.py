@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from vocadapt.cli.finetune import shown
-from vocadapt.cli.options import add_model
+from vocadapt.cli.options import add_model, add_word_rule
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
@@ -36,6 +36,7 @@ def _options(parser: Parser) -> None:
             metavar="X",
             help=f"{meaning} (default: the settings')",
         )
+    add_word_rule(parser, "code")
     parser.add_argument(
         "--seed",
         type=setting(ZeroShot, "seed"),
@@ -55,7 +56,7 @@ def _options(parser: Parser) -> None:
 
 def _zero_shot(options: Namespace, progress: Progress) -> Answer:
     start, out = time.perf_counter(), Path(options.out)
-    changes = {name: value for name in CHANGES if (value := getattr(options, name)) is not None}
+    changes = {name: value for name in (*CHANGES, "word_rule") if (value := getattr(options, name)) is not None}
     asked = ZeroShot(
         options.model, Path(options.train), Path(options.test), preset(options.preset), options.vectors, tuple(options.corpus),
         training_preset(options.settings, **changes), options.seed, options.limit, options.offline,

@@ -11,6 +11,7 @@ from vocadapt.lab.manifest import Input
 from vocadapt.lab.spec import ModelStep
 from vocadapt.lab.task import Numbers, Task, size_of
 from vocadapt.models.adapt import RECORD, AdaptedModel, add_to_record
+from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.contextual import head_on
 from vocadapt.models.extending import check_extendable
 from vocadapt.models.extension import is_extended
@@ -61,7 +62,7 @@ def model(task: Task, settings: ModelStep) -> Numbers:
         numbers["rows_made_otherwise"] = adapted.rows.fallbacks
     if domain is not None and "vectors" not in task.spec.inputs:
         numbers["workers"] = recipe.vectors.threads
-    if text is not None and adapted.mode == "exact-word":
+    if adapted.mode == "exact-word":
         numbers |= _departures(task, text, adapted, told["departures"])
     if recipe.needs_alignment and domain is not None:
         numbers |= _quality(task, domain, recipe.alignment, told["quality"])
@@ -164,7 +165,7 @@ def _data(task: Task) -> Numbers:
 
 def _facts(numbers: Numbers) -> dict[str, Numbers]:
     """The figures of an adapted model that its card tells: how good the map is, how often the tokenizer departs from its rule."""
-    groups = {"quality": ("verdict", "p@5", "chance@5"), "departures": ("departures", "added_occurrences")}
+    groups = {"quality": ("verdict", "p@5", "chance@5"), "departures": ("departures", "added_occurrences", NOT_COUNTED)}
     found = {name: {key: numbers[key] for key in keys if key in numbers} for name, keys in groups.items()}
     return {name: facts for name, facts in found.items() if facts}
 
@@ -185,12 +186,14 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
     return text_behind(Path(task.spec.inputs["vectors"][0])) if "vectors" in task.spec.inputs else None
 
 
-def _departures(task: Task, text: Corpus, adapted: AdaptedModel, progress: Progress) -> Numbers:
-    """How often the tokenizer departs from the exact-word rule; nothing where the text can no longer be read."""
+def _departures(task: Task, text: Corpus | None, adapted: AdaptedModel, progress: Progress) -> Numbers:
+    """How often the tokenizer departs from the exact-word rule on the text at hand, or why that was not counted."""
+    if text is None:
+        return {NOT_COUNTED: "the text behind the word vectors is not known, or was changed since"}
     try:
         found = departures_on(text, task.model, adapted.tokenizer, progress)
     except (InputError, OSError):
-        return {}
+        return {NOT_COUNTED: "the text behind the word vectors cannot be read any more"}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
 
 

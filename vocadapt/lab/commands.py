@@ -53,6 +53,7 @@ MASKED = (
 )  # fmt: skip
 FINETUNING = (
     "epochs", "batch", "lr", "chunk", "warm_up", "schedule", "weight_decay", "clip", "freeze", "with_dev", "patience",
+    "word_rule",
     "ungrouped",
 )  # fmt: skip
 JUDGING = ("methods", "held_out", "judged", "norm_matched", "seed")

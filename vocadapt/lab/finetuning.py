@@ -137,6 +137,7 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
         summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
         numbers |= {
             "metric": named["metric"], "scorer": named["scorer"], "cut": cut,
+            "definition": named.get("definition", ""), "classes": named.get("classes", ""),
             "mean": {name: summary.mean for name, summary in summaries.items()},
             "sd": {name: summary.sd for name, summary in summaries.items()},
         }  # fmt: skip
@@ -200,7 +201,8 @@ def watched(checkpoint: Path) -> dict[str, Live]:
 @dataclass(frozen=True)
 class EvaluateSettings:
     """On which examples a run is scored again (None: its own test split, as it was predicted), at most so many of them (0: all),
-    under which cut ("": each) and which score; `unseen` refuses examples of which any was trained on.
+    under which cut ("": each) and which score; `unseen` refuses examples of which any was trained on. `word_rule`: how the words
+    of a question's context are found ("": as the run was trained).
     """
 
     test: Path | None = None
@@ -208,6 +210,7 @@ class EvaluateSettings:
     tokenization: str = ""
     scorer: str = ""
     unseen: bool = False
+    word_rule: str = ""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -223,11 +226,16 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
     """
     if how.limit and how.test is None:
         raise InputError("A limit is of other examples than the run's own.", "Give --test F with --limit N.")
+    if how.word_rule and how.test is None:
+        problem = "The run's own test examples are scored as they were predicted, so no other word rule applies to them."
+        raise InputError(problem, "Give test examples to predict anew, or leave the word rule out.")
     runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
     read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
     for place, run in enumerate(runs):
         whole = read or run.kept.split
         split = drawn(whole, how.limit)
+        if read:
+            split = replace(split, examples=run.read_by(split.examples, how.word_rule))
         if not split.labelled:
             raise InputError(f"{split.path}: holds no labels, so nothing can be scored.", "Use predict.")
         seen.append(_seen(run, whole, how.unseen))
@@ -238,7 +246,9 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
         scores.append({cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict() for cut in kept})
     known = [count for count in seen if count is not None]
     most = max(known) if len(known) == len(runs) else None
-    about = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
+    about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
+    if runs[0].kind == "qa":
+        about["word_rule"] = how.word_rule or runs[0].word_rule
     return {**summed(runs, scores), **about, "findings": findings}
 
 

@@ -34,6 +34,7 @@ class PairSpec:
     """Which two predictions are compared: runs or files, under which cuts (""  pooled, or the only one), against which gold.
 
     Without a second one the first is a run whose own cuts are compared: base with pooled. `kind` is needed where both are files.
+    `negative`, `positive`: the classes of no relation, and the class of binary F1, instead of the run's.
     """
 
     first: str
@@ -43,6 +44,8 @@ class PairSpec:
     kind: str = ""
     scorer: str = ""
     draws: Draws = USUAL_DRAWS
+    negative: tuple[str, ...] = ()
+    positive: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +119,10 @@ class RunPair:
     def _near(self) -> dict[str, str]:
         return {}
 
-    @cached_property
+    @property
     def by_cut(self) -> dict[str, Score]:
         """The score under each cut of the run whose cuts are looked at; empty where no run has two."""
-        side = self.ledger.twofold
-        if side is None:
-            return {}
-        tallies = {cut: tally_of(self.split, said, self.scorer, self.rules) for cut, said in side.cuts.items()}
-        return {cut: self.scorer.of(tally, self.rules) for cut, tally in tallies.items()}
+        return self.slicing().by_cut()
 
 
 def open_pair(asked: PairSpec) -> RunPair:
@@ -134,7 +133,7 @@ def open_pair(asked: PairSpec) -> RunPair:
     runs = tuple(load_run(Path(name)) if Path(name).is_dir() else None for name in (asked.first, asked.second))
     kind, split = _gold(asked, runs)
     known = [run for run in runs if run is not None]
-    rules = known[0].rules if known else USUAL
+    rules = _rules(asked, known[0].rules if known else USUAL, split)
     scorer = known[0].scorer(asked.scorer) if known else scorer_of(kind, asked.scorer)
     names, found = (asked.first, asked.second), []
     for run, name, cut in zip(runs, names, asked.cuts, strict=True):
@@ -144,6 +143,16 @@ def open_pair(asked: PairSpec) -> RunPair:
         raise InputError(problem, "Give two runs, or one of an adapted model, whose cuts differ.")
     sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
     return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+
+
+def _rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
+    """The conventions of the score, those asked for in place of the run's; raises InputError for a class without an example."""
+    given = [label for label in (*asked.negative, asked.positive) if label]
+    there = sorted({label for labels in split.gold for label in labels}) if given else []
+    if odd := [label for label in given if label not in there]:
+        raise InputError(f"No gold example has the class {odd[0]!r:.60}.", f"There are: {', '.join(there)[:200]}.")
+    negative, positive = asked.negative or rules.negative, asked.positive or rules.positive
+    return replace(rules, negative=negative, positive=positive)
 
 
 def _has_tokenizer(run: SavedRun) -> bool:
@@ -206,7 +215,7 @@ def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
     said = run.kept.said
     chosen = chosen_cut(said, cut)
     logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
-    return Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs), chosen
+    return Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs, run.word_rule), chosen
 
 
 def _file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:

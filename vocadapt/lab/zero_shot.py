@@ -63,7 +63,7 @@ def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Num
     run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
     teach = _teaching(asked, str(folder / GENERAL))
     run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
-    how = EvaluateSettings(asked.test, asked.limit, unseen=True)
+    how = EvaluateSettings(asked.test, asked.limit, unseen=True, word_rule=asked.finetune.word_rule)
     numbers = evaluated(folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain"))
     numbers["seeds"] = [{**one, "seed": asked.seed} for one in numbers["seeds"]]  # an adapted folder itself knows of none
     strict_json.write(folder / SCORES, numbers)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vocadapt.models.extension import MODULE
+from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
@@ -66,6 +67,8 @@ WITH_MODULE = (
     "  a gate. It begins as random weights: train it (`python -m vocadapt pretrain --stage extension`), and compare with the"
 )
 TRAINED = "Its weights were trained further on text, as told above, and are no longer the original's: compare it with the"
+UNMATCHABLE = (CANNOT_FIRE, SPACED, TOO_LONG)  # why a candidate was left out that the tokenizer could not produce
+NOT_COUNTED = "departures_not_counted"  # in figures and records: why the departures from the exact-word rule were not counted
 WAYS = 3  # in which new rows were made, that are told
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
@@ -183,6 +186,8 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
             "A new word knows what its row was made of, and nothing of how the network uses it in a sentence.",
             _departures(record["tokenizer_mode"], record.get("departures")),
         ]
+    if never := {reason: plan["left_out"][reason] for reason in UNMATCHABLE if reason in plan.get("left_out", {})}:
+        limits.append(f"Candidates left out: {'; '.join(f'{count:,} ({reason})' for reason, count in never.items())}.")
     if plan.get("dropped", 0):
         limits.append(f"Words that held one of the {plan.get('dropped', 0):,} tokens that went are cut otherwise than before.")
     return limits
@@ -243,4 +248,7 @@ def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
     if mode != "exact-word":
         return "A new word also fires as the beginning of longer words, which are then cut otherwise than before."
     said = "Beside symbols and `_` a new word may fire where it should not, or not fire"
-    return said + (f": {found['departures']:,} times in {found['added_occurrences']:,} on the text." if found else ".")
+    if found and "departures" in found:
+        return f"{said}: {found['departures']:,} times in {found['added_occurrences']:,} on the text."
+    why = found[NOT_COUNTED] if found else "no text was at hand"
+    return f"{said}: how often was not counted ({why})."

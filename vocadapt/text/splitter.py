@@ -89,9 +89,19 @@ class Splitter:
                 parts.pre_tokenizer.pre_tokenize(pieces)
             return [(word, *place) for word, place, _ in pieces.get_splits("original", "char") if word]
 
+    def yields(self, word: str) -> bool:
+        """Whether a text can yield `word` as one word: the normalizer and pre-tokenizer neither change nor split it.
+
+        That is enough for a WordPiece entry. 与 is yielded, because the blanks that BERT puts around it part it from its text.
+        """
+        return self.words(word) == [word]
+
     def keeps(self, word: str) -> bool:
-        """Whether `word` comes out as exactly itself: not changed, not split, no blanks put around it (as around 与)."""
-        return self.words(word) == [word] and self._normalized(word) == word
+        """Whether `word` comes out as exactly itself: not changed, not split, no blanks put around it (as around 与).
+
+        An added token that matches whole words needs this: it is compared with the normalized text, blanks included.
+        """
+        return self.yields(word) and self._normalized(word) == word
 
     def _words(self, text: str) -> list[str]:
         """The same, by the library alone."""

@@ -55,8 +55,12 @@ class Answered:
         return asdict(self)
 
 
-def answer(run: SavedRun, questions: Sequence[str], context: str, most: int = 1, progress: Progress = silent) -> list[Answered]:
+def answer(
+    run: SavedRun, questions: Sequence[str], context: str, most: int = 1, progress: Progress = silent, rule: str = ""
+) -> list[Answered]:
     """Answer questions on a context of any length, under every cut of a run that answers questions.
+
+    `rule`: how the words are found over which logits are pooled (WORD_RULES); "" as the run was trained.
 
     Raises InputError for a run of another kind, an empty question, a context without words, and a question that leaves the
     window no room.
@@ -70,17 +74,20 @@ def answer(run: SavedRun, questions: Sequence[str], context: str, most: int = 1,
         raise InputError("Expected a question, got none.", 'Such as "What does ACE2 do?".')
     if not 1 <= most <= MOST:
         raise InputError(f"Expected 1 to {MOST} answers to each question, got {most}.")
-    asked = [Question(str(place), question, context, None) for place, question in enumerate(questions)]
+    given = (Question(str(place), question, context, None) for place, question in enumerate(questions))
+    asked = [question for question in run.read_by(given, rule) if isinstance(question, Question)]
     logits = run.logits(asked, progress)
     own = [{cut: rows[place] for cut, rows in logits.items()} for place in range(len(asked))]
     return [_answered(run, question, rows, most) for question, rows in zip(asked, own, strict=True)]
 
 
-def best_answers(logits: Logits, context: str, most: int = 1, characters: int = AnswerSettings().characters) -> tuple[Found, ...]:
+def best_answers(
+    logits: Logits, context: str, most: int = 1, characters: int = AnswerSettings().characters, rule: str = "code"
+) -> tuple[Found, ...]:
     """The best answers with different texts, by (words, 2) logits of a context's words; none where every word is too long for
     one, or was cut into nothing.
     """
-    bounds, scores = word_bounds(context), logits.astype(np.float64)
+    bounds, scores = word_bounds(context, rule), logits.astype(np.float64)
     distinct: dict[str, tuple[int, int, float]] = {}
     wanted = MOST
     while True:  # the same text may stand in many places: ask for more until there are enough texts, or no more places
@@ -102,7 +109,7 @@ def best_answers(logits: Logits, context: str, most: int = 1, characters: int = 
 
 
 def _answered(run: SavedRun, question: Question, logits: Mapping[str, Logits], most: int) -> Answered:
-    best = {cut: best_answers(rows, question.context, most) for cut, rows in logits.items()}
+    best = {cut: best_answers(rows, question.context, most, rule=question.word_rule) for cut, rows in logits.items()}
     windows = {
         cut.name: read_in(question, cut, run.encoding.length, best[cut.name][0].start)
         for cut in run.cuts.values()

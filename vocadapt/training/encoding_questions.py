@@ -36,10 +36,10 @@ def encode_for_training(questions: Sequence[Question], cuts: Mapping[str, Cut], 
     views: dict[str, list[View]] = {name: [] for name in cuts}
     for number, (question, words) in enumerate(zip(questions, _sizes(questions), strict=True)):
         room = settings.length - SPECIAL - max(len(asked[question.question]) for asked, _ in read.values())
-        counts = [np.bincount(contexts[question.context].words, minlength=words) for _, contexts in read.values()]
+        counts = [np.bincount(contexts[_read(question)].words, minlength=words) for _, contexts in read.values()]
         for first, end in _chunks(np.max(counts, axis=0), room, question):
             for name, (asked, contexts) in read.items():
-                views[name].append(_part(cuts[name], number, asked[question.question], contexts[question.context], first, end))
+                views[name].append(_part(cuts[name], number, asked[question.question], contexts[_read(question)], first, end))
     return Encoded({name: tuple(own) for name, own in views.items()}, _sizes(questions))
 
 
@@ -64,35 +64,40 @@ def read_in(question: Question, cut: Cut, length: int, character: int) -> Part:
 
 def answer_words(question: Question) -> tuple[int, int] | None:
     """First and last word of the first answer that stands in the context; None where none does."""
-    bounds = word_bounds(question.context)
+    bounds = word_bounds(question.context, question.word_rule)
     for answer in question.answers or ():
         if answer.start is not None:
             return covering(bounds, answer.start, answer.start + len(answer.text))
     return None
 
 
+def _read(question: Question) -> tuple[str, str]:
+    """What decides the words of a question's context: the context, and the rule by which it is split."""
+    return question.context, question.word_rule
+
+
 def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
-    known = {question.context: len(word_bounds(question.context)) for question in questions}
-    return tuple(known[question.context] for question in questions)
+    known = {read: len(word_bounds(*read)) for read in map(_read, questions)}
+    return tuple(known[_read(question)] for question in questions)
 
 
-def _contexts(questions: Sequence[Question], cut: Cut) -> dict[str, Context]:
-    """Every distinct context, cut once."""
-    found: dict[str, Context] = {}
-    for text in dict.fromkeys(question.context for question in questions):
+def _contexts(questions: Sequence[Question], cut: Cut) -> dict[tuple[str, str], Context]:
+    """Every distinct context, tokenized once for each rule by which its words are found."""
+    found: dict[tuple[str, str], Context] = {}
+    for text, rule in dict.fromkeys(map(_read, questions)):
         encoding = encode(cut.tokenizer, text, add_special_tokens=False)
         ids = np.array(encoding.ids, dtype=np.int32)
         starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
-        ends = word_bounds(text)[:, 1]
+        ends = word_bounds(text, rule)[:, 1]
         words = np.minimum(np.searchsorted(ends, starts, side="right"), max(len(ends) - 1, 0))
-        found[text] = Context(ids if cut.rows is None else cut.rows[ids], words.astype(np.int32))
+        found[text, rule] = Context(ids if cut.rows is None else cut.rows[ids], words.astype(np.int32))
     return found
 
 
 def _windowed(questions: Sequence[Question], cut: Cut, length: int) -> Iterator[View]:
     asked, contexts = cut.ids(question.question for question in questions), _contexts(questions, cut)
     for number, question in enumerate(questions):
-        own, context = asked[question.question], contexts[question.context]
+        own, context = asked[question.question], contexts[_read(question)]
         try:
             found = windows(len(context.ids), len(own), length)
         except InputError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_RATE, MINUTES_PER_YEAR, SMALLEST, bounded, check_settings
 from vocadapt.training.schedules import check_schedule
+from vocadapt.training.tasks.windows import check_word_rule
 
 TOP = re.compile(r"top-([1-9][0-9]?)")
 FREEZE = {
@@ -24,7 +25,8 @@ class FinetuneSettings:
     `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what is trained (FREEZE).
     `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best epoch is kept, and after
     `patience` epochs without a better one the training ends (0: never early). Examples of about one length share a batch unless
-    `ungrouped`. `weight_decay` spares rows that no example uses. Raises InputError for values without sense.
+    `ungrouped`. `weight_decay` spares rows that no example uses. `word_rule`: for qa, what a word of a context is, over which
+    logits are pooled (WORD_RULES). Raises InputError for values without sense.
     """
 
     epochs: int = bounded(5, 1, 10_000, "Epochs")
@@ -41,6 +43,7 @@ class FinetuneSettings:
     patience: int = bounded(0, 0, 10_000, "Patience")
     ungrouped: bool = False
     save_minutes: float = bounded(5.0, SMALLEST, MINUTES_PER_YEAR, "Minutes between checkpoints")
+    word_rule: str = "code"
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -49,6 +52,7 @@ class FinetuneSettings:
         if self.freeze == "top-K":
             raise InputError("How many top layers are to be trained?", "Such as --freeze top-3.")
         check_schedule(self.schedule)
+        check_word_rule(self.word_rule)
 
     @property
     def top(self) -> int | None:

@@ -71,7 +71,7 @@ class Outputs:
         For qa the words from the best start to the best end, as they stand in the context, 500 characters at most.
         """
         if isinstance(example, Question):
-            bounds, scores = word_bounds(example.context), logits.astype(np.float64)
+            bounds, scores = word_bounds(example.context, example.word_rule), logits.astype(np.float64)
             best = best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
             return example.context[bounds[best[0][0], 0] : bounds[best[0][1], 1]] if best else ""
         if self.kind == "multilabel":

@@ -7,7 +7,7 @@
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
 from vocadapt.training.tasks.base import UNITS, Answer, Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.folds import of_fold
+from vocadapt.training.tasks.qa import with_word_rule
 from vocadapt.training.tasks.seen import write_seen
 
 if TYPE_CHECKING:
@@ -123,6 +124,15 @@ class SavedRun:
         settings = self.record["settings"]
         length = min(settings["length"], int(self.model.config.get("max_position_embeddings", settings["length"])))
         return EncodingSettings(length, settings["chunk"])
+
+    def read_by(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
+        """The examples, questions with the words of their contexts found by a rule ("" for the one it was trained with)."""
+        return with_word_rule(examples, rule or self.word_rule)
+
+    @property
+    def word_rule(self) -> str:
+        """How the words of a context are found, over which it was trained to pool logits."""
+        return str(self.record["settings"].get("word_rule", "code"))
 
     def logits(self, examples: Sequence[Example], progress: Progress = silent) -> dict[str, tuple[Logits, ...]]:
         """Logits under every cut that the model has, and pooled: for each example an array (rows, outputs)."""
@@ -257,7 +267,7 @@ def _as_said(value: Any) -> Said:
 def _example(row: Mapping[str, Any]) -> Example:
     if "question" in row:
         answers = None if row["answers"] is None else tuple(Answer(**answer) for answer in row["answers"])
-        return Question(row["id"], row["question"], row["context"], answers, row["document"])
+        return Question(row["id"], row["question"], row["context"], answers, row["document"], row.get("word_rule", "code"))
     if "words" in row:
         return Sentence(tuple(row["words"]), None if row["tags"] is None else tuple(row["tags"]), row["document"])
     labels = None if row["labels"] is None else tuple(row["labels"])

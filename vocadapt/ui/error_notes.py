@@ -92,7 +92,7 @@ def details(workspace: Workspace, shown: Shown, slicing: Slicing) -> None:
         st.code(command, language="bash", wrap_lines=True)
         test = compared.test
         st.markdown(
-            f"{plain(compared.scorer.name)}: {plain(compared.scorer.about)}. Paired test: approximate randomisation over "
+            f"{plain(compared.scorer.name)}: {plain(slicing.definition)}. Paired test: approximate randomisation over "
             f"{count(test.units)} units, {count(test.rounds)} draws, two-sided; no claim where p ≥ .05. The difference of a "
             "slice is told without a test: it says where a change comes from, not that it is one."
         )
@@ -122,7 +122,7 @@ def report_of(workspace: Workspace, shown: Shown, slicing: Slicing, name: str, c
     noted = {id: (note.text, note.tags) for id, note in notes_of(workspace).items()}
     first, second = (one.name for one in shown.picked)
     corpus, why = _looked_through(compared)
-    return Report(slicing, (first, second), compared.test, compared.by_cut, noted, name, command, compared.train, corpus, why)
+    return Report(slicing, (first, second), compared.test, noted, name, command, compared.train, corpus, why)
 
 
 def _text_behind(compared: RunPair) -> Corpus | None:

@@ -83,6 +83,7 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     of = "" if len(entries) == len(shown.compared.ledger.entries) else "Of all, not only of what is listed: "
     scores, difference = overall(shown.compared.test, plain(slicing.metric))
     st.markdown(f"{of}**{scores}**, {difference}.")
+    st.markdown(f":small[:gray[{plain(slicing.scorer.name)}: {plain(slicing.definition)}.]]")
 
 
 def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
@@ -138,11 +139,13 @@ def slices(shown: Shown, slicing: Slicing) -> None:
         st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
 
 
-def cuts(shown: Shown) -> None:
-    """Which cut was right: the score under each cut of a run that has two."""
-    found = shown.compared.by_cut
+def cuts(slicing: Slicing) -> None:
+    """Which cut was right: the score of each tokenization over the chosen slice, if a run has two."""
+    found = slicing.by_cut(_chosen())
     if found:
         st.subheader("Which cut was right")
+        if _chosen() != ALL:
+            st.markdown(f":small[:gray[Only what this slice holds: {plain(slicing.title(_chosen()))}.]]")
         markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
 
 

@@ -61,7 +61,8 @@ def _scores(newest: RunSet) -> None:
         sd = "one seed: no sd" if summary.sd is None else f"± {score(summary.sd)}, n = {len(summary.values)}"
         column.metric(f"{figure_name(newest.metric)} · {cut}", score(summary.mean), sd, delta_color="off", delta_arrow="off")
     units = newest.scores[newest.cut]["units"]
-    st.markdown(f":small[:gray[{newest.scorer.name}: {newest.scorer.about}; {count(units)} test units.]]")
+    defined = str(newest.scores[newest.cut].get("definition", newest.scorer.about))
+    st.markdown(f":small[:gray[{newest.scorer.name}: {plain(defined)}; {count(units)} test units.]]")
     if any(newest.collapsed):
         st.warning(f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: they never left the majority baseline.")
 

@@ -22,6 +22,7 @@ from vocadapt.training.mixture import TOKENIZATIONS
 from vocadapt.training.tasks.base import Task
 from vocadapt.training.tasks.own import TASK as TASK_FILE
 from vocadapt.training.tasks.own import read_task_file
+from vocadapt.training.tasks.windows import WORD_RULES
 from vocadapt.ui import address, cache, choose, job_panel, mistakes, run_cache
 from vocadapt.ui.address import Choice
 from vocadapt.ui.estimated import estimated_bold
@@ -41,6 +42,7 @@ HELP = {
     "tokenization": "How training examples are cut. The run is scored under every cut that the model has, and pooled.",
     "chunk": "Words of a chunk of a tagged sentence; empty: as many as fit. No span is cut.",
     "patience": "Epochs without a better dev score after which to stop. Empty: never early.",
+    "word_rule": "Logits are pooled over these words. " + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items()),
     "with_dev": "Then no dev score is told, and the last epoch counts.",
 }
 NUMBERS = re.compile(r"\d{1,9}")
@@ -85,7 +87,7 @@ def form(workspace: Workspace) -> Wanted | None:
         )  # fmt: skip
         fold = _fold(place)
         with st.popover("More settings", icon=":material/tune:"):
-            settings = all_settings(preset)
+            settings = all_settings(preset, place is not None and read_task_file(_toml(place)).kind == "qa")
     st.markdown(f":small[{TRAININGS[preset].about[0].upper()}{TRAININGS[preset].about[1:]}.]")
     with seeds:
         usual = " ".join(map(str, TRAININGS[preset].seeds))
@@ -138,8 +140,8 @@ def _toml(place: Path) -> Path:
     return place / TASK_FILE if place.is_dir() else place
 
 
-def all_settings(preset: str) -> FinetuneSettings:
-    """Widgets of every setting, those of the preset filled in."""
+def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
+    """Widgets of every setting, those of the preset filled in; `questions`: the task is of questions on a context."""
     usual = TRAININGS[preset].settings
     number = PresetNumbers(usual, preset, HELP)
     changed = {
@@ -157,6 +159,9 @@ def all_settings(preset: str) -> FinetuneSettings:
     schedule = pick_schedule(usual, preset)
     with_dev = st.checkbox("Train on the dev split, too", usual.with_dev, key=f"with_dev_{preset}", help=HELP["with_dev"])
     ungrouped = st.checkbox("Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower.")
+    if questions:
+        rule = st.selectbox("Words of the context", list(WORD_RULES), key="word_rule", help=HELP["word_rule"])
+        usual = replace(usual, word_rule=rule)
     return replace(usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from vocadapt.lab import strict_json
 from vocadapt.lab.packing import packed, packed_size
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.adapt import BASE, RECORD
-from vocadapt.models.card import SENTENCE, new_words, snippet
+from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
 from vocadapt.text.tokenizing import encode
 from vocadapt.ui import cache, choose, export, extension_view, markup
 from vocadapt.ui.markup import plain
@@ -76,6 +76,8 @@ def certificate(found: dict[str, Any] | None, when: str = "") -> None:
 def departures(numbers: Mapping[str, Any]) -> None:
     """How often the tokenizer departs from the exact-word rule on the text, where that was counted."""
     of = numbers.get("added_occurrences")
+    if why := numbers.get(NOT_COUNTED):
+        st.markdown(f":small[How often words are cut otherwise than the exact-word rule says was not counted: {plain(why)}.]")
     if of and not numbers["departures"]:
         st.markdown(f":small[All {count(of)} occurrences of added words in the text are cut as the exact-word rule says.]")
     elif of:

@@ -63,6 +63,8 @@ def details(folder: str, run: SavedRun, example: Example | None) -> None:
         if run.kind == "qa":
             asked = example.question if isinstance(example, Question) else "…"
             arguments = ["answer", "--model", folder, "--context", "context.txt", "--question", asked]
+            if isinstance(example, Question) and example.word_rule != run.word_rule:
+                arguments += ["--word-rule", example.word_rule]
         else:
             arguments = ["predict", "--model", folder, "text.txt", "--plain", "--out", FILES.get(run.kind, "predictions.jsonl")]
         if run.kind == "nli":

@@ -15,6 +15,7 @@ from vocadapt.training.plain import plain_examples
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.windows import WORD_RULES
 from vocadapt.ui import address, choose, markup, run_cache
 from vocadapt.ui.markup import Chip, CutLine, Marked, plain
 from vocadapt.ui.numbers import count, fraction
@@ -60,7 +61,8 @@ def ask(run: SavedRun) -> Example | None:
     if run.kind == "qa":
         question = _text("Question", "question", own.question if isinstance(own, Question) else QUESTION)
         context = _text("Context", "context", own.context if isinstance(own, Question) else CONTEXT, 150)
-        return Question("typed", question, context, None) if question.strip() and context.strip() else None
+        rule = _word_rule(run)
+        return Question("typed", question, context, None, "", rule) if question.strip() and context.strip() else None
     first = _said(own) or SENTENCE
     made_up = [("a made-up one", SENTENCE)] if run.kind != "relations" else []  # no two entities are marked in it
     examples = [(_told(run), first), *made_up] if first != SENTENCE else []
@@ -71,6 +73,14 @@ def ask(run: SavedRun) -> Example | None:
     if not text.strip():
         return None
     return plain_examples(run, [" ".join(text.split())])[0] if run.kind == "ner" else Text("typed", text, None)
+
+
+def _word_rule(run: SavedRun) -> str:
+    """How the words of the context are found, over which logits are pooled; by default as the run was trained."""
+    rules = list(WORD_RULES)
+    help = "Logits are pooled over these words. " + "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
+    first, key = rules.index(run.word_rule), f"try_words_{run.folder}"
+    return str(st.selectbox("Words of the context", rules, first, key=key, help=f"{help}."))
 
 
 def answer_to(folder: str, run: SavedRun, example: Example) -> None:
@@ -204,7 +214,7 @@ def _labels(tried: Tried) -> None:
 
 def _answers(run: SavedRun, tried: Tried, example: Question) -> None:
     """The best answers under each cut, where they stand, and the text round the one that counts."""
-    best = {cut: best_answers(rows, example.context, BEST) for cut, rows in tried.logits.items()}
+    best = {cut: best_answers(rows, example.context, BEST, rule=example.word_rule) for cut, rows in tried.logits.items()}
     if not best[tried.cut]:
         st.markdown("**No answer**: no word of the context that the model reads fits into 500 characters.")
         return

@@ -71,6 +71,7 @@ def headline(artefact: Artefact) -> str:
         figure = f"{count(numbers['added'])} words added"
     elif artefact.kind == "runs" and numbers.get("mean"):
         figure = f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])} ({plain(numbers['cut'])})"
+        figure += f", {plain(classes)}" if (classes := numbers.get("classes")) else ""
     return f"{plain(artefact.name)} · {figure}" if figure else plain(artefact.name)
 
 

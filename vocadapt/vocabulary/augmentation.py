@@ -26,7 +26,7 @@ NEEDS = {"target": "the vocabulary of another model", "counts": "the counted wor
 class AugmentationMaterials:
     """What tokens may come from: a target vocabulary, the distinct words of a text (as `splitter` makes them) with their counts.
 
-    `kept`: the tokens of `base` that stay (None: all; special tokens always do).
+    `kept`: the tokens of `base` that stay (None: all; special tokens always do). `exact`: new tokens only match whole words.
     """
 
     base: Vocabulary
@@ -34,6 +34,7 @@ class AugmentationMaterials:
     counts: Mapping[str, int] | None = None
     target: Vocabulary | None = None
     kept: frozenset[str] | None = None
+    exact: bool = False
 
     @cached_property
     def staying(self) -> Vocabulary:
@@ -123,7 +124,7 @@ def _why_not(token: str, materials: AugmentationMaterials, chosen: Augmentation)
         return SPECIAL if token in materials.base.special else STAYS
     if chosen.makes_words and token.startswith(materials.base.continuation):
         return LIKE_A_CONTINUATION
-    return why_silent(token, materials.base, materials.splitter)
+    return why_silent(token, materials.base, materials.splitter, materials.exact)
 
 
 def _target(materials: AugmentationMaterials) -> Ranked:

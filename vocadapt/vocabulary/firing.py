@@ -5,14 +5,16 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SPECIAL = "a special token"
 CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
+SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model cuts"
 STEMS = "a0"  # what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits
 
 
-def why_silent(token: str, vocabulary: Vocabulary, splitter: Splitter) -> str | None:
+def why_silent(token: str, vocabulary: Vocabulary, splitter: Splitter, exact: bool = False) -> str | None:
     """Why a token could never come out of a model with this vocabulary and splitter; None for one that could.
 
     A continuation can fire where some word may hold it behind its beginning: "##oma" goes on a word, "##-" never does in BERT.
+    `exact`: the token would be an exact-word token instead of a WordPiece entry, which a CJK character can only be.
     """
     if token in vocabulary.special:
         return SPECIAL
@@ -22,4 +24,6 @@ def why_silent(token: str, vocabulary: Vocabulary, splitter: Splitter) -> str | 
         return CANNOT_FIRE
     if len(body) + len(stems[0]) > vocabulary.longest_word:
         return TOO_LONG
-    return None if any(splitter.keeps(stem + body) for stem in stems) else CANNOT_FIRE
+    if not any(splitter.yields(stem + body) for stem in stems):
+        return CANNOT_FIRE
+    return SPACED if exact and not splitter.keeps(token) else None

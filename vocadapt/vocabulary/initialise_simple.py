@@ -121,6 +121,10 @@ SIMPLE: Registered = {
         common_mean, "the mean of the common tokens' rows, the same for every token", "mean E(o)", "a floor", needs="similar"
     ),
     "syntactic": Initialiser(
-        syntactic, "the mean of the rows of its pieces; a continuation is cut as one", "mean of E(pieces of t)", "thesis 4.4.5"
+        syntactic,
+        "the mean of the rows of its pieces; a continuation is cut as one; a token with a character that the model does not know "
+        "gets the mean of all old rows, instead of that of [UNK]",
+        "mean of E(pieces of t)",
+        "thesis 4.4.5",
     ),
 }

@@ -50,7 +50,7 @@ class PlanSettings:
     `removed`: the reduction heuristic of `reduce` and `combined`, and the share of the vocabulary that goes. `refill`: the
     augmentation heuristic of `combined` and `extend`. `renew`: every token gets a new row, not only the added ones. `seed`: of
     a random heuristic.
-    `count_marks`: the ## of a continuation counts in its length, as in the thesis' figures.
+    `count_marks`: the ## of a continuation counts in its length, as in Fast 2023 (section 3.3.3) and in the presets after it.
     """
 
     kind: str = "append"

@@ -12,9 +12,9 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.augmentation import AUGMENTATIONS, AugmentationMaterials, Proposal, propose
-from vocadapt.vocabulary.firing import CANNOT_FIRE, TOO_LONG
+from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
 from vocadapt.vocabulary.overlap import unreachable
-from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan import KINDS, AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.reduction import REDUCTIONS, ReductionSettings, dropped
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -24,11 +24,20 @@ OVER_THE_CAP = "less frequent than the cap"
 
 @dataclass(frozen=True, eq=False)
 class PlanSources:
-    """What plans are made from: word vectors, another vocabulary, the distinct words of a text with their counts."""
+    """What plans are made from: word vectors, another vocabulary, the distinct words of a text with their counts.
+
+    `mode`: the tokenizer mode that the plan is for, which decides what a new token can match; "" for the usual one of its kind
+    (exact-word where words come from vectors, WordPiece entries otherwise).
+    """
 
     domain: EmbeddingSpace | None = None
     target: Vocabulary | None = None
     counts: Mapping[str, int] | None = None
+    mode: str = ""
+
+    def exact(self, settings: PlanSettings) -> bool:
+        """Whether new tokens only match whole words."""
+        return self.mode == "exact-word" if self.mode else "vectors" in KINDS[settings.kind].needs
 
 
 def plan_vocabulary(
@@ -63,14 +72,16 @@ def plan_needs(settings: PlanSettings) -> frozenset[str]:
 
 
 def plan_from_words(
-    vocabulary: Vocabulary, splitter: Splitter, domain: EmbeddingSpace, settings: PlanSettings | None = None
+    vocabulary: Vocabulary, splitter: Splitter, domain: EmbeddingSpace, settings: PlanSettings | None = None,
+    exact: bool = True,
 ) -> VocabularyPlan:
     """Plan from the words of a vector space, most frequent first (the order of the space).
 
+    `exact`: the words become exact-word tokens instead of WordPiece entries.
     Raises InputError when no word of the space is new to the model.
     """
     settings = settings or PlanSettings()
-    firing, cannot = addable(vocabulary, splitter, domain.words)
+    firing, cannot = addable(vocabulary, splitter, domain.words, exact)
     if not firing:
         lacking = sum(map(len, cannot.values()))
         raise InputError(
@@ -92,18 +103,26 @@ def plan_from_words(
 
 
 def addable(
-    vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str]
+    vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str], exact: bool = True
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not."""
-    candidates = [word for word in words if word not in vocabulary]
-    short = [word for word in candidates if len(word) <= vocabulary.longest_word]
-    firing = tuple(word for word in short if splitter.keeps(word))
-    fires = set(firing)
-    cannot = {
-        CANNOT_FIRE: tuple(word for word in short if word not in fires),
-        TOO_LONG: tuple(word for word in candidates if len(word) > vocabulary.longest_word),
-    }
-    return firing, cannot
+    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not.
+
+    `exact`: they would be exact-word tokens instead of WordPiece entries.
+    """
+    firing = list[str]()
+    cannot: dict[str, list[str]] = {CANNOT_FIRE: [], SPACED: [], TOO_LONG: []}
+    for word in words:
+        if word in vocabulary:
+            continue
+        if len(word) > vocabulary.longest_word:
+            cannot[TOO_LONG].append(word)
+        elif not splitter.yields(word):
+            cannot[CANNOT_FIRE].append(word)
+        elif exact and not splitter.keeps(word):
+            cannot[SPACED].append(word)
+        else:
+            firing.append(word)
+    return tuple(firing), {reason: tuple(found) for reason, found in cannot.items()}
 
 
 def renewed(plan: VocabularyPlan) -> VocabularyPlan:
@@ -114,7 +133,7 @@ def renewed(plan: VocabularyPlan) -> VocabularyPlan:
 def _from_vectors(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
     if sources.domain is None:
         raise InputError(f"A plan of the kind {settings.kind} needs word vectors.", "Give --vectors or --corpus.")
-    return plan_from_words(vocabulary, splitter, sources.domain, settings)
+    return plan_from_words(vocabulary, splitter, sources.domain, settings, sources.exact(settings))
 
 
 def _same(vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings) -> VocabularyPlan:
@@ -188,7 +207,8 @@ def _proposed(
     vocabulary: Vocabulary, splitter: Splitter, sources: PlanSources, settings: PlanSettings, size: int,
     kept: frozenset[str] | None = None,
 ) -> Proposal:  # fmt: skip
-    materials = AugmentationMaterials(vocabulary, splitter, sources.counts, sources.target, kept)
+    exact = sources.exact(settings)
+    materials = AugmentationMaterials(vocabulary, splitter, sources.counts, sources.target, kept, exact)
     return propose(materials, settings.refill, size)
 
 

@@ -60,7 +60,7 @@ class Tally:
 class Score:
     """Figures under the definition they have: fractions from 0 to 1, the headline one by name, and each label's own.
 
-    `units` is the number of sentences, documents or questions; `rules` are the conventions it used; 0/0 counts as 0.
+    `classes`: of which classes, where there are two. `units` is the number of sentences, documents or questions; `rules` are the conventions it used; 0/0 counts as 0.
     """
 
     scorer: str
@@ -70,6 +70,7 @@ class Score:
     units: int
     by_label: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     rules: Mapping[str, Any] = field(default_factory=dict)
+    classes: str = ""
 
     @property
     def value(self) -> float:
@@ -80,6 +81,8 @@ class Score:
         """As JSON values, the figures first."""
         labels = {name: dict(values) for name, values in self.by_label.items()}
         named = {"scorer": self.scorer, "definition": self.definition, "rules": dict(self.rules), "metric": self.headline}
+        if self.classes:
+            named["classes"] = self.classes
         return {**self.values, **named, "units": self.units, "by_label": labels}
 
 
@@ -121,7 +124,26 @@ class Scorer:
         values = {name: float(value) for name, value in self.reckon(tally.totals, tally.labels, rules).items()}
         labels = per_label(tally) if self.counted else {}
         used = {name: getattr(rules, name) for name in self.uses}
-        return Score(self.name, self.about, self.headline, values, len(tally.rows), labels, used)
+        return Score(self.name, self.defined(tally.labels, rules), self.headline, values, len(tally.rows), labels, used,
+                     self.classes(tally.labels, rules))  # fmt: skip
+
+    def defined(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
+        """The definition, and for a task of two classes which of them the figures are of."""
+        classes = self.classes(labels, rules)
+        return f"{self.about}; here {classes}" if classes else self.about
+
+    def classes(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
+        """Which classes the figures are of; "" unless there are two, or one is named by the rules."""
+        if "positive" in self.uses:
+            lacking = "" if rules.positive in labels else ", which no example has"
+            return f"of the class {rules.positive!r}{lacking}"
+        if len(labels) != 2 or not self.counted or "classification" not in self.kinds:
+            return ""
+        left_out = rules.negative if "negative" in self.uses else ()
+        kept = [label for label in labels if label not in left_out]
+        if len(kept) == 1:
+            return f"of the class {kept[0]!r}"
+        return f"over both classes, {labels[0]!r} and {labels[1]!r}"
 
     def headlines(self, sums: Array, labels: Sequence[str], rules: Rules = USUAL) -> Array:
         """The headline figure of each of many sums (many, labels, columns)."""

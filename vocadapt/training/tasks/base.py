@@ -83,13 +83,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """A question on a context; no answer at all is an empty tuple, answers that are not known are None."""
+    """A question on a context; no answer at all is an empty tuple, answers that are not known are None.
+
+    `word_rule`: what a word of the context is, over which logits are pooled (windows.WORD_RULES). It is how the question is read
+    and no part of what is asked: questions that differ in it alone are equal.
+    """
 
     id: str
     question: str
     context: str
     answers: tuple[Answer, ...] | None
     document: str = ""
+    word_rule: str = field(default="code", compare=False)
 
     @property
     def gold(self) -> tuple[str, ...] | None:

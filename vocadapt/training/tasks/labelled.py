@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, UNITS, Example, Split, Text
-from vocadapt.training.tasks.rows import Row, rows_of
+from vocadapt.training.tasks.rows import Row, rows_of, shape_of
 
 FLAG = re.compile(r"(.+)_([01])")  # HoC: 0_1,1_0 – label 0 yes, label 1 no
 SENTENCE_OF = re.compile(r"(.+)_s\d+")  # HoC: 12553062_s3 – the fourth sentence of a document
@@ -47,7 +47,7 @@ def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -
     """
     examples: list[Text] = []
     undecided = 0
-    for number, (place, row) in enumerate(rows_of(path, chosen)):
+    for number, (place, row) in enumerate(rows_of(path, chosen, shape_of(kind))):
         text = _text(row, kind, number, place)
         if kind == "nli" and text.labels == (UNDECIDED,):
             undecided += 1

@@ -127,7 +127,7 @@ class Columns:
 
 
 def _json_sentences(path: Path) -> Iterator[Sentence]:
-    for place, row in json_rows(path):
+    for place, row in json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
         words, tags = _strings(row, "words", place), _strings(row, "tags", place)
         if words is None:
             raise InputError(f'{place}: expected "words", found {", ".join(row) or "nothing"}.', REMEDY_JSON)

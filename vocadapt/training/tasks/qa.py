@@ -4,7 +4,8 @@ deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is coun
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,8 @@ from typing import Any, TypeVar
 from vocadapt.errors import InputError
 from vocadapt.files import parse_json
 from vocadapt.text.source import opened
-from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Question, Split
+from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Example, Question, Split
+from vocadapt.training.tasks.windows import check_word_rule
 
 REMEDY = 'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question", "answers"}]}]}]}.'
 T = TypeVar("T")
@@ -38,6 +40,12 @@ def read_questions(path: Path) -> Split:
         raise InputError(f"{path}: {len(repeated):,} ids stand more than once, {repeated[0]!r:.60} for one.", "Make ids unique.")
     documents = len({question.context for question in questions})
     return Split(questions, {"documents": documents, **notes}, path)
+
+
+def with_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
+    """The examples, questions with the words of their contexts found by a rule; raises InputError for an unknown one."""
+    check_word_rule(rule)
+    return tuple(replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples)
 
 
 def located(context: str, text: str, start: int) -> int | None:

@@ -22,26 +22,75 @@ MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, unpacked: all of them 
 LONGEST_NAME = 40  # characters of a column's name
 
 
+NLI_LABELS = frozenset({"entailment", "neutral", "contradiction", "not_entailment", "-"})
+
+
 @dataclass(frozen=True)
 class Shape:
-    """What every row must have, and what the columns are where no header says it, by their number."""
+    """What every row must have, and what the columns are where no header says it, by their number.
+
+    `columns`: how the columns of this kind of file are called, for messages; `called`: the names for what every row must have.
+    `labels`: the labels by which a column is known as that of the label, where its number does not tell (NLI).
+    """
 
     needs: str
     without_header: Mapping[int, tuple[str, ...]]
+    columns: str
+    called: tuple[str, ...]
+    labels: frozenset[str] = frozenset()
+
+    def roles(self, cells: Sequence[str]) -> tuple[str, ...] | None:
+        """What the columns of a first line without a header are; None if that cannot be told."""
+        if not self.labels:
+            return self.without_header.get(len(cells))
+        return self.without_header.get(len(cells)) or _roles_of_pair(cells, self.labels)
 
 
-TEXTS = Shape("text", {1: ("text",), 2: ("text", "label"), 3: ("id", "text", "label")})
-PREDICTIONS = Shape("label", {1: ("label",), 2: ("id", "label"), 3: ("id", "text", "label")})
+def _roles_of_pair(cells: Sequence[str], labels: frozenset[str]) -> tuple[str, ...] | None:
+    """The columns of a labelled pair of sentences, by the first line; None unless there is exactly one way to read it.
+
+    The label is the one cell that is a label; of three others the id is the one at an end that holds no blank.
+
+    Example: "p1", "No fever.", "He is afebrile.", "entailment" -> id, text, pair, label.
+    """
+    places = [place for place, cell in enumerate(cells) if cell.strip().lower() in labels]
+    others = [place for place in range(len(cells)) if place not in places]
+    if len(places) != 1 or len(others) not in (2, 3):
+        return None
+    roles = {places[0]: "label"}
+    if len(others) == 3:
+        ids = [place for place in (others[0], others[2]) if cells[place].strip() and len(cells[place].split()) == 1]
+        if len(ids) != 1:
+            return None
+        roles[ids[0]] = "id"
+        others.remove(ids[0])
+    roles |= {others[0]: "text", others[1]: "pair"}
+    return tuple(roles[place] for place in range(len(cells)))
+
+
+USUAL_COLUMNS = {1: ("text",), 2: ("text", "label"), 3: ("id", "text", "label")}
+TEXTS = Shape("text", USUAL_COLUMNS, "id, text, label", ("text", "sentence"))
+SEVERAL = Shape("text", USUAL_COLUMNS, "id, text, labels", ("text", "sentence"))
+PAIRS = Shape(
+    "text", {2: ("text", "pair")}, "pairID, sentence1, sentence2, gold_label", ("sentence1", "premise"), NLI_LABELS
+)
+PREDICTIONS = Shape("label", {1: ("label",), 2: ("id", "label"), 3: ("id", "text", "label")}, "id, label", NAMES["label"])
+
+
+def shape_of(kind: str) -> Shape:
+    """The columns of a kind of task's files."""
+    return {"nli": PAIRS, "multilabel": SEVERAL}.get(kind, TEXTS)
 
 
 def rows_of(path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = TEXTS) -> Iterator[tuple[str, Row]]:
     """Place and row of every line: columns by what they are (text, pair, label, id), others dropped.
 
     JSON lines where the first line is a JSON object, else tab-separated columns without quoting; without a header line they are
-    what the shape says: text, or text and label, or id, text and label. `chosen` (role → column) overrides the usual names.
+    what the shape says: text, or text and label, or id, text and label; of NLI two sentences, with a label and an id where it can
+    be told which these are. `chosen` (role → column) overrides the usual names.
     Raises InputError, with the line, for a ragged row, JSON that is none, a column that is not there, and a file without rows.
     """
-    rows = json_rows(path) if _is_json(path) else _table_rows(path, shape, frozenset((chosen or {}).values()))
+    rows = json_rows(path, _example_of(shape)) if _is_json(path) else _table_rows(path, shape, frozenset((chosen or {}).values()))
     empty = True
     for place, row in rows:
         empty = False
@@ -50,8 +99,8 @@ def rows_of(path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = 
         raise InputError(f"{path}: holds no example.", "Give a file with a line for each example.")
 
 
-def json_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Place and object of every JSON line; blank lines are passed over."""
+def json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[str, Row]]:
+    """Place and object of every JSON line; blank lines are passed over. `example`: what a line looks like, for messages."""
     with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         for number, line in enumerate(source.lines(), start=1):
             if not line.strip():
@@ -59,8 +108,13 @@ def json_rows(path: Path) -> Iterator[tuple[str, Row]]:
             place = f"{path}: line {number:,}"
             row = parse_json(line, place, "Mend or remove the line.")
             if not isinstance(row, dict):
-                raise InputError(f"{place}: expected a JSON object, found {type(row).__name__}.", 'Such as {"text": "…"}.')
+                raise InputError(f"{place}: expected a JSON object, found {type(row).__name__}.", f"Such as {example}.")
             yield place, row
+
+
+def _example_of(shape: Shape) -> str:
+    """A line of JSON with the columns of a shape: {"id": "…", "text": "…", "label": "…"}."""
+    return "{" + ", ".join(f'"{name}": "…"' for name in shape.columns.split(", ")) + "}"
 
 
 def _is_json(path: Path) -> bool:
@@ -71,6 +125,7 @@ def _is_json(path: Path) -> bool:
 def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tuple[str, Row]]:
     with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         names: Sequence[str] = ()
+        named = True
         for number, line in enumerate(source.lines(), start=1):
             cells = line.rstrip("\r\n").split("\t")
             if not any(cells):
@@ -80,10 +135,15 @@ def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tu
                 names = cells if chosen and chosen <= {*cells} else _header(cells, place, shape)
                 if tuple(names) == tuple(cells):
                     continue
+                named = False
             if len(cells) != len(names):
                 shown = ", ".join(names)
                 raise InputError(f"{place} has {len(cells)} columns where {len(names)} were expected ({shown}).", "Mend it.")
-            yield place, dict(zip(names, cells, strict=True))
+            row = dict(zip(names, cells, strict=True))
+            if not named and shape.labels and row.get("label", "-").strip().lower() not in shape.labels:
+                problem = f"{place}: {row['label']!r:.60} is none of the labels {', '.join(sorted(shape.labels))}."
+                raise InputError(problem, f"Name the columns on the first line: {shape.columns}.")
+            yield place, row
 
 
 def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
@@ -93,9 +153,11 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
         if len(set(cells)) < len(cells):
             raise InputError(f"{place}: two columns are called alike ({', '.join(cells)}).", "Rename one.")
         return cells
-    if len(cells) not in shape.without_header:
-        raise InputError(f"{place} has {len(cells)} columns and no header.", "Name them on the first line: id, text, label.")
-    return shape.without_header[len(cells)]
+    roles = shape.roles(cells)
+    if roles is None:
+        problem = f"{place} has {len(cells)} columns and no header that says what they are."
+        raise InputError(problem, f"Name them on the first line: {shape.columns}.")
+    return roles
 
 
 def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> Row:
@@ -111,6 +173,7 @@ def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> R
             if role not in found and name.lower() in usual:
                 found[role] = usual[name.lower()]
     if shape.needs not in found:
-        called = ", ".join(NAMES[shape.needs])
-        raise InputError(f"{place}: no {shape.needs} among {', '.join(row) or 'nothing'}.", f"Name it one of: {called}.")
+        called = ", ".join(shape.called)
+        needed = shape.called[0]
+        raise InputError(f"{place}: no {needed} among {', '.join(row) or 'nothing'}.", f"Name it one of: {called}.")
     return found

@@ -22,6 +22,10 @@ WORDS = {
     "code": re.compile(rf"[{PUNCTUATION}]+|[^\s{PUNCTUATION}]+"),
     "paper": re.compile(r"\S+"),
 }
+WORD_RULES = {
+    "code": "at whitespace and at runs of ASCII punctuation, as the program released with Poerner et al. 2020",
+    "paper": "at whitespace only, as the paper says",
+}
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,15 @@ class AnswerSettings:
     words: str = "code"
 
     def __post_init__(self) -> None:
-        if self.words not in WORDS:
-            raise InputError(f"Unknown way to find words {self.words!r}.", f"Choose one of: {', '.join(WORDS)}.")
+        check_word_rule(self.words)
         check_settings(self)
+
+
+def check_word_rule(rule: str) -> str:
+    """The rule itself; raises InputError for one that does not exist."""
+    if rule not in WORD_RULES:
+        raise InputError(f"Unknown way to find words {rule!r}.", f"Choose one of: {', '.join(WORD_RULES)}.")
+    return rule
 
 
 @dataclass(frozen=True)
