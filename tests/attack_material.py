@@ -102,9 +102,9 @@ def write_vectors(folder: Path) -> list[Path]:
         "latin.vec": b"caf\xe9 1 2\nb 1 2\n",
         "cut.bin": b"3 4\na " + struct.pack("<4f", 1, 2, 3, 4) + b"b ",
         "endless-word.bin": b"3 4\n" + b"a" * 50_000,
-        "pickle.npy": b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }".ljust(128) + b"\x80.",
-        "giant.npy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 99999), }".ljust(128),
-        "code.npy": b"\x93NUMPY\x01\x00v\x00{'descr': __import__('os').system('true'), 'shape': (1,), }".ljust(128),
+        "pickle.npy": _npy("{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }") + b"\x80.",
+        "giant.npy": _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 99999), }"),
+        "code.npy": _npy("{'descr': __import__('os').system('true'), 'shape': (1,), }"),
         "giant.safetensors": struct.pack("<Q", len(header)) + header + b"\0" * 8,
         "header.safetensors": struct.pack("<Q", 2**62) + b"{}",
         "pickle.kv": b"\x80\x04\x95cposix\nsystem\n.",
@@ -117,6 +117,11 @@ def write_vectors(folder: Path) -> list[Path]:
     for name in ("one", "pickle", "giant", "code"):
         (folder / f"{name}.txt").write_text("a\nb\n")
     return sorted(path for path in folder.iterdir() if path.suffix != ".txt") + write_special(folder / "special")
+
+
+def _npy(header: str) -> bytes:
+    """The beginning of a .npy file with this header."""
+    return (b"\x93NUMPY\x01\x00v\x00" + header.encode()).ljust(128)
 
 
 Change = Callable[[Path], None]

@@ -195,7 +195,7 @@ def _be_the_attempt(attempt: Attempt, folder: Path, log: Path) -> None:
         file = os.open(log, os.O_WRONLY | os.O_CREAT)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(file, 2)
-        sys.stdout, sys.stderr = open(1, "w", encoding="utf-8", closefd=False), open(2, "w", encoding="utf-8", closefd=False)
+        sys.stdout, sys.stderr = os.fdopen(1, "w", encoding="utf-8"), os.fdopen(2, "w", encoding="utf-8")
         os.chdir(folder)
         os.environ["HF_HUB_OFFLINE"] = "1"
         pages = int(Path("/proc/self/statm").read_text().split()[0])
