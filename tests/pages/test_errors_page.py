@@ -130,7 +130,7 @@ def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
 
 
 def test_which_tokenization_was_right_follows_the_slice(open_page, workspace):
-    app = open_page(PAGE, workspace, slice="suffix")
+    app = open_page(PAGE, workspace, errors_slice="suffix")
     assert not app.exception and not app.error
     assert any("Only what this slice holds: ends in" in text for text in texts(app))
     table = markup(app).split("Which cut was right")[-1]

@@ -177,7 +177,7 @@ def test_pairs_and_questions_are_no_plain_text(tried):
 
 
 def test_the_words_of_the_context_are_those_of_the_chosen_rule(open_page, tried):
-    app = opened(open_page, tried, "qa", question="Which receptor?", context="SARS-CoV-2: ACE2(human)")
+    app = opened(open_page, tried, "qa", try_question="Which receptor?", try_context="SARS-CoV-2: ACE2(human)")
     (rule,) = [box for box in app.selectbox if box.label == "Words of the context"]
     assert rule.value == "code" and "whitespace" in rule.help
     rule.set_value("paper").run()

@@ -149,7 +149,8 @@ def leaderboard(
     known = (tally for entry in entries for parts in entry.tallies.values() for part in parts for tally in part)
     labels = sorted({label for tally in known for label in tally.labels})
     return Board(
-        task, kind, scorer.name, scorer.defined(labels, rules), scorer.headline, units, (base.name, cut) if base else None, tuple(standings),
+        task, kind, scorer.name, scorer.defined(labels, rules), scorer.headline, units,
+        (base.name, cut) if base else None, tuple(standings),
         tuple(findings),
     )  # fmt: skip
 

@@ -131,7 +131,10 @@ def _files(options: Namespace) -> dict[str, Path]:
 
 def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
     book = report.slicing.ledger
-    parts = [_tested(found.test, found.cuts), f"{report.definition}.", _fates(counted), _alarms(book), _kinds(book), _slices(report.slices)]
+    parts = [
+        _tested(found.test, found.cuts), f"{report.definition}.", _fates(counted), _alarms(book), _kinds(book),
+        _slices(report.slices),
+    ]  # fmt: skip
     if by_cut := report.by_cut:
         title = f"which cut was right: {report.slicing.title(report.slice)}"
         parts.append(table((title, *by_cut), cut_rows(by_cut)))

@@ -60,7 +60,8 @@ class Tally:
 class Score:
     """Figures under the definition they have: fractions from 0 to 1, the headline one by name, and each label's own.
 
-    `classes`: of which classes, where there are two. `units` is the number of sentences, documents or questions; `rules` are the conventions it used; 0/0 counts as 0.
+    `classes`: of which classes, if there are two. `units` is the number of sentences, documents or questions; `rules` are the
+    conventions it used; 0/0 counts as 0.
     """
 
     scorer: str

@@ -150,7 +150,8 @@ def _answers(path: Path, gold: Split) -> Predictions:
 def _answers_by_id(path: Path) -> dict[str, str]:
     """Answer by question id, from either form."""
     if path.name.removesuffix(".gz").endswith(".jsonl"):
-        pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in json_rows(path, '{"id": "…", "answer": "…"}')]
+        rows = json_rows(path, '{"id": "…", "answer": "…"}')
+        pairs: list[tuple[Any, Any]] = [(row.get("id"), row.get("answer")) for _, row in rows]
     else:
         with opened(path) as source:
             text = source.read_document()
