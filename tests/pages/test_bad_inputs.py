@@ -95,7 +95,7 @@ def test_on_the_command_line(name, trained, capsys):
 @pytest.mark.parametrize("name", [name for name in SAID if name != "endless-question"])
 def test_on_the_page(name, open_page, tasks, tmp_path):
     state, told = SAID[name]
-    app = open_page(FINETUNE, tmp_path / "w", finetune_task=str(tasks / name / "task.toml"))
+    app = open_page(FINETUNE, tmp_path / "w", typed={"finetune_task": str(tasks / name / "task.toml")})
     assert not app.exception and bool(app.error) == (state == "bad")
     assert any((told if state == "bad" else plain(told)) in text for text in shown(app))
     assert (state == "bad") == (not any(button.key == "start_finetune" for button in app.button))

@@ -101,7 +101,7 @@ def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):
-    app = open_page(PAGE, seeded, **SAME, change_k="4", change_word="heart", change_kept="[0,1]", change_change_among="all")
+    app = open_page(PAGE, seeded, **SAME, change_k="4", change_word="heart", change_kept="[0,1]", change_among="all")
     assert not app.exception and not app.error
     assert app.text_input(key="change_word").value == "heart" and app.number_input(key="change_k").value == 4
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
@@ -133,7 +133,7 @@ def test_too_many_neighbours_and_unknown_words_are_messages(open_page, seeded):
     assert not app.exception and any("neighbours need 40 words" in text for text in texts(app))
     app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
     assert not app.exception and any("nosuchword" in text and "not among" in text for text in texts(app))
-    app = open_page(PAGE, seeded, change_before="nothing/at/all", change_after="model · trials-model")
+    app = open_page(PAGE, seeded, change_before="nothing/at-all", change_after="model · trials-model")
     assert not app.exception and app.error
 
 

@@ -147,7 +147,7 @@ def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
 
 def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pretrained, make_bert):
     bare = make_bert(head="BertModel")
-    app = open_page(PRETRAINING, pretrained, pretraining_model=str(bare))
+    app = open_page(PRETRAINING, pretrained, typed={"pretraining_model": str(bare)})
     assert not app.exception and any("has no masked-word head" in text for text in texts(app))
     assert not any(button.key == "start_pretraining" for button in app.button)
 

@@ -199,7 +199,7 @@ def test_seeds():
 
 def test_a_broken_task_is_a_message(open_page, tmp_path):
     workspace = Workspace(tmp_path / "w")
-    app = open_page(FINETUNE, workspace, finetune_task=str(tmp_path / "missing.toml"))
+    app = open_page(FINETUNE, workspace, typed={"finetune_task": str(tmp_path / "missing.toml")})
     assert not app.exception and app.error
 
 

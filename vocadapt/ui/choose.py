@@ -60,8 +60,9 @@ def pick_name(
     allowed = frozenset(names).__contains__
     address.settle(key, Choice(allowed, first, names[0] if newest and names else ""))
     chosen = st.selectbox(
-        label, list(names), index=None, key=key, persist_state="session", placeholder=placeholder or None, help=help
-    )
+        label, list(names), index=0 if first else None, key=key, persist_state="session", placeholder=placeholder or None,
+        help=help,
+    )  # fmt: skip
     address.write(key, [chosen or first], allowed)
     if address.is_new(key, str(chosen)):
         st.markdown(":green-badge[:material/new_releases: new]")
@@ -79,7 +80,7 @@ def pick_open(
     choice = _open_choice(workspace, offered, kinds, first)
     address.settle(key, choice)
     chosen = st.selectbox(
-        label, list(offered), index=None, key=key, accept_new_options=True, persist_state="session",
+        label, list(offered), index=0 if first else None, key=key, accept_new_options=True, persist_state="session",
         placeholder=placeholder or None, help=help,
     )  # fmt: skip
     shown = str(chosen or first)

@@ -63,7 +63,7 @@ def pick_view(made: list[Artefact]) -> Artefact | None:
     names = {AT_ONCE: None, **{artefact.name: artefact for artefact in made}}
     last = made[0].name if made else AT_ONCE
     address.settle("map_view", Choice(names.__contains__, last, last))
-    chosen = st.selectbox("Map", list(names), index=None, key="map_view", persist_state="session", help=HELP["view"])
+    chosen = st.selectbox("Map", list(names), key="map_view", persist_state="session", help=HELP["view"])
     address.write("map_view", [str(chosen or last)])
     return names.get(str(chosen or last))
 
