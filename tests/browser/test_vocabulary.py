@@ -82,7 +82,13 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
 def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, root):
     target = root.parent / "vocab.txt"
     target.write_text("".join(f"{token}\n" for token in [*TINY_TOKENS, *NEW]), encoding="utf-8")
-    page.goto(f"{serve(root)}/initialisers?initialisers_target={target}")
+    page.goto(f"{serve(root)}/initialisers")
+    box = page.get_by_role("combobox", name=re.compile("Target"))
+    box.wait_for()
+    drawn(page)
+    box.click()
+    box.fill(str(target))
+    box.press("Enter")
     page.get_by_role("button", name="Train vectors of its tokens").click()
     page.get_by_test_id("neighbours").wait_for(timeout=JOB)
     page.get_by_text(re.compile(f"{NEW[0]} = 1/")).first.wait_for()
