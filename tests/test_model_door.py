@@ -178,7 +178,8 @@ OF_TOKENIZER: list[tuple[str, Damage, str]] = [
     ("added id twice", with_added(id=7), "two tokens with one id: "),
     ("added with two ids", with_added(id=900, content="heart"), "the token 'heart' has two ids"),
     ("post-processor", around(sep=["[SEP]", 10**9], cls=["[CLS]", 2]), "a token and its id"),
-    ("post-processor id", around(sep=["[SEP]", 9], cls=["[CLS]", 2]), "which is not its id"),
+    ("post-processor id", around(sep=["[SEP]", 5_000], cls=["[CLS]", 2]), "the id 5,000, which the vocabulary lacks"),
+    ("post-processor token", around(sep=["[NONE]", 9], cls=["[CLS]", 2]), "the id 9, which the vocabulary lacks"),
     ("unknown normalizer", part("normalizer", type="Magic"), "normalizer cannot be used: Magic"),
     ("runaway normalizer", part("normalizer", **REPLACE), "normalizer cannot be used: Replace with the pattern '(a+)+$'"),
     (

@@ -72,7 +72,7 @@ def test_vocab_txt_folder_believes_its_stored_accents(tmp_path: Path) -> None:
     config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}), encoding="utf-8")
     assert read_tokenizer(tmp_path).encode("Ärzte", add_special_tokens=False).tokens == ["ärzte"]
     config.write_text("{broken", encoding="utf-8")
-    with pytest.raises(InputError, match="not a JSON object"):
+    with pytest.raises(InputError, match="not valid JSON"):
         read_tokenizer(tmp_path)
 
 
@@ -99,7 +99,7 @@ def test_an_id_without_a_token_gets_a_name_of_its_own(tiny_bert: Path, tmp_path:
         ({"vocab.json": "{}", "merges.txt": ""}, "byte-level BPE"),
         ({"vocab.txt": ""}, "it holds none"),
         ({"vocab.txt": "just some\ntext\n"}, "none of 2 lines"),
-        ({"tokenizer.json": "{not json"}, "cannot be read"),
+        ({"tokenizer.json": "{not json"}, "not valid JSON"),
     ],
 )
 def test_folders_without_a_wordpiece_vocabulary(tmp_path: Path, files: dict[str, str], said: str) -> None:

@@ -99,10 +99,11 @@ def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
 
 
 def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
-    """The special tokens that are put around a text must be tokens of the vocabulary, under their ids."""
+    """The special tokens that are put around a text must be tokens of the vocabulary, with ids that have an embedding."""
+    largest = max(ids.values(), default=-1)
     for token, i in _special_tokens(part):
-        if ids.get(token) != i:
-            raise UnfitError(f'"post_processor" adds {_shown(token)} with the id {_shown(i)}, which is not its id')
+        if token not in ids or i > largest:
+            raise UnfitError(f'"post_processor" adds {_shown(token)} with the id {i:,}, which the vocabulary lacks')
 
 
 def _special_tokens(part: Any) -> Iterator[tuple[Any, Any]]:
