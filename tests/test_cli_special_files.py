@@ -6,9 +6,11 @@ Each command refuses each in one sentence, at once, and leaves nothing behind; s
 import gzip
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -306,7 +308,7 @@ import os, sys
 sys.path.insert(0, {root!r})
 from vocadapt.cli import main
 for line in {lines!r}:  # Python's own files may be closed to the other user: all imports happen here
-    main(line.replace({place!r}, {place!r} + "/missing").split())
+    main(line.replace("/closed", "/missing").replace("/folder", "/new").split())
 os.setgid(65534)
 os.setuid(65534)
 print("as another user", file=sys.stderr)
@@ -316,22 +318,24 @@ for line in {lines!r}:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, and root may read everything")
-def test_what_this_user_may_not_read_is_refused(tmp_path, text, tiny_bert, vectors):
-    (tmp_path / "closed").write_text("heart\tB\n")
-    (tmp_path / "closed").chmod(0)
-    (tmp_path / "folder").mkdir(mode=0)
-    folders = [tmp_path, tiny_bert, vectors]
-    for place in [*folders, *(above for inner in (*folders, text) for above in inner.parents[:2])]:
-        place.chmod(place.stat().st_mode | 0o055)
-    for file in (*tiny_bert.iterdir(), *vectors.iterdir(), text):
-        file.chmod(file.stat().st_mode | 0o044)
-    values = {"closed": tmp_path / "closed", "folder": tmp_path / "folder", "out": tmp_path / "out"}
-    lines = [line.format(**values, text=text, model=tiny_bert, vectors=vectors) for line in UNREADABLE]
-    code = AS_ANOTHER.format(root=str(Path(__file__).parents[1]), lines=lines, place=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+def test_what_this_user_may_not_read_is_refused(text, tiny_bert, vectors):
+    with tempfile.TemporaryDirectory() as made:  # pytest closes its own folders to others at each start
+        place = Path(made)
+        place.chmod(0o755)
+        given = {"model": shutil.copytree(tiny_bert, place / "model"), "vectors": shutil.copytree(vectors, place / "vectors")}
+        given["text"] = shutil.copyfile(text, place / "text.txt")
+        for path in place.rglob("*"):
+            path.chmod(0o755)
+        (place / "closed").write_text("heart\tB\n")
+        (place / "closed").chmod(0)
+        (place / "folder").mkdir(mode=0)
+        given |= {"closed": place / "closed", "folder": place / "folder", "out": place / "out"}
+        lines = [line.format(**given) for line in UNREADABLE]
+        code = AS_ANOTHER.format(root=str(Path(__file__).parents[1]), lines=lines)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=made)
+        assert not (place / "out").exists()
     assert "Traceback" not in done.stderr
     said = done.stderr.partition("as another user")[2]
     codes = [line for line in said.splitlines() if line.isdigit()]
     assert codes == ["2"] * len(lines), done.stderr
     assert said.count("permission to read") + said.count("Permission denied") == len(lines), said
-    assert not (tmp_path / "out").exists()
