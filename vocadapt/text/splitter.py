@@ -105,12 +105,16 @@ class Splitter:
 
     def _words(self, text: str) -> list[str]:
         """The same, by the library alone."""
-        with tokenizer_errors:
-            normalized = self._normalized(text)
-            pre_tokenizer = self._tokenizer.pre_tokenizer
+        normalizer, pre_tokenizer = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
+        try:
+            if normalizer is not None:
+                text = normalizer.normalize_str(text)
             if pre_tokenizer is None:
-                return [normalized] if normalized else []
-            return [word for word, _ in pre_tokenizer.pre_tokenize_str(normalized)]
+                return [text] if text else []
+            return [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
+        except BaseException as error:
+            tokenizer_errors.convert(error)
+            raise
 
     def _normalized(self, text: str) -> str:
         normalizer = self._tokenizer.normalizer

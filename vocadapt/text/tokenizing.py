@@ -32,9 +32,13 @@ class TokenizerErrors:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None or isinstance(error, InputError) or not is_library_error(error):
-            return
-        raise InputError(f"{self.problem} ({first_line(error)}).", self.remedy) from error
+        if error is not None:
+            self.convert(error)
+
+    def convert(self, error: BaseException) -> None:
+        """Raise the InputError for an error of the library; do nothing for any other. For code that is called for each word."""
+        if not isinstance(error, InputError) and is_library_error(error):
+            raise InputError(f"{self.problem} ({first_line(error)}).", self.remedy) from error
 
 
 tokenizer_errors = TokenizerErrors(
@@ -57,8 +61,11 @@ def encode(tokenizer: Tokenizer, text: str, add_special_tokens: bool = True) -> 
     """Tokenize one text."""
     if len(text) > LONG_TEXT:
         return encode_batch(tokenizer, [text], add_special_tokens)[0]
-    with tokenizer_errors:
+    try:
         return tokenizer.encode(text, add_special_tokens=add_special_tokens)
+    except BaseException as error:
+        tokenizer_errors.convert(error)
+        raise
 
 
 def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
