@@ -160,7 +160,7 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
     with_dev = st.checkbox("Train on the dev split, too", usual.with_dev, key=f"with_dev_{preset}", help=HELP["with_dev"])
     ungrouped = st.checkbox("Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower.")
     if questions:
-        rule = st.selectbox("Words of the context", list(WORD_RULES), key="word_rule", help=HELP["word_rule"])
+        rule = st.selectbox("Words of the context", list(WORD_RULES), key="finetune_word_rule", help=HELP["word_rule"])
         usual = replace(usual, word_rule=rule)
     return replace(usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped)  # type: ignore[arg-type]
 
