@@ -4,7 +4,6 @@ import streamlit as st
 
 from vocadapt.lab.demo import shipped
 from vocadapt.ui import frame, job_panel, start_view, walk
-from vocadapt.ui.markup import plain
 
 workspace = frame.workspace()
 st.title("vocadapt")
@@ -22,4 +21,4 @@ if recent:
         start_view.bring_a_text(workspace)
 else:
     start_view.ways_to_begin(workspace)
-st.markdown(f":small[:gray[The workspace is the folder {plain(str(workspace.root))}. Nothing you put in leaves this machine.]]")
+st.markdown(f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this machine.]]")

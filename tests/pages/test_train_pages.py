@@ -149,7 +149,7 @@ def test_the_last_run_stands_on_fine_tune_at_once(open_page, runs):
 
 def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, tasked, tiny_bert, monkeypatch):
     started = []
-    monkeypatch.setattr("vocadapt.ui.finetune_view.jobs.start", lambda workspace, spec, name: started.append((spec, name)))
+    monkeypatch.setattr("vocadapt.ui.job_panel.jobs.start", lambda workspace, spec, name: started.append((spec, name)))
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
