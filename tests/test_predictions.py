@@ -167,7 +167,7 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [("--rounds 0 --against said", "--against needs rounds"), ("--seed -1", "whole number from 0, got -1")],
+    [("--rounds 0 --against said", "--against needs rounds"), ("--seed -1", "whole number from 0 to 4,294,967,295, got '-1'")],
 )
 def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)

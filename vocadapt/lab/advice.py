@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import check_path
 from vocadapt.lab.commands import CORPUS_FLAGS, PROGRAM
 from vocadapt.lab.corpora import counts_path, kept_counts
 from vocadapt.lab.manifest import MANIFEST
@@ -155,6 +156,6 @@ def count_parameters(model: LanguageModel) -> int:
 
 def workspace_of(paths: Sequence[str | Path]) -> Path | None:
     """The workspace that a corpus lies in, where one of its corpora was given; None otherwise."""
-    folder = Path(paths[0]).resolve()
+    folder = check_path(paths[0]).resolve()
     inside = len(paths) == 1 and folder.parent.name == "corpora" and (folder / MANIFEST).is_file()
     return folder.parent.parent if inside else None
