@@ -5,7 +5,8 @@ gradients; module of s3, same batch and length. Met without dropout, missed with
 attention weights as BERT (heads × length²) in a third of its units, and torch's attention with dropout computes, draws and
 multiplies them all, while without dropout its fused kernel stores none (one core: .028 s instead of .010 s per layer of the
 module, .029 s instead of .020 s per layer of BERT).
-*Wordpieces a second* at least 3 × a stand-in for the public code, whose network, frozen weights and optimiser are ours, and whose path is its own: every batch of plain strings is cut anew by the legacy Python
+*Wordpieces a second* at least 3 × a stand-in for the public code, whose network, frozen weights and
+optimiser are ours, and whose path is its own: every batch of plain strings is cut anew by the legacy Python
 tokenizer, padded to the length, masked one wordpiece after the other, and scored at all positions. Only wordpieces that are no
 padding count. All are steps of AdamW, in turn, in the processor's time of one thread, so that a busy machine does not speak;
 once without dropout, as `pretrain` trains unless it is told otherwise, and once with BERT's .1, as published. Run it as
