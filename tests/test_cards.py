@@ -118,7 +118,7 @@ def test_files_that_one_brings(tmp_path, capsys):
     assert main(["tasks", "download", "gad", "--from", str(tmp_path / "gad"), "--out", str(tmp_path / "said")]) == 0
     assert "1 examples in the first of 10 folds (1 to 10 in all of them)" in capsys.readouterr().out
     (tmp_path / "gad" / "3" / "test.tsv").unlink()
-    with pytest.raises(InputError, match=r"3/test.tsv: cannot be fetched"):
+    with pytest.raises(InputError, match=r"3/test.tsv: no such file"):
         fetch_benchmark("bio-lm/GAD", tmp_path / "other", str(tmp_path / "gad"))
 
 
@@ -196,7 +196,7 @@ def test_without_a_known_checksum_the_first_download_is_what_later_ones_are_held
         ("free", "nowhere", "nowhere: no such folder"),
         ("free", "", "cannot be fetched"),
         ("free", "gopher://x/", "cannot be fetched"),
-        ("zip", "{empty}", "cannot be fetched"),
+        ("zip", "{empty}", "no such file"),
     ],
 )
 def test_a_place_that_has_nothing_is_said(known, tmp_path, name, place, said):

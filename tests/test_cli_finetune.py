@@ -159,7 +159,7 @@ def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
         ("evaluate --run {f}/one --test {f}/bare.txt", "holds no labels"),
         ("predict --model {f}/two {f}/bare.txt --out {t}/o", "holds 2 runs"),
         ("predict --model {f}/one {f}/bare.txt --out {f}/bare.txt", "already exists"),
-        ("predict --model {f}/one {f}/none.txt --plain --out {t}/o", "cannot be read as text"),
+        ("predict --model {f}/one {f}/none.txt --plain --out {t}/o", "no such file"),
         ("compare {f}/one {f}/two", "holds 2 runs"),
     ],
 )

@@ -176,7 +176,7 @@ def test_language_profile_by_hand():
 
 @pytest.mark.parametrize("settings", [{"sample": 0}, {"sample": 1.5}, {"sample": float("nan")}, {"min_length": -1}])
 def test_settings_are_checked(settings: dict[str, float]):
-    with pytest.raises(InputError, match=r"expected a (whole )?number from"):
+    with pytest.raises(InputError, match=r"expected a (whole )?number (from|above)"):
         CorpusSettings(**settings)  # type: ignore[arg-type]
 
 

@@ -192,7 +192,7 @@ def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
         (["--preset", "exbert-s3"], "needs a text"),
         (["--preset", "exbert-s6"], "Did you mean"),
         (["--preset", "green-bert", "--corpus", "{text}", "--gate", ".9"], "no module with a gate"),
-        (["--preset", "exbert-s3", "--corpus", "{text}", "--gate", "1"], "between 0 and 1"),
+        (["--preset", "exbert-s3", "--corpus", "{text}", "--gate", "1"], "above 0 and below 1"),
         (["--preset", "exbert-no-vocabulary", "--corpus", "{text}"], "has no use for"),
     ],
 )

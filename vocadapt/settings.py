@@ -42,7 +42,12 @@ class Bounds:
 
     def __str__(self) -> str:
         kind = "a whole number" if self.whole else "a number"
-        return f"{kind} from {show_value(self.lowest)} to {show_value(self.highest)}"
+        low, high = f"from {show_value(self.lowest)}", f"to {show_value(self.highest)}"
+        if self.lowest == SMALLEST:
+            low, high = "above 0", f"and up to {show_value(self.highest)}"
+        if self.highest == 1 - SMALLEST:
+            high = "and below 1"
+        return f"{kind} {low} {high}"
 
     def accepts(self, value: object) -> bool:
         """Return whether a value is a number of the right kind within the bounds; booleans, NaN and infinities are not."""

@@ -1,6 +1,7 @@
 """The step that compares initialisers before any training: what they draw on, the table that is kept, reading it again."""
 
 import random
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -132,12 +133,14 @@ def materials_of(task: Task, settings: LeaderboardStep, progress: Progress) -> t
 
 def load_compared(folder: Path) -> Compared:
     """Read what the step kept; raises InputError where the folder holds no leaderboard."""
+    if not os.path.isfile(folder / BOARD):
+        raise InputError(f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again.")
     try:
         kept = strict_json.read(folder / BOARD)
         board = dict(kept["board"])
         rows, hidden = tuple(Standing(**row) for row in board.pop("rows")), tuple(board.pop("hidden"))
         return Compared(Leaderboard(rows=rows, hidden=hidden, **board), kept["masked"], kept["why_not"])
-    except (OSError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise InputError(f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again.") from error
 
 

@@ -161,7 +161,7 @@ def _random(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: i
     return np.random.default_rng(seed).permutation(free)
 
 
-ROUND, SMALLEST = 0.06, 150  # share of the tokens still there, and their number, that leave before the losses are taken again
+ROUND, FEWEST = 0.06, 150  # share of the tokens still there, and their number, that leave before the losses are taken again
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def cost_order(vocabulary: Vocabulary, free: Ints, table: WordTable, settings: C
     left = free
     while len(left):
         loss = table.losses(gone) + imagined.losses(gone)
-        first = _by(left, loss[left])[: max(SMALLEST, int(ROUND * len(left)))]
+        first = _by(left, loss[left])[: max(FEWEST, int(ROUND * len(left)))]
         order.append(first)
         gone[first] = True
         left = left[~gone[left]]
