@@ -367,6 +367,19 @@ def test_a_part_that_never_ends_is_ended_with_its_process(monkeypatch: pytest.Mo
     trial._try.cache_clear()
 
 
+def test_a_busy_machine_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that waits for its turn takes no processor time: stopped here for longer than the limit."""
+    monkeypatch.setattr(trial, "SECONDS", 0.5)
+    monkeypatch.setattr(trial, "SCRIPT", "import time\ntime.sleep(1.5)\nprint('done', flush=True)")
+    trial._try.cache_clear()
+    trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}})
+    monkeypatch.setattr(trial, "PATIENCE", 0.5)
+    trial._try.cache_clear()
+    with pytest.raises(InputError, match=r"it takes more than 0\.5 s"):
+        trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}})
+    trial._try.cache_clear()
+
+
 def test_what_the_library_panics_with_is_an_input_error() -> None:
     """Not tried beforehand, as a pattern that only runs away on a text of its own."""
     made = tokenizer_of_tokens(("[UNK]", "a"))
