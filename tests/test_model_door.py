@@ -23,6 +23,7 @@ from vocadapt.models import language_model
 from vocadapt.models.checks import check_network, read_config
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
+from vocadapt.models.loading import library_errors
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenizing import encode, encode_batch
 from vocadapt.vocabulary import trial
@@ -388,6 +389,13 @@ def test_what_the_library_panics_with_is_an_input_error() -> None:
     for work in (lambda: encode(made, text), lambda: encode_batch(made, ["a", text])):
         with pytest.raises(InputError, match="tokenizer failed on a text"):
             work()
+
+
+def test_lack_of_memory_is_no_fault_of_a_file() -> None:
+    with pytest.raises(MemoryError), library_errors("config.json and weights do not fit together"):
+        raise MemoryError
+    with pytest.raises(InputError, match="do not fit"), library_errors("config.json and weights do not fit together"):
+        raise KeyError("hidden_size")
 
 
 def test_blocks_give_what_one_batch_gives() -> None:
