@@ -248,7 +248,7 @@ def test_nothing_in_common_is_said() -> None:
         made("focus", "new", target=None)
     with pytest.raises(InputError, match="temperature"):
         RowSettings("wechsel", temperature=0)
-    with pytest.raises(InputError, match="from 1 to"):
+    with pytest.raises(InputError, match=r"Atoms .* from 1 to"):
         RowSettings("omp", atoms=0)
 
 

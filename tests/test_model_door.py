@@ -23,6 +23,7 @@ from vocadapt.models import language_model
 from vocadapt.models.checks import check_network, read_config
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
+from vocadapt.models.loading import library_errors
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenizing import encode, encode_batch
 from vocadapt.vocabulary import trial
@@ -367,6 +368,19 @@ def test_a_part_that_never_ends_is_ended_with_its_process(monkeypatch: pytest.Mo
     trial._try.cache_clear()
 
 
+def test_a_busy_machine_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that waits for its turn takes no processor time: stopped here for longer than the limit."""
+    monkeypatch.setattr(trial, "SECONDS", 0.5)
+    monkeypatch.setattr(trial, "SCRIPT", "import time\ntime.sleep(1.5)\nprint('done', flush=True)")
+    trial._try.cache_clear()
+    trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}})
+    monkeypatch.setattr(trial, "PATIENCE", 0.5)
+    trial._try.cache_clear()
+    with pytest.raises(InputError, match=r"it takes more than 0\.5 s"):
+        trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}})
+    trial._try.cache_clear()
+
+
 def test_what_the_library_panics_with_is_an_input_error() -> None:
     """Not tried beforehand, as a pattern that only runs away on a text of its own."""
     made = tokenizer_of_tokens(("[UNK]", "a"))
@@ -375,6 +389,13 @@ def test_what_the_library_panics_with_is_an_input_error() -> None:
     for work in (lambda: encode(made, text), lambda: encode_batch(made, ["a", text])):
         with pytest.raises(InputError, match="tokenizer failed on a text"):
             work()
+
+
+def test_lack_of_memory_is_no_fault_of_a_file() -> None:
+    with pytest.raises(MemoryError), library_errors("config.json and weights do not fit together"):
+        raise MemoryError
+    with pytest.raises(InputError, match="do not fit"), library_errors("config.json and weights do not fit together"):
+        raise KeyError("hidden_size")
 
 
 def test_blocks_give_what_one_batch_gives() -> None:

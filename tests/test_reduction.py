@@ -109,8 +109,8 @@ def test_no_word_becomes_unreadable_in_real_vocabularies(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"keep": 0.0}, "above 0 and up to 1"), ({"keep": 1.5}, "above 0 and up to 1"), ({"keep": float("nan")}, "above 0"),
-        ({"keep": -0.5}, "above 0"), ({"heuristic": "shortest"}, "last, longest, freq, random, cost"), ({"seed": -1}, "seed"),
+        ({"keep": 0.0}, "from 1e-09 to 1, got 0"), ({"keep": 1.5}, "to 1, got 1.5"), ({"keep": float("nan")}, "got nan"),
+        ({"keep": -0.5}, "got -0.5"), ({"heuristic": "shortest"}, "last, longest, freq, random, cost"), ({"seed": -1}, "seed"),
     ],
 )  # fmt: skip
 def test_settings_that_make_no_sense(settings: dict[str, object], said: str) -> None:

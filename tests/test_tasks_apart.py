@@ -52,3 +52,13 @@ def test_tasks_of_one_kind_by_their_test_files(tmp_path):
     disease, drug = "data · ner · disease.tsv", "data · ner · drug.tsv"
     assert [one.task for one in tell_apart(given)] == [disease, drug, disease]
 
+
+
+def test_runs_of_one_task_with_other_outputs_share_its_label(tmp_path):
+    """A run on some examples may know fewer labels than another on the same task."""
+    first, second = (one for one in runs_of(mixed(tmp_path / "w")) if one.kind == "ner")
+    fewer = replace(second, runs=tuple(replace(run, record={**run.record, "outputs": ["O"]}) for run in second.runs))
+    other = next(one for one in runs_of(mixed(tmp_path / "v")) if one.kind == "ner")
+    given = [with_test(first, "/data/x.tsv", "1"), with_test(fewer, "/data/x.tsv", "1"), with_test(other, "/b/x.tsv", "2")]
+    labels = [one.task for one in tell_apart(given)]
+    assert labels[0] == labels[1] != labels[2]

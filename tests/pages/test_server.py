@@ -1,6 +1,7 @@
 """How the lab is served."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +18,13 @@ def test_threads_of_the_lab_wait_asleep_unless_told_otherwise(own, after, tmp_pa
     monkeypatch.setattr(server, "_run", lambda app, flags: seen.append(os.environ["OMP_WAIT_POLICY"]))
     server.serve(tmp_path, browser=False)
     assert seen == [after]
+
+
+def test_a_workspace_below_the_home_of_the_user_is_served_from_there(tmp_path, monkeypatch):
+    monkeypatch.setenv(server.WORKSPACE, "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    monkeypatch.setattr(server, "_run", lambda app, flags: seen.append(os.environ[server.WORKSPACE]))
+    server.serve(Path("~/project"), browser=False)
+    assert seen == [str(tmp_path.resolve() / "project")] and not (tmp_path / "~").exists()

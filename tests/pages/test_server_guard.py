@@ -82,3 +82,14 @@ def test_what_the_lab_cannot_be_served_with_is_said(arguments, tmp_path, monkeyp
 
 def test_programs_other_than_browsers_name_no_origin():
     assert is_same_origin({b"host": b"127.0.0.1:1"})
+
+
+@pytest.mark.parametrize(
+    ("origin", "same"),
+    [
+        (b"http://localhost:8501", True), (b"https://LocalHost:8501", True), (b"http://localhost:1", False), (b"null", False),
+        (b"", False), (b"http://[::1", False), (b"http://localhost:8501.evil.example", False), (b"\xff", False),
+    ],
+)  # fmt: skip
+def test_any_origin_is_compared_even_one_that_is_none(origin, same):
+    assert is_same_origin({b"origin": origin, b"host": b"localhost:8501"}) is same

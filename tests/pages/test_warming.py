@@ -15,6 +15,7 @@ def imported(monkeypatch):
     names = []
     monkeypatch.setattr(warming, "PAUSE", 0.0)
     monkeypatch.setattr(warming, "_page_drawn", threading.Event())
+    monkeypatch.setattr(warming, "_needed", threading.Event())
     monkeypatch.setattr(warming.importlib, "import_module", names.append)
     return names
 
@@ -34,6 +35,17 @@ def test_nothing_is_imported_before_the_first_page(imported, tmp_path):
 
 def test_a_workspace_without_a_run_is_left_alone(imported, tmp_path):
     thread = warming.start(Workspace(tmp_path))
+    warming.page_drawn()
+    thread.join(20)
+    assert not thread.is_alive() and imported == []
+
+
+def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, tmp_path):
+    folder = tmp_path / "runs" / "ner"
+    folder.mkdir(parents=True)
+    Manifest("runs", "ner", {}).save(folder)
+    thread = warming.start(Workspace(tmp_path))
+    warming.wait()
     warming.page_drawn()
     thread.join(20)
     assert not thread.is_alive() and imported == []

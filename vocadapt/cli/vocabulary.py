@@ -24,6 +24,7 @@ from vocadapt.cli.options import (
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
+from vocadapt.files import expand_path
 from vocadapt.lab.corpora import kept_counts, read_corpus
 from vocadapt.lab.spec import ModelStep, Spec
 from vocadapt.lab.workspace import Workspace
@@ -80,7 +81,7 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
 
 def _compared(name: str, options: Namespace) -> Compared:
     """A file is read as it is, faults and all; a folder or hub name as a model."""
-    path = Path(name).expanduser()
+    path = expand_path(name)
     if not os.path.isfile(path):
         model = open_model(name, options.offline or None)
         return Compared(name, model.vocabulary, model.splitter)

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+from vocadapt.files import expand_path
 from vocadapt.lab.spec import ALL_FOLDS, FORMS, CorpusStep, FurtherStep, ModelStep, Spec
 from vocadapt.lab.workspace import UPLOADS, Artefact
 from vocadapt.recipe import is_preset
@@ -165,7 +166,7 @@ def _inputs(spec: Spec) -> Iterator[str]:
 
 def _flag_of(space: str) -> str:
     """Word vectors and models are named by different flags."""
-    return "--vectors" if (Path(space).expanduser() / VECTORS).is_file() else "--model"
+    return "--vectors" if (expand_path(space) / VECTORS).is_file() else "--model"
 
 
 def _settings(spec: Spec) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.lab.spec import ContextualStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Artefact, Workspace, changed, open_artefact
@@ -99,7 +100,7 @@ def twins(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
 def made_here(folder: str | Path) -> Artefact | None:
     """The artefact of vectors at a folder; None for a model, a hub name, and what is not ours."""
     try:
-        found = open_artefact(Path(folder).expanduser())
+        found = open_artefact(expand_path(folder))
     except (InputError, OSError):
         return None
     return found if found.kind == "vectors" else None

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.evaluation import casing
 from vocadapt.spaces.files import VECTORS, load_space
@@ -60,7 +61,7 @@ def open_space(name: str | Path, offline: bool | None = None) -> Opened:
 
     Raises InputError for what is neither, and for a bare vocabulary, which has no rows.
     """
-    folder = Path(name).expanduser()
+    folder = expand_path(name)
     if os.path.isfile(folder / VECTORS):  # unlike Path, false for a name too long
         return Opened(folder, load_space(folder))
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import MEGABYTE, show_path
+from vocadapt.files import MEGABYTE, expand_path, show_path
 from vocadapt.lab.spec import CorpusStep, FinetuneStep, Spec, VectorsStep
 
 FLOOR = 50 * MEGABYTE  # every step: logs, records, tokenizers, figures
@@ -51,11 +51,10 @@ def _copies(spec: Spec) -> int:
 
 def _weights(model: str) -> int:
     """Bytes of the weights in a model's folder, of one form where it holds two; 0 for a name on the hub."""
-    folder = Path(model).expanduser()
+    folder = expand_path(model)
     if not os.path.isdir(folder):  # unlike Path, false for a name too long
         return 0
-    sizes = [sum(file.stat().st_size for file in folder.glob(f"*{ending}")) for ending in WEIGHTS]
-    return max(sizes)
+    return max(_size_of(map(str, folder.glob(f"*{ending}"))) for ending in WEIGHTS)
 
 
 def _size_of(paths: Iterable[str]) -> int:

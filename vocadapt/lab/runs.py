@@ -15,6 +15,7 @@ from vocadapt.training.scoring.summary import SeedSummary, over_seeds
 from vocadapt.training.scoring.tally import Scorer
 
 NEEDED = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}  # what a record must hold to be one
+Identity = tuple[str, str]  # kind of a task, and of loose files the content of the test file
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,27 +193,26 @@ def tell_apart(runs: Sequence[RunSet]) -> list[RunSet]:
 
     Such tasks get their kind behind their name ("data · ner"), then their test file, then their labels, as far as needed.
     """
-    tasks: dict[str, set[tuple[str, str]]] = {}
+    tasks: dict[str, dict[Identity, list[str]]] = {}
     for one in runs:
-        tasks.setdefault(str(one.record["task"]), set()).add(_identity(one))
-    return [replace(one, label=_label(one, runs) if len(tasks[str(one.record["task"])]) > 1 else one.label) for one in runs]
+        tasks.setdefault(str(one.record["task"]), {}).setdefault(_identity(one), _describe(one))
+    return [replace(one, label=_label(_identity(one), tasks[str(one.record["task"])]) or one.label) for one in runs]
 
 
-def _identity(one: RunSet) -> tuple[str, str]:
+def _identity(one: RunSet) -> Identity:
     """What tells a task from another of its name: its kind, and of loose files the content of the test file."""
     inputs = one.artefact.manifest.inputs if one.artefact else {}
     test = None if "task" in inputs else inputs.get("test")
     return one.kind, test.stamp if test else ""
 
 
-def _label(one: RunSet, runs: Sequence[RunSet]) -> str:
-    """The shortest of the labels of a run's task that no other task has."""
-    same = [other for other in runs if other.record["task"] == one.record["task"] and _identity(other) != _identity(one)]
-    levels = range(len(_describe(one)))
-    unique = (
-        level for level in levels if _describe(one)[level] not in {_describe(other)[level] for other in same}
-    )  # fmt: skip
-    return _describe(one)[next(unique, levels[-1])]
+def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
+    """The shortest of the labels of a task that no other task of its name has; "" if there is no other."""
+    own, others = same_name[task], [labels for other, labels in same_name.items() if other != task]
+    if not others:
+        return ""
+    unique = (label for level, label in enumerate(own) if label not in {labels[level] for labels in others})
+    return next(unique, own[-1])
 
 
 def _describe(one: RunSet) -> list[str]:

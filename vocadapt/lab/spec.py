@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.lab import strict_json
 from vocadapt.lab.step_settings import (
     ALL_FOLDS,
@@ -159,5 +160,5 @@ def _several(value: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
 
 
 def _absolute(path: str) -> str:
-    found = Path(path).expanduser()
+    found = expand_path(path)
     return str(found.resolve()) if os.path.exists(found) else path

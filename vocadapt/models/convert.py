@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.models.language_model import FILES, HUB_NAME, download
 
 BIN = "pytorch_model.bin"
@@ -57,7 +58,7 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
 
 
 def _folder(source: str | Path, offline: bool | None) -> Path:
-    folder = Path(source).expanduser()
+    folder = expand_path(source)
     if folder.is_dir():
         return folder
     if folder.exists() or not HUB_NAME.fullmatch(str(source)):

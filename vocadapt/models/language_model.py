@@ -18,7 +18,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, show_path
+from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.models.checks import read_config
 from vocadapt.models.weights import NUMBERS, read_headers
 from vocadapt.models.weights import weight_files as weight_files  # others take it from here
@@ -136,7 +136,7 @@ def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercas
     `offline` True never asks the network; None leaves it to HF_HUB_OFFLINE. `lowercase` overrules the casing that is
     inferred from a bare vocab.txt. Raises InputError when there is no such model.
     """
-    path = Path(name_or_folder).expanduser()
+    path = expand_path(name_or_folder)
     if _exists(path):
         check_path(path)
         return LanguageModel(path.resolve(), name_of(path.resolve()), lowercase)

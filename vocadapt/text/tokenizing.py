@@ -47,7 +47,12 @@ tokenizer_errors = TokenizerErrors(
 
 
 def is_library_error(error: BaseException) -> bool:
-    """Return whether an error can come from the tokenizers library: an Exception, or a panic of its Rust code."""
+    """Return whether an error can come from the tokenizers library: an Exception, or a panic of its Rust code.
+
+    Lack of memory is a fault of no file, and has a message of its own.
+    """
+    if isinstance(error, MemoryError):
+        return False
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 

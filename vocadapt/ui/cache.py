@@ -8,6 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vocadapt.files import expand_path
 from vocadapt.lab.alignments import Judged, load_judged
 from vocadapt.lab.comparing import Compared, load_compared
 from vocadapt.lab.corpora import text_behind
@@ -53,7 +54,7 @@ def opened(name: str) -> Opened:
 def space_stamp(name: str) -> str:
     """Changes when the files behind a space do: the first part of any key for what is computed from it."""
     check_model(name)
-    folder = Path(name).expanduser()
+    folder = expand_path(name)
     return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
 
 
@@ -187,6 +188,6 @@ def model_stamp(name: str) -> str:
     Raises InputError for a path that pages may not open: nothing is read from a typed path before this is known.
     """
     check_model(name)
-    folder = Path(name).expanduser()
+    folder = expand_path(name)
     files = [folder / file for file in FILES] if os.path.isdir(folder) else [folder]  # unlike Path, false for a name too long
     return " ".join(f"{file.stat().st_size}-{file.stat().st_mtime_ns}" for file in files if os.path.isfile(file)) or name

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 Scope = dict[str, Any]
 Application = Callable[..., Any]  # ASGI
@@ -44,7 +43,8 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
     origin = headers.get(b"origin")
     if origin is None:
         return True
-    return urlsplit(origin.decode("latin-1")).netloc == headers.get(b"host", b"").decode("latin-1")
+    host = headers.get(b"host", b"")
+    return origin.lower() in (scheme + host.lower() for scheme in (b"http://", b"https://"))
 
 
 def install() -> None:

@@ -2,11 +2,11 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
 from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.lab.estimating import job_seconds
 from vocadapt.lab.spec import CorpusStep, ImportStep, Spec, VectorsStep
 from vocadapt.lab.uploads import is_upload
@@ -67,9 +67,9 @@ def _start_training(workspace: Workspace, model: str, corpus: Artefact, settings
 
 def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> str:
     """What a training will learn and take, where the text was counted in this model's words."""
-    if os.path.isfile(Path(model).expanduser()) and not settings.dim:
-        return "This is a bare vocabulary, which has no width to take over: set the *Width* under *All settings*."
     try:
+        if os.path.isfile(expand_path(model)) and not settings.dim:
+            return "This is a bare vocabulary, which has no width to take over: set the *Width* under *All settings*."
         width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job fetches it first."

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from vocadapt.errors import InputError
+from vocadapt.files import expand_path
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.cached import cached
 from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
@@ -78,7 +80,10 @@ def allowed_in_address(
 
 def label_of(name: str, offered: Mapping[str, str]) -> str:
     """The name that a menu shows a folder or hub name under; itself where the menu lacks it."""
-    place = Path(name).expanduser()
+    try:
+        place = expand_path(name)
+    except InputError:  # no path of this machine
+        return name
     same = (label for label, known in offered.items() if name == known or place == Path(known))
     return next(same, name)
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_path, show_path
+from vocadapt.files import check_path, expand_path, show_path
 from vocadapt.lab.demo import DEMO
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.workspace import KINDS, UPLOADS
@@ -47,7 +47,7 @@ def check_allowed(typed: str | Path) -> None:
 
 def check_model(name: str) -> None:
     """The same for what may be a path or a name on the hub: names of nothing on this disk are left to the hub's cache."""
-    path = Path(name).expanduser()
+    path = expand_path(name)
     if path.is_absolute() or ".." in path.parts or os.path.exists(path):  # unlike Path, false for a name too long
         check_allowed(name)
 

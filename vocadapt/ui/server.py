@@ -53,14 +53,15 @@ def serve(
     if not app.is_file():
         raise InputError(f"The pages are not installed: expected {app}.", "Run from a clone, or install it with pip install -e .")
     port = _free_port(address) if port is None else _check_free(port, address)
-    os.environ[WORKSPACE] = str(workspace.resolve())
+    kept = Workspace(workspace)
+    os.environ[WORKSPACE] = str(kept.root)
     os.environ.pop(paths.FILES_ROOT, None)
     if files_root is not None:
         os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAITING)
-    _tidy(Workspace(workspace))
+    _tidy(kept)
     settle_pages()
-    warming.start(Workspace(workspace))
+    warming.start(kept)
     sys.stdout.write(f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()
     if not paths.is_loopback(address):

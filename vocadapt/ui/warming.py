@@ -14,6 +14,7 @@ LIBRARIES = ("torch", "transformers.models.bert.modeling_bert")
 PAUSE = 2.0  # seconds after the first page, in which the browser fetches its parts
 _page_drawn = threading.Event()
 _lock = threading.Lock()
+_needed = threading.Event()  # somebody imports them: the thread does not begin any more
 
 
 def page_drawn() -> None:
@@ -29,9 +30,12 @@ def start(workspace: Workspace) -> threading.Thread:
 
 
 def wait() -> None:
-    """Wait until imports that have begun are done: two threads that import circular modules can meet half of one."""
+    """Wait until imports that have begun are done, and begin no others: the caller imports the libraries itself.
+
+    Two threads that import circular modules can meet half of one.
+    """
     with _lock:
-        pass
+        _needed.set()
 
 
 def _import_libraries(workspace: Workspace) -> None:
@@ -40,5 +44,7 @@ def _import_libraries(workspace: Workspace) -> None:
     if not workspace.artefacts("runs"):
         return
     with _lock:
+        if _needed.is_set():
+            return
         for library in LIBRARIES:
             importlib.import_module(library)

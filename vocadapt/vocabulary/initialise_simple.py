@@ -122,8 +122,8 @@ SIMPLE: Registered = {
     ),
     "syntactic": Initialiser(
         syntactic,
-        "the mean of the rows of its pieces; a continuation is cut as one; a token with a character that the model does not know "
-        "gets the mean of all old rows, instead of that of [UNK]",
+        "the mean of the rows of its pieces; a continuation is cut as one; a token that no pieces spell, such as one with a "
+        "character that the model does not know, gets the mean of all old rows, instead of that of [UNK]",
         "mean of E(pieces of t)",
         "thesis 4.4.5",
     ),

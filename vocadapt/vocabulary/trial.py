@@ -10,13 +10,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from vocadapt.errors import InputError
 
-SECONDS, MEGABYTES = 5.0, 2048  # limits of the process
+SECONDS, MEGABYTES = 5.0, 2048  # limits of the process: processor time, so that a busy machine changes no verdict, and memory
+PATIENCE = 60.0  # seconds by the clock, for a process that is given little of the processor
+LOOK_EVERY = 0.25  # seconds between two looks at the processor time
 MAX_GROWTH = 100  # times its length that a text may become; the Unicode normal forms reach 18
 SAFE = {
     "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents", "ByteLevel",
@@ -28,8 +31,11 @@ INSIDE = ("normalizers", "pretokenizers")  # where a Sequence holds its parts
 SCRIPT = """
 import json, resource, sys
 megabytes, growth = int(sys.argv[1]), int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+try:
+    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+except (ValueError, OSError):  # macOS takes no such limit; the limit on growth holds
+    pass
 from tokenizers import Tokenizer
 work = json.load(sys.stdin)
 model = {"type": "WordPiece", "unk_token": "?", "continuing_subword_prefix": "##", "max_input_chars_per_word": 1, "vocab": {}}
@@ -79,7 +85,7 @@ def _try(kind: str, part: str) -> str:
         start_new_session=True, env=environment,
     )  # fmt: skip
     try:
-        out, err = process.communicate(work, timeout=SECONDS)
+        out, err = _communicate(process, work)
         reason = _reason(err, process.returncode)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
@@ -91,6 +97,30 @@ def _try(kind: str, part: str) -> str:
         raise
     tried = out.splitlines() or ["all parts"]
     return "" if tried[-1] == "done" else f"{tried[-1]}: {reason}"
+
+
+def _communicate(process: "subprocess.Popen[str]", work: str) -> tuple[str, str]:
+    """Return what a process writes; raises TimeoutExpired if it takes more processor time than SECONDS, or ever so long."""
+    begun = time.monotonic()
+    given: str | None = work
+    while True:
+        try:
+            return process.communicate(given, timeout=LOOK_EVERY)
+        except subprocess.TimeoutExpired:
+            if _processor_time(process.pid) > SECONDS or time.monotonic() - begun > PATIENCE:
+                raise
+        given = None  # it goes on with what it was given first
+
+
+def _processor_time(pid: int) -> float:
+    """Return the seconds of processor time that a process took; 0 if it has ended."""
+    import psutil
+
+    try:
+        used = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(used.user + used.system)
 
 
 def provoking_lines(part: str) -> Iterator[str]:

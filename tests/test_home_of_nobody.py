@@ -1,0 +1,53 @@
+"""`~name` is the home of a user; where there is no such user, whoever opens a path says so instead of failing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.nulls import made_here
+from vocadapt.lab.opening import open_space
+from vocadapt.lab.room import bytes_needed
+from vocadapt.lab.spec import ConvertStep, CorpusStep, Spec
+from vocadapt.models.convert import convert
+from vocadapt.models.language_model import open_model
+from vocadapt.ui.names import label_of
+
+NOBODY = "~no-such-user-4711/model"
+
+
+@pytest.mark.parametrize(
+    "open_it",
+    [
+        open_model,
+        open_space,
+        lambda name: convert(name, Path("out"), True),
+        lambda name: Spec("corpus", CorpusStep(), {"text": name}).absolute(),
+    ],
+    ids=["model", "space", "convert", "spec"],
+)
+def test_a_path_below_the_home_of_nobody_is_refused(open_it: Callable[[str], object]) -> None:
+    with pytest.raises(InputError) as caught:
+        open_it(NOBODY)
+    assert "no such user" in str(caught.value)
+
+
+@pytest.mark.parametrize("command", [("tokenize", "heart", "--model", NOBODY), ("vocabulary", "compare", NOBODY, NOBODY)])
+def test_a_command_ends_with_a_sentence(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    assert "no such user" in capsys.readouterr().err
+
+
+def test_what_only_looks_at_a_name_takes_it_as_it_is() -> None:
+    assert made_here(NOBODY) is None
+    assert label_of(NOBODY, {"model": "/models/model"}) == NOBODY
+
+
+def test_a_link_that_leads_nowhere_takes_no_room(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "pytorch_model.bin").symlink_to(tmp_path / "blobs" / "gone")
+    (folder / "model.safetensors").write_bytes(bytes(1000))
+    assert bytes_needed(Spec("convert", ConvertStep(), {"model": str(folder)})) >= 1000
