@@ -294,7 +294,7 @@ def test_few_steps_are_said_and_losses_have_three_decimals(folders, long_text, t
                "--tokens", "512", "--out", str(tmp_path / "m")]  # fmt: skip
     assert main(command) == 0
     told = capsys.readouterr().out
-    assert "Few steps" in told and re.search(r"loss a character, after +\d\.\d{3}\n", told)
+    assert "Few steps" in told and re.search(r"loss a character, after +\d\.\d{3} \(95% interval", told)
 
 
 def test_its_command_line_is_the_step(tmp_path):
