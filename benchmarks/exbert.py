@@ -2,9 +2,9 @@
 
 Budgets. *A step* at most 1.15 × the plain step of the full model, though the network is a third larger: frozen weights get no
 gradients; module of s3, same batch and length. With dropout .1 at most 1.35 ×: the module has as many attention weights as
-BERT (heads × length²) in a third of its units, and torch's attention with dropout forms, draws and multiplies them all, where
-without dropout its fused kernel forms none (on one core .028 s instead of .010 s a layer of the module, .029 s instead of
-.020 s a layer of BERT). *Wordpieces a second* at least 3 × a stand-in for the public code, whose network,
+BERT (heads × length²) at a third of the width, and with dropout torch materializes all of them, while its fused kernel
+without dropout materializes none (on one core .028 s instead of .010 s per layer of the module, .029 s instead of .020 s
+per layer of BERT). *Wordpieces a second* at least 3 × a stand-in for the public code, whose network,
 frozen weights and optimiser are ours, and whose path is its own: every batch of plain strings is cut anew by the legacy Python
 tokenizer, padded to the length, masked one wordpiece after the other, and scored at all positions. Only wordpieces that are no
 padding count. All are steps of AdamW, in turn, in the processor's time of one thread, so that a busy machine does not speak;

@@ -24,7 +24,7 @@ from vocadapt.models.checks import check_network, read_config
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.models.weights import read_headers
-from vocadapt.text.tokenizing import encode, encode_batch
+from vocadapt.text.tokenization import encode, encode_batch
 from vocadapt.vocabulary import trial
 from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens
 
@@ -394,7 +394,7 @@ def test_only_one_place_calls_the_library_on_text() -> None:
         for call in (".encode_batch(", "tokenizer.encode(", "normalize_str(", "pre_tokenize_str(")
         if call in path.read_text(encoding="utf-8")
     }
-    assert calling == {"text/tokenizing.py", "text/splitter.py", "vocabulary/trial.py"}
+    assert calling == {"text/tokenization.py", "text/splitter.py", "vocabulary/trial.py"}
 
 
 def test_a_panic_in_a_process_of_its_own_is_one_sentence(folder: Path) -> None:

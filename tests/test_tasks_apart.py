@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.run_material import write_runs
 from vocadapt.lab.manifest import Input
 from vocadapt.lab.results import results_of
-from vocadapt.lab.runs import runs_of, tasks_of, tell_apart
+from vocadapt.lab.runs import disambiguate_tasks, runs_of, tasks_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence, Text
 
@@ -50,5 +50,5 @@ def test_tasks_of_one_kind_by_their_test_files(tmp_path):
     given = [with_test(first, "/data/disease.tsv", "1"), with_test(second, "/data/drug.tsv", "2"),
              with_test(third, "/elsewhere/disease.tsv", "1")]  # fmt: skip
     disease, drug = "data · ner · disease.tsv", "data · ner · drug.tsv"
-    assert [one.task for one in tell_apart(given)] == [disease, drug, disease]
+    assert [one.task for one in disambiguate_tasks(given)] == [disease, drug, disease]
 

@@ -92,7 +92,7 @@ def read_whole(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
         if len(raw) > size:  # it grew, or does not tell its size
             raw += file.read(max_bytes)
     if max(size, len(raw)) > max_bytes:
-        raise too_large(named, max_bytes)
+        raise build_size_error(named, max_bytes)
     return raw
 
 
@@ -174,13 +174,13 @@ def show_path(path: str | Path) -> str:
     return f"{text[:half]}…{text[-half:]}"
 
 
-def too_large(named: str | Path, max_bytes: int) -> InputError:
+def build_size_error(named: str | Path, max_bytes: int) -> InputError:
     """Return the error for a file that can only be read whole and has more than `max_bytes`."""
     problem = f"larger than {max_bytes / MEGABYTE:,.0f} MB, the most that is read of such a file"
     return InputError(f"{show_path(named)}: {problem}.", "Name a smaller file, or split this one.")
 
 
-def check_spelling(named: str | Path) -> None:
+def check_utf8_path(named: str | Path) -> None:
     """Raise InputError for a path with bytes that are not UTF-8: no manifest and no command line could name it."""
     try:
         os.path.abspath(named).encode("utf-8")
@@ -188,9 +188,9 @@ def check_spelling(named: str | Path) -> None:
         raise InputError(f"{show_path(named)}: the name is not valid UTF-8.", "Rename the file or folder.") from None
 
 
-def check_place(named: str | Path) -> None:
+def check_output_path(named: str | Path) -> None:
     """Raise InputError for a path where nothing can be written: too long, a loop of links, a NUL, or not valid UTF-8."""
-    check_spelling(named)
+    check_utf8_path(named)
     try:
         os.stat(named)
     except (FileNotFoundError, NotADirectoryError):
@@ -202,7 +202,7 @@ def check_place(named: str | Path) -> None:
 
 def expand_path(named: str | Path) -> Path:
     """Return the path with `~` expanded; raises InputError for a name that is not UTF-8, and for an unknown user."""
-    check_spelling(named)
+    check_utf8_path(named)
     try:
         return Path(named).expanduser()
     except RuntimeError:

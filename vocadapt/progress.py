@@ -2,7 +2,7 @@
 
 A caller that wants the work to stop raises `Cancelled` from its Progress.
 
-Tokenizing happens in a library that cannot be interrupted: `tokenizing` reports each block of lines before it is tokenized and
+Tokenizing happens in a library that cannot be interrupted: `report_block` reports each block of lines before it is tokenized and
 again afterwards, so that a watchdog outside the library (`vocadapt.lab.watchdog`) can end a block that never ends.
 """
 
@@ -39,7 +39,7 @@ def watch_blocks(watch: BlockWatch | None) -> None:
 
 
 @contextmanager
-def tokenizing(block: str) -> Iterator[None]:
+def report_block(block: str) -> Iterator[None]:
     """Report that the block of lines with this name is being tokenized for the length of the `with` statement.
 
     Inside another block nothing is reported: the outer one names the file.

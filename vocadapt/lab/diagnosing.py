@@ -17,7 +17,7 @@ from vocadapt.spaces.geometry import (
     Hubness,
     Isotropy,
     Norms,
-    added_norms,
+    compare_added_norms,
     frequency_bias,
     hubness_of,
     isotropy,
@@ -94,7 +94,7 @@ def diagnose(
     progress(0.0, "measuring isotropy")
     even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space, added)
     found = hubness_of(space, progress=part(progress, 0.2, 1.0)) if hubs else None
-    return Diagnosis(even, lengths, bias, found, added_norms(space, added))
+    return Diagnosis(even, lengths, bias, found, compare_added_norms(space, added))
 
 
 def score_lists(

@@ -235,7 +235,7 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
         whole = read or run.kept.split
         split = drawn(whole, how.limit)
         if read:
-            split = replace(split, examples=run.read_by(split.examples, how.word_rule))
+            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
         if not split.labelled:
             raise InputError(f"{split.path}: holds no labels, so nothing can be scored.", "Use predict.")
         seen.append(_seen(run, whole, how.unseen))

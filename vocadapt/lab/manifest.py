@@ -15,7 +15,7 @@ from vocadapt import __version__
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, open_file, read_whole
 from vocadapt.lab import strict_json
-from vocadapt.lab.kept import KeptReader
+from vocadapt.lab.file_cache import CachedReader
 
 MANIFEST = "manifest.json"
 ARTEFACTS = {  # kind: one of them
@@ -116,8 +116,8 @@ def read_manifest(folder: Path) -> Manifest:
     return _MANIFESTS(folder / MANIFEST)
 
 
-_STAMPS = KeptReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
-_MANIFESTS = KeptReader(lambda path: Manifest.load(path.parent))
+_STAMPS = CachedReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
+_MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
 
 
 def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:

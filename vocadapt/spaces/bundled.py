@@ -6,7 +6,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 
 
-def gensim_file(name: str) -> Path:
+def find_gensim_file(name: str) -> Path:
     """Return the path of one of gensim's test files; raises InputError if gensim is not installed."""
     found = find_spec("gensim")
     if found is None or found.origin is None:

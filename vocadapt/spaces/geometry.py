@@ -176,7 +176,7 @@ def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) 
     return FrequencyBias(by, len(lengths), spearman(frequency, lengths), spearman(frequency, along))
 
 
-def added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
+def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
     """Compare the lengths of the added tokens' rows with the original ones; None if either side has no row with a length."""
     lengths = directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.exact_neighbours import exact_neighbours
+from vocadapt.spaces.exact_neighbors import find_exact_neighbors
 
 if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
@@ -36,7 +36,7 @@ def umap_of(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix | Non
     progress(0.0, "loading UMAP")
     from umap import UMAP
 
-    table = _with_itself(*exact_neighbours(rows, settings.neighbours - 1, part(progress, 0.05, 0.2)))
+    table = _with_itself(*find_exact_neighbors(rows, settings.neighbours - 1, part(progress, 0.05, 0.2)))
     compiled = _keep_compiled()
     progress(0.2, "building the graph and its spectral start" if compiled else COMPILING)
     layout = UMAP(

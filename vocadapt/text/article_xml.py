@@ -21,7 +21,7 @@ from xml.parsers import expat
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES
 from vocadapt.text.readers import Articles
-from vocadapt.text.source import line_too_long
+from vocadapt.text.source import build_line_error
 
 MAX_TAG = 8 << 20  # bytes of one tag with its attributes, or of one comment: expat holds it whole
 MAX_NAMES = 100_000  # different names of elements and attributes, which expat keeps; articles have hundreds
@@ -137,7 +137,7 @@ class ArticleParser:
                 text[:] = ["".join(text)]
             held += sum(map(len, text))
         if held > self.max_line:
-            raise line_too_long(self.path, self._parser.CurrentLineNumber, self.max_line)
+            raise build_line_error(self.path, self._parser.CurrentLineNumber, self.max_line)
 
     # What expat calls.
 

@@ -15,7 +15,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
 from vocadapt.text import source as sources
 from vocadapt.text.readers import RECORDS, Block, choose_field, ended
-from vocadapt.text.source import line_too_long
+from vocadapt.text.source import build_line_error
 
 PAGE_LINES = 8  # longest lines that a page may unpack to: writers close a page after about 1 MB, or 1000 rows
 BATCH_LINES = 4  # longest lines that a batch of rows may hold
@@ -60,7 +60,7 @@ def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[st
     """The cells of a batch that begins at `row`, about a megabyte at a time; null counts as empty."""
     sizes = _lengths(column)
     if len(sizes) and sizes.max() > max_line:
-        raise line_too_long(path, row + int((sizes > max_line).argmax()) + 1, max_line)
+        raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
     if sizes.sum() <= sources.BLOCK:
         yield [text or "" for text in column.to_pylist()]
         return

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text import source as sources
-from vocadapt.text.source import Source, line_too_long, lines_of, opened
+from vocadapt.text.source import Source, build_line_error, lines_of, opened
 
 RECORDS = 1000  # rows of a table held at a time
 USUAL_FIELD = "text"
@@ -148,7 +148,7 @@ class _Rows:
         except csv.Error as error:
             line = self.reader.line_num
             if "field limit" in str(error):
-                raise line_too_long(path, line, self.source.max_line) from None
+                raise build_line_error(path, line, self.source.max_line) from None
             raise InputError(f"{path}, line {line:,}: not valid csv ({error}).", "Mend the quoting.") from None
         finally:
             csv.field_size_limit(before)
@@ -158,6 +158,6 @@ class _Rows:
         """The lines of the file; a row of many lines ends with an error before it fills the memory."""
         for block in self.source.blocks():
             if self.taken > self.source.max_line + sources.BLOCK:  # all of it of one row: the batch would have ended
-                raise line_too_long(self.source.path, self.reader.line_num, self.source.max_line)
+                raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
             self.taken += len(block)
             yield from (f"{line}\n" for line in lines_of(block))

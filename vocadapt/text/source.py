@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MEGABYTE, open_file, show_path, too_large
+from vocadapt.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MEGABYTE, build_size_error, open_file, show_path
 
 BLOCK = 1 << 20  # bytes of unpacked text held at a time
 SNIFF = 1 << 16  # bytes looked at before a file is accepted
@@ -47,7 +47,7 @@ class Source:
             parts.append(raw)
             size += len(raw)
             if size > max_bytes:
-                raise too_large(self.path, max_bytes)
+                raise build_size_error(self.path, max_bytes)
         return self.decode(b"".join(parts))
 
     def blocks(self) -> Iterator[str]:
@@ -57,7 +57,7 @@ class Source:
             text = self.decode(raw, offset, first=number == 0)
             offset += len(raw)
             if self.max_bytes is not None and offset > self.max_bytes:
-                raise too_large(self.path, self.max_bytes)
+                raise build_size_error(self.path, self.max_bytes)
             yield text.replace("\r\n", "\n") if "\r" in text else text
 
     def lines(self) -> Iterator[str]:
@@ -74,7 +74,7 @@ class Source:
             if size + len(raw) > self.max_line:
                 first = raw.find(b"\n") if cut else len(raw)
                 if size + first > self.max_line:
-                    raise line_too_long(self.path, self._line_at(done), self.max_line)
+                    raise build_line_error(self.path, self._line_at(done), self.max_line)
             if cut:
                 yield b"".join([*begun, raw[:cut]])
                 done += size + cut
@@ -119,7 +119,7 @@ def opened(path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = N
         yield Source(path, disk, max_line, max_bytes)
 
 
-def line_too_long(path: Path, number: int, max_line: int) -> InputError:
+def build_line_error(path: Path, number: int, max_line: int) -> InputError:
     """Return the error for a line, or a cell or record that is held as one, of more than `max_line` bytes."""
     limit = f"{max_line / MEGABYTE:,.0f} MB"
     problem = f"{show_path(path)}, line {number:,}: longer than {limit}, the most that a line may have."

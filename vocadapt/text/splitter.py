@@ -8,8 +8,8 @@ from functools import cached_property
 
 from tokenizers import PreTokenizedString, Tokenizer
 
-from vocadapt.progress import tokenizing
-from vocadapt.text.tokenizing import TokenizerErrors, tokenizer_errors
+from vocadapt.progress import report_block
+from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
 
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 MINIMAL_SPEC: dict[str, object] = {
@@ -73,7 +73,7 @@ class Splitter:
     def words(self, text: str) -> list[str]:
         """The words of one line, in order, as the model meets them."""
         if not self.never_crosses_blanks:
-            with tokenizing(f"the line that begins with {text[:40]!r}"):
+            with report_block(f"the line that begins with {text[:40]!r}"):
                 return self._words(text)
         if text.isascii() and text.isprintable():
             return ASCII_WORDS.findall(text.lower() if self.lowercase else text)
@@ -82,7 +82,7 @@ class Splitter:
     def spans(self, text: str) -> list[tuple[str, int, int]]:
         """The words of one line with where each begins and ends in the line as it is written, in characters."""
         pieces, parts = PreTokenizedString(text), self._tokenizer
-        with tokenizing(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
+        with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if parts.normalizer is not None:
                 pieces.normalize(parts.normalizer.normalize)
             if parts.pre_tokenizer is not None:

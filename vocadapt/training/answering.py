@@ -75,7 +75,7 @@ def answer(
     if not 1 <= most <= MOST:
         raise InputError(f"Expected 1 to {MOST} answers to each question, got {most}.")
     given = (Question(str(place), question, context, None) for place, question in enumerate(questions))
-    asked = [question for question in run.read_by(given, rule) if isinstance(question, Question)]
+    asked = [question for question in run.apply_word_rule(given, rule) if isinstance(question, Question)]
     logits = run.logits(asked, progress)
     own = [{cut: rows[place] for cut, rows in logits.items()} for place in range(len(asked))]
     return [_answered(run, question, rows, most) for question, rows in zip(asked, own, strict=True)]

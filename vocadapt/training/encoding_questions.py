@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.text.tokenizing import encode
+from vocadapt.text.tokenization import encode
 from vocadapt.training.encoding import Cut, Encoded, EncodingSettings, Ids, View, joined
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import SPECIAL, covering, windows, word_bounds

@@ -82,7 +82,7 @@ class Further:
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        told = self.losses.told() | {"held_out_asked": self.asked, "held_out_curve": self.curve.to_dict()}
+        told = self.losses.to_record() | {"held_out_asked": self.asked, "held_out_curve": self.curve.to_dict()}
         kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
         return {"stage": self.settings.stage, **self.trained.to_dict(), **told, **self.packed, "checkpoints": kept}
 

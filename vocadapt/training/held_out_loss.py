@@ -27,7 +27,7 @@ class Ratio:
     interval: tuple[float, float] | None
 
 
-def ratio_over_windows(nats: NDArray[np.float64], characters: NDArray[np.float64]) -> Ratio:
+def estimate_ratio(nats: NDArray[np.float64], characters: NDArray[np.float64]) -> Ratio:
     """Return sum(nats) / sum(characters) of windows (windows,) with its 95 % interval.
 
     The standard error is that of a ratio estimate, by linearization (Cochran 1977, section 6.4):
@@ -59,7 +59,7 @@ class Losses:
     @property
     def change(self) -> Ratio:
         """The change per character, window by window: both networks saw the same words masked."""
-        return ratio_over_windows(self.after.each[:, 0] - self.before.each[:, 0], self.after.each[:, 1])
+        return estimate_ratio(self.after.each[:, 0] - self.before.each[:, 0], self.after.each[:, 1])
 
     @property
     def verdict(self) -> str:
@@ -71,9 +71,9 @@ class Losses:
             return LOWER
         return HIGHER if change.interval[0] > 0 else NO_DIFFERENCE
 
-    def told(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return what a report holds: losses, intervals, of how many words, how many windows were left out as too long."""
-        intervals = {name: ratio_over_windows(*getattr(self, name).each.T).interval for name in ("before", "after")}
+        intervals = {name: estimate_ratio(*getattr(self, name).each.T).interval for name in ("before", "after")}
         change = self.change
         numbers = {
             "loss_per_character": self.to_dict(),

@@ -87,7 +87,7 @@ class Pretrained:
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        return {**self.trained.to_dict(), **self.losses.told()}
+        return {**self.trained.to_dict(), **self.losses.to_record()}
 
 
 def pretrain_from_scratch(

@@ -103,7 +103,7 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
         del st.query_params[key]
 
 
-def followed(key: str) -> str:
+def read_link(key: str) -> str:
     """What a link that was just followed says, of a setting that no widget shows; "" for none."""
     link = _link(key)
     return link[-1] if link else ""

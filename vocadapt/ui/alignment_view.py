@@ -15,7 +15,7 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.neighbours import METRICS, CrossSpace, ListSettings
 from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.maps import Row
 from vocadapt.ui.numbers import count, fraction, signed
 
@@ -144,7 +144,7 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
     if not maps.best(judged):
         seconds = maps.judging_seconds(spaces)
         which = "The others are" if shown else "The maps are"
-        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {estimated(seconds)}, in the background.")
+        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {format_estimate(seconds)}, in the background.")
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(maps.to_judge(spaces)[0], True)
     for method, why in left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, maps.FOLDS).items():

@@ -20,7 +20,7 @@ class BarScale:
         return 100 * min(score / self.highest, 1.0)
 
 
-def similarity_scale(scores: Iterable[float]) -> BarScale:
+def build_similarity_scale(scores: Iterable[float]) -> BarScale:
     """Scale for cosines and CSLS scores: from 0 to 1, or to the highest score if that exceeds 1."""
     shown = list(scores)
     highest = max([1.0, *shown])
@@ -29,19 +29,19 @@ def similarity_scale(scores: Iterable[float]) -> BarScale:
     return BarScale(highest, f"Bars: 0 to {end}.{below}")
 
 
-def distance_scale(scores: Iterable[float]) -> BarScale:
+def build_distance_scale(scores: Iterable[float]) -> BarScale:
     """Scale for distances: from 0 to the largest one shown; a longer bar is farther away."""
     highest = _largest(scores)
     return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the largest distance shown. Longer is farther.")
 
 
-def count_scale(scores: Iterable[float]) -> BarScale:
+def build_count_scale(scores: Iterable[float]) -> BarScale:
     """Scale for counts: from 0 to the largest one shown."""
     highest = _largest(scores)
     return BarScale(highest, f"Bars: 0 to {count(round(highest))}.")
 
 
-def column_scale(scores: Iterable[float]) -> BarScale:
+def build_column_scale(scores: Iterable[float]) -> BarScale:
     """Scale for columns of a table: from 0 to the highest score in any of them."""
     highest = _largest(scores)
     return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the highest score shown, in every column.")

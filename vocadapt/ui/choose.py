@@ -17,7 +17,7 @@ from vocadapt.ui.address import Choice
 from vocadapt.ui.markup import plain
 from vocadapt.ui.names import (
     COMMON_MODELS,
-    allowed_in_address,
+    build_address_filter,
     label_of,
     model_behind,
     models_in_use,
@@ -108,7 +108,7 @@ def pick_several(
 
 
 def _open_choice(workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = "") -> Choice:
-    allowed = allowed_in_address(workspace, offered, kinds)
+    allowed = build_address_filter(workspace, offered, kinds)
     named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
     return Choice(allowed, first, named=named, typed=True)
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from vocadapt.lab.commands import command_of_made
 from vocadapt.lab.workspace import Artefact
-from vocadapt.text.spreadsheet import tsv_text
+from vocadapt.text.spreadsheet import format_tsv
 
 Download = Callable[[], str | bytes]
 
@@ -33,7 +33,7 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
 
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
     """A tab-separated table that a spreadsheet opens as it is."""
-    return tsv_text([header, *rows])
+    return format_tsv([header, *rows])
 
 
 def _manifest(artefact: Artefact) -> bytes:

@@ -25,7 +25,7 @@ from vocadapt.training.tasks.own import read_task_file
 from vocadapt.training.tasks.windows import WORD_RULES
 from vocadapt.ui import address, cache, choose, job_panel, mistakes, run_cache
 from vocadapt.ui.address import Choice
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.optional_input import optional_number
@@ -222,13 +222,13 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
         total += begin + found.seconds
         st.markdown(
-            f"{plain(label)}: about {estimated_bold(begin + found.seconds)} :small[:gray[{count(found.examples)} examples "
+            f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)} :small[:gray[{count(found.examples)} examples "
             f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
             f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}; "
             f"{duration(begin)} to begin]]"
         )
     if len(wanted.models) > 1:
-        st.markdown(f"Together about {estimated_bold(total)}, one after the other.")
+        st.markdown(f"Together about {format_estimate_bold(total)}, one after the other.")
 
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
-from vocadapt.ui import address, job_strip, mistakes, paths, warming
+from vocadapt.ui import address, job_strip, mistakes, paths, preload
 from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
 from vocadapt.ui.markup import plain
@@ -29,7 +29,7 @@ def draw(page: st.Page) -> None:
             job_strip.draw(workspace())
             page.run()
     finally:  # st.stop ends a page, too
-        warming.page_drawn()
+        preload.report_page_drawn()
 
 
 def sidebar() -> None:

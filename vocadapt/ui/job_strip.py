@@ -12,7 +12,7 @@ from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import markup
 from vocadapt.ui.address import here
-from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, by_urgency
+from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, sort_by_urgency
 from vocadapt.ui.markup import Strip
 from vocadapt.ui.numbers import duration
 
@@ -45,7 +45,7 @@ def _strip(workspace: Workspace) -> None:
     """The first of the living jobs; an empty strip if there is none, so that the page stays where it is."""
     found = jobs.list_jobs(workspace, RECENT)
     stands = {job.id: job.status() for job in found}
-    alive = [job for job in by_urgency(found, stands) if stands[job.id].alive]
+    alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]
     with st.container(key=KEY, horizontal=True, vertical_alignment="center"):
         if not alive:
             markup.strip(None)

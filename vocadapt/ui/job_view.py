@@ -11,7 +11,7 @@ from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import choose, job_panel, made, mistakes
+from vocadapt.ui import choose, job_panel, mistakes, result_pages
 from vocadapt.ui.address import here
 from vocadapt.ui.job_panel import CHIPS, EVERY
 from vocadapt.ui.markup import plain, visible
@@ -134,7 +134,7 @@ def _actions(workspace: Workspace, job: Job, status: Status) -> None:
 
 def _see(job: Job) -> None:
     """The way to what a job made; where no page shows it, its folder."""
-    found = made.place_of(job)
+    found = result_pages.find_result_page(job)
     if found:
         page, address = found
         st.page_link(page, label="See what it made", icon=":material/arrow_forward:", query_params={**address, **here()})

@@ -10,7 +10,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.workspace import Workspace, adapted_models
 from vocadapt.models.adapt import before_of
-from vocadapt.models.cached import cached
+from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui import address, cache, choose, count_cache, export, intake, markup, mistakes
 from vocadapt.ui.markup import Chip, CutLine, plain
@@ -73,7 +73,7 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
         offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
         offered.setdefault(file.name, str(file))
-    for name in cached(choose.COMMON_MODELS):
+    for name in filter_cached(choose.COMMON_MODELS):
         offered.setdefault(name, name)
     return offered
 

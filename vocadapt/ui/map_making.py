@@ -16,7 +16,7 @@ from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projection import METHODS, ProjectionSettings, estimate_seconds
 from vocadapt.spaces.projectors import METRICS
 from vocadapt.ui import choose, job_panel
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.numbers import count
 from vocadapt.ui.optional_input import optional_number
@@ -38,7 +38,7 @@ def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoic
     seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
     both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
     first = " The first UMAP on a machine takes about 15 s more: it is compiled once." if method == "umap" else ""
-    st.markdown(f"**{count(tokens)}** tokens{both} · about {estimated_bold(seconds)}.{first}")
+    st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
     name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))

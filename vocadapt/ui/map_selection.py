@@ -30,7 +30,7 @@ def from_address(text: str, size: int) -> list[int]:
     return list(dict.fromkeys(id for id in numbers if id < size))
 
 
-def let_go_by_hand() -> None:
+def clear_manual_selection() -> None:
     """Forget what was selected by hand."""
     st.session_state.pop(BY_HAND, None)
 

@@ -10,7 +10,7 @@ import streamlit as st
 from vocadapt.analysis import error_html
 from vocadapt.analysis.entry_view import EntryView
 from vocadapt.text.visible import visible as visible  # others take it from here
-from vocadapt.ui.bars import BarScale, column_scale, count_scale, distance_scale, similarity_scale
+from vocadapt.ui.bars import BarScale, build_column_scale, build_count_scale, build_distance_scale, build_similarity_scale
 from vocadapt.ui.markup_style import FILL, INK, STYLE
 from vocadapt.ui.numbers import count, fraction
 
@@ -62,7 +62,7 @@ def score_table(columns: Sequence[str], lines: Sequence[Scores], bars: Collectio
     All bars of a table share one scale, from 0 to the highest score in these columns.
     """
     barred = [i for i, name in enumerate(columns) if name in bars]
-    scale = column_scale(line.values[i] for line in lines for i in barred)
+    scale = build_column_scale(line.values[i] for line in lines for i in barred)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
     body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
@@ -264,7 +264,7 @@ def _card(card: Card, scale: BarScale) -> str:
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
 
 
-SCALES = {"similarity": similarity_scale, "distance": distance_scale, "count": count_scale}
+SCALES = {"similarity": build_similarity_scale, "distance": build_distance_scale, "count": build_count_scale}
 
 
 def _measured(card: Card) -> str:

@@ -24,7 +24,7 @@ def shown() -> Iterator[None]:
                 st.text(named(line))  # plain: it may quote a file
 
 
-def in_one_line(error: InputError) -> str:
+def format_in_one_line(error: InputError) -> str:
     """Return problem and remedy as a page displays them, in one line."""
     return named(f"{error.problem} {error.remedy}".strip())
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.models.cached import cached
+from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
@@ -25,7 +25,7 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
     models.sort(key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1]))
     found = {one.name: str(one.folder) for one in models}
     there = {Path(folder).resolve() for folder in found.values()}
-    for name in (*used, *cached(common)):
+    for name in (*used, *filter_cached(common)):
         if Path(name).resolve() not in there:
             found.setdefault(shown_model(name), name)
     return found
@@ -58,7 +58,7 @@ def resolve(workspace: Workspace, typed: str, offered: Mapping[str, str], kinds:
     return next(same, typed)
 
 
-def allowed_in_address(
+def build_address_filter(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)
 ) -> Callable[[str], bool]:
     """Whether a value may stand in an address: what the menu offers, an artefact of the workspace, or the name of a hub model.

@@ -23,7 +23,7 @@ SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
 LOCAL_NAMES = ("localhost",)
 
 
-def openable(typed: str | Path) -> Path:
+def resolve_allowed_path(typed: str | Path) -> Path:
     """Return the file or folder that was typed on a page.
 
     Raises InputError where pages may not open it, where nothing is there, and where it cannot be read.
@@ -71,7 +71,7 @@ def is_loopback(address: str | None) -> bool:
         return False
 
 
-def network_warning(address: str) -> str:
+def build_network_warning(address: str) -> str:
     """Return what to say at the start where others in the network can reach the lab."""
     root = os.environ.get(FILES_ROOT)
     files = f"files below {root}" if root else "no other files of this machine (--files-root names a folder to share)"
@@ -85,7 +85,7 @@ def network_warning(address: str) -> str:
 def warn_once() -> None:
     """Say so in the server's log, once in a process: where Streamlit was started by its own command, nobody said it before."""
     if not is_loopback(_address()):
-        sys.stderr.write(network_warning(_address() or "every address"))
+        sys.stderr.write(build_network_warning(_address() or "every address"))
 
 
 def _address() -> str | None:

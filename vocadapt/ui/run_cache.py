@@ -15,7 +15,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.training.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.base import Example, Task
 from vocadapt.training.tasks.own import files_of_task, read_task
-from vocadapt.ui import warming
+from vocadapt.ui import preload
 from vocadapt.ui.cache import model_stamp
 
 
@@ -96,7 +96,7 @@ def _run(folder: str, stamp: str) -> SavedRun:
 @st.cache_resource(max_entries=2, show_spinner="Reading the network …")
 def _network(folder: str, stamp: str) -> SavedRun:
     run = _run(folder, stamp)
-    warming.wait()
+    preload.wait()
     _ = run.network  # loaded now, while the spinner turns
     return run
 

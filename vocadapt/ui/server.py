@@ -18,7 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs import tidy
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import collection, guard, paths, warming
+from vocadapt.ui import collection, guard, paths, preload
 
 ROOT = Path(vocadapt.__file__).parents[1]
 WORKSPACE = "VOCADAPT_WORKSPACE"
@@ -60,16 +60,16 @@ def serve(
     os.environ.setdefault(*WAITING)
     _tidy(Workspace(workspace))
     settle_pages()
-    warming.start(Workspace(workspace))
+    preload.start(Workspace(workspace))
     sys.stdout.write(f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()
     if not paths.is_loopback(address):
-        sys.stderr.write(paths.network_warning(address))
-    place = {"server_address": address, "server_allowedHosts": allowed_hosts(address), "server_port": port}
+        sys.stderr.write(paths.build_network_warning(address))
+    place = {"server_address": address, "server_allowedHosts": list_allowed_hosts(address), "server_port": port}
     _run(app, {**_settings(), **place, "server_headless": not browser})
 
 
-def allowed_hosts(address: str) -> list[str]:
+def list_allowed_hosts(address: str) -> list[str]:
     """The names under which a browser may reach the lab: a foreign name that leads here (DNS rebinding) is not among them."""
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if address in EVERY_ADDRESS:

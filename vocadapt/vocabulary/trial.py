@@ -71,7 +71,7 @@ def _try(kind: str, part: str) -> str:
     parts = [(_describe(one), kind, one) for one in single]
     if whole not in single:
         parts.append(("all parts one after the other", kind, whole))
-    work = json.dumps({"parts": parts, "lines": list(provoking_lines(part))})
+    work = json.dumps({"parts": parts, "lines": list(build_adversarial_lines(part))})
     command = [sys.executable, "-I", "-c", SCRIPT, str(MEGABYTES), str(MAX_GROWTH)]
     environment = {**os.environ, "RUST_BACKTRACE": "0", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     process = subprocess.Popen(
@@ -93,7 +93,7 @@ def _try(kind: str, part: str) -> str:
     return "" if tried[-1] == "done" else f"{tried[-1]}: {reason}"
 
 
-def provoking_lines(part: str) -> Iterator[str]:
+def build_adversarial_lines(part: str) -> Iterator[str]:
     """Lines on which patterns run away and replacements expand, the shortest first.
 
     Runs of each character that stands in the part itself, and of common ones, with an end that a pattern for them may not match.

@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
-from vocadapt.text.tokenizing import TokenizerErrors
+from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.listing import SPECIAL_TOKENS as SPECIAL_TOKENS  # others take it from here
 from vocadapt.vocabulary.listing import read_listing, said
 from vocadapt.vocabulary.stored_tokenizer import CONFIG, TOKENIZER, check_tokenizer_files

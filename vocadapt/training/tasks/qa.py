@@ -42,7 +42,7 @@ def read_questions(path: Path) -> Split:
     return Split(questions, {"documents": documents, **notes}, path)
 
 
-def with_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
+def apply_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
     """The examples, questions with the words of their contexts found by a rule; raises InputError for an unknown one."""
     check_word_rule(rule)
     return tuple(replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples)

@@ -16,7 +16,7 @@ _page_drawn = threading.Event()
 _lock = threading.Lock()
 
 
-def page_drawn() -> None:
+def report_page_drawn() -> None:
     """Report that a page is drawn."""
     _page_drawn.set()
 

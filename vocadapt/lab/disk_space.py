@@ -19,37 +19,37 @@ WEIGHTS = (".safetensors", ".bin")
 MODELS = ("model", "further", "finetune", "convert")  # steps that write the model they are given, changed
 
 
-def check_room(place: Path, needed: int) -> None:
+def check_disk_space(place: Path, needed: int) -> None:
     """Raise InputError where the disk of a folder (that may not exist yet) has less room than `needed` bytes."""
     folder = Path(os.path.abspath(place))
     while not folder.is_dir():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     if free < needed:
-        problem = f"{show_path(place)}: about {_size(needed)} are needed, and the disk has {_size(free)} free."
+        problem = f"{show_path(place)}: about {_format_size(needed)} are needed, and the disk has {_format_size(free)} free."
         raise InputError(problem, "Make room, or choose another place.")
 
 
-def bytes_needed(spec: Spec) -> int:
+def estimate_bytes(spec: Spec) -> int:
     """Return about how many bytes a step writes: a lower estimate, so that nothing is refused that would have fitted."""
     if spec.step in MODELS:
-        return FLOOR + _copies(spec) * sum(map(_weights, spec.inputs["model"]))
+        return FLOOR + _count_networks(spec) * sum(map(_measure_weights, spec.inputs["model"]))
     if spec.step == "corpus" and isinstance(spec.settings, CorpusStep) and spec.settings.copy:
-        return FLOOR + _size_of(spec.inputs["text"])
+        return FLOOR + _measure_files(spec.inputs["text"])
     if isinstance(spec.settings, VectorsStep):
-        words = _size_of(spec.inputs["text"]) / BYTES_PER_WORD
+        words = _measure_files(spec.inputs["text"]) / BYTES_PER_WORD
         return FLOOR + int(HEAPS * math.sqrt(words)) * (spec.settings.word2vec.dim or WIDTH) * FLOAT
     if spec.step == "import":
-        return FLOOR + _size_of(spec.inputs["file"])
+        return FLOOR + _measure_files(spec.inputs["file"])
     return FLOOR
 
 
-def _copies(spec: Spec) -> int:
+def _count_networks(spec: Spec) -> int:
     """How many networks a step leaves: one for each run of a fine-tuning."""
     return len(spec.settings.seeds) if isinstance(spec.settings, FinetuneStep) else 1
 
 
-def _weights(model: str) -> int:
+def _measure_weights(model: str) -> int:
     """Bytes of the weights in a model's folder, of one form where it holds two; 0 for a name on the hub."""
     folder = Path(model).expanduser()
     if not os.path.isdir(folder):  # unlike Path, false for a name too long
@@ -58,7 +58,7 @@ def _weights(model: str) -> int:
     return max(sizes)
 
 
-def _size_of(paths: Iterable[str]) -> int:
+def _measure_files(paths: Iterable[str]) -> int:
     """Bytes of files, and of the files in folders; links followed, what cannot be read left out."""
     total = 0
     for path in map(Path, paths):
@@ -67,5 +67,5 @@ def _size_of(paths: Iterable[str]) -> int:
     return total
 
 
-def _size(bytes_: int) -> str:
+def _format_size(bytes_: int) -> str:
     return f"{bytes_ / 1e9:.1f} GB" if bytes_ >= 1e9 else f"{bytes_ / 1e6:.0f} MB"

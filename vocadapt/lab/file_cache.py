@@ -13,7 +13,7 @@ MAX_ENTRIES = 5000
 SETTLED = 50_000_000  # nanoseconds: a younger file may be rewritten within one tick of the file system's clock
 
 
-class KeptReader(Generic[T]):
+class CachedReader(Generic[T]):
     """Read a file by a function, and keep the value until the file changes: its inode, size or times.
 
     Values are shared, so nobody may change them. Beyond `max_entries` the least recently used is dropped.

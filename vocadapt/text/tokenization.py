@@ -10,7 +10,7 @@ from types import TracebackType
 from tokenizers import Encoding, Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.progress import tokenizing
+from vocadapt.progress import report_block
 
 MOST_TEXTS, MOST_CHARACTERS = 10_000, 4_000_000  # of a block: enough to keep every core busy
 LONG_TEXT = 10_000  # characters; a shorter one alone needs no watching
@@ -38,7 +38,7 @@ class TokenizerErrors:
     def convert(self, error: BaseException) -> None:
         """Raise the InputError for an error of the library; do nothing for any other. For code that is called for each word."""
         if not isinstance(error, InputError) and is_library_error(error):
-            raise InputError(f"{self.problem} ({first_line(error)}).", self.remedy) from error
+            raise InputError(f"{self.problem} ({summarize_error(error)}).", self.remedy) from error
 
 
 tokenizer_errors = TokenizerErrors(
@@ -51,7 +51,7 @@ def is_library_error(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def first_line(error: BaseException) -> str:
+def summarize_error(error: BaseException) -> str:
     """Return the beginning of an error's message, on one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:MOST_SHOWN]
@@ -72,7 +72,7 @@ def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], add_special_tokens:
     """Tokenize texts, block by block; each block is reported, so that a watchdog can end one that never ends."""
     found: list[Encoding] = []
     for block in _blocks(texts):
-        with tokenizing(f"{len(block):,} texts, the first of which begins with {block[0][:40]!r}"), tokenizer_errors:
+        with report_block(f"{len(block):,} texts, the first of which begins with {block[0][:40]!r}"), tokenizer_errors:
             found += tokenizer.encode_batch(block, add_special_tokens=add_special_tokens)
     return found
 

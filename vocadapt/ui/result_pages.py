@@ -16,7 +16,7 @@ LENS, INITIALISERS, ADAPT = "pages/vocabulary/lens.py", "pages/vocabulary/initia
 MAP, PRETRAINING, RESULTS = "pages/see/map.py", "pages/train/pretraining.py", "pages/train/results.py"
 
 
-def place_of(job: Job) -> tuple[str, Address] | None:
+def find_result_page(job: Job) -> tuple[str, Address] | None:
     """The page that shows what a finished job made, and its address; None where no page shows it."""
     view = VIEWS.get(job.spec.step)
     if view is None:

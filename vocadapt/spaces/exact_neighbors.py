@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BLOCK = 1000  # rows searched between two reports
 
 
-def exact_neighbours(
+def find_exact_neighbors(
     rows: "Matrix", k: int, progress: Progress = silent
 ) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
     """Return the k nearest other rows of each row, nearest first: their indices and distances, both (n, k); k < n."""

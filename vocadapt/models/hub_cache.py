@@ -14,6 +14,6 @@ def is_cached(name: str) -> bool:
         return False
 
 
-def cached(names: Iterable[str]) -> tuple[str, ...]:
+def filter_cached(names: Iterable[str]) -> tuple[str, ...]:
     """Those of some hub names that are in the local cache, in their order."""
     return tuple(name for name in names if is_cached(name))
