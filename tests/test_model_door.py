@@ -352,7 +352,7 @@ def test_a_sound_pattern_passes_and_its_verdict_is_remembered(folder: Path, monk
 def test_parts_that_expand_only_together_are_refused(folder: Path) -> None:
     parts = [{"type": "Replace", "pattern": {"String": old}, "content": new * 50} for old, new in (("a", "b"), ("b", "c"))]
     part("normalizer", type="Sequence", normalizers=parts)(folder)
-    with pytest.raises(InputError, match="all parts one after the other"):
+    with pytest.raises(InputError, match="all parts in sequence"):
         _ = open_model(folder).fast_tokenizer
 
 

@@ -1,11 +1,11 @@
-"""Times given before a step, in words: the one place that every page's estimate goes through."""
+"""Format the estimated time of a step for display, scaled to the current load of the machine."""
 
 from vocadapt.lab.estimating import estimate_slowdown
 from vocadapt.ui.numbers import duration
 
 
 def format_estimate(seconds: float) -> str:
-    """An estimate for an idle machine, in words for this machine as busy as it is now: 4 min (3 × longer than when idle)."""
+    """Format an estimate in seconds for an idle machine: "4 min (this machine is busy: 3 × longer than when idle)"."""
     factor = estimate_slowdown()
     if factor <= 1:
         return duration(seconds)
@@ -13,6 +13,6 @@ def format_estimate(seconds: float) -> str:
 
 
 def format_estimate_bold(seconds: float) -> str:
-    """The same as Markdown, the time bold."""
+    """Format an estimate as `format_estimate` does, the time in bold Markdown."""
     time, _, why = format_estimate(seconds).partition(" (")
     return f"**{time}** ({why}" if why else f"**{time}**"
