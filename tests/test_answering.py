@@ -51,7 +51,7 @@ def test_words_are_those_of_the_rule_by_hand():
     code = np.array([[5, 0], [0, 0], [0, 4], [0, 1]], dtype=np.float32)
     assert best_answers(code, "MERS-CoV.")[0].text == "MERS-CoV"
     assert best_answers(np.array([[5, 4]], dtype=np.float32), "MERS-CoV.", rule="paper")[0].text == "MERS-CoV."
-    with pytest.raises(InputError, match="Unknown way to find words 'mine'"):
+    with pytest.raises(InputError, match="Unknown word rule 'mine'"):
         apply_word_rule([], "mine")
     question = Question("1", "q", "MERS-CoV.", None)
     assert apply_word_rule([question], "paper")[0] == question  # how it is read is no part of what is asked
@@ -176,7 +176,7 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
         said = ["predict", "--model", out, str(other), "--out", str(tmp_path / f"{rule}.json"), "--json", *flags]
         assert main(said) == 0 and json.loads(capsys.readouterr().out)["word_rule"] == rule
     assert main(["evaluate", "--run", out, "--word-rule", "code"]) == 2
-    assert "as they were predicted" in capsys.readouterr().err
+    assert "another word rule does not apply" in capsys.readouterr().err
     tagged = write_conll(tmp_path / "train.tsv", sentences(8))
     line = ["--model", base, "--task", "ner", "--train", str(tagged), "--word-rule", "paper", "--out", str(tmp_path / "no")]
     assert main(["finetune", *line]) == 2

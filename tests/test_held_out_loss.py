@@ -63,7 +63,7 @@ def test_a_difference_is_called_where_there_are_words_enough(shift, words, verdi
     losses = Losses(loss_of(before), loss_of(before, words), loss_of(after, words))
     assert losses.verdict == verdict
     said = describe_change(losses.to_record()["loss_change"], words)
-    assert {LOWER: "became lower", HIGHER: "became higher", NO_DIFFERENCE: "No difference", TOO_FEW: "too few"}[verdict] in said
+    assert {LOWER: "became lower", HIGHER: "became higher", NO_DIFFERENCE: "No significant", TOO_FEW: "too few"}[verdict] in said
 
 
 def test_two_windows_are_too_few_however_many_words_they_hold():

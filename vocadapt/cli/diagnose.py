@@ -27,8 +27,8 @@ MEASURES = {
     "isoscore": "IsoScore (Rudman et al. 2022)",
     "first_direction": "share of the unit rows' squared length along their first principal direction; even: 1/dim",
     "hubness": "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al. 2010)",
-    "frequency_bias": "Spearman's correlation of frequency with the length of a row, and with its cosine to the mean direction, "
-    "over the tokens that came with the model",
+    "frequency_bias": "Spearman correlation of frequency with the norm of an embedding and with its cosine to the mean "
+    "direction, over the original tokens",
     "added_norms": "median norm of the embeddings of added and of original tokens; null: no added tokens",
 }
 

@@ -43,7 +43,7 @@ REPORTED = (
     "loss_change", "held_out_words", "held_out_windows",
 )  # fmt: skip
 ROUNDED = ("stored_as", "updates_lost_to_rounding")
-NESTED = ("loss_per_character", "loss_interval", "loss_change")  # which people are shown in words
+NESTED = ("loss_per_character", "loss_interval", "loss_change")  # rendered as sentences in the text output
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
@@ -181,7 +181,7 @@ def _answer(made: Artefact) -> Answer:
 
 
 def _format_loss(numbers: Mapping[str, Any], name: str) -> str:
-    """Return a loss per character, with its interval if it has one."""
+    """Format a loss per character, with its interval if there is one."""
     value, interval = numbers["loss_per_character"][name], numbers["loss_interval"].get(name)
     spread = f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
     return f"{value:.3f}{spread}"

@@ -38,9 +38,9 @@ NULL = NullSettings()
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One space in figures; hubness is None if it was not asked for, or if there are fewer than two rows.
+    """Diagnostics of one space; hubness is None if not requested, or for fewer than two rows.
 
-    added: how long the rows of added tokens are beside the original ones; None if no token was added.
+    added: norms of the embeddings of added and of original tokens; None if no token was added.
     """
 
     isotropy: Isotropy
@@ -87,9 +87,9 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
 def diagnose(
     space: EmbeddingSpace, hubs: bool = True, progress: Progress = silent, added: Collection[str] = frozenset()
 ) -> Diagnosis:
-    """Measure one space; `hubs` False leaves out what takes seconds.
+    """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
 
-    `added`: its added tokens (`Opened.added`), which are left out of the correlation with frequency.
+    added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
     """
     progress(0.0, "measuring isotropy")
     even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space, added)

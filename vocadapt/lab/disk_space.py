@@ -1,4 +1,4 @@
-"""Free room on the disk: looked at before a step starts, so that minutes of work do not end on a full disk."""
+"""Check of the free disk space before a step starts."""
 
 import math
 import os
@@ -10,28 +10,28 @@ from vocadapt.errors import InputError
 from vocadapt.files import MEGABYTE, show_path
 from vocadapt.lab.spec import CorpusStep, FinetuneStep, Spec, VectorsStep
 
-FLOOR = 50 * MEGABYTE  # every step: logs, records, tokenizers, figures
+FLOOR = 50 * MEGABYTE  # any step: logs, records, tokenizers, figures
 FLOAT = 4  # bytes
-WIDTH = 768  # dimensions of vectors that are made to fit a model
+WIDTH = 768  # dimension of vectors trained for a model
 BYTES_PER_WORD = 6  # of running text
-HEAPS = 30.0  # distinct words grow like this many times the square root of all words (Heaps' law)
+HEAPS = 30.0  # Heaps' law: distinct words ≈ HEAPS · √words
 WEIGHTS = (".safetensors", ".bin")
-MODELS = ("model", "further", "finetune", "convert")  # steps that write the model they are given, changed
+MODELS = ("model", "further", "finetune", "convert")  # steps that write a changed copy of their model
 
 
 def check_disk_space(place: Path, needed: int) -> None:
-    """Raise InputError where the disk of a folder (that may not exist yet) has less room than `needed` bytes."""
+    """Raise InputError if the disk of a folder (which need not exist yet) has fewer than `needed` bytes free."""
     folder = Path(os.path.abspath(place))
     while not folder.is_dir():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     if free < needed:
-        problem = f"{show_path(place)}: about {_format_size(needed)} are needed, and the disk has {_format_size(free)} free."
+        problem = f"{show_path(place)}: about {_format_size(needed)} are needed, but the disk has {_format_size(free)} free."
         raise InputError(problem, "Make room, or choose another place.")
 
 
 def estimate_bytes(spec: Spec) -> int:
-    """Return about how many bytes a step writes: a lower estimate, so that nothing is refused that would have fitted."""
+    """Estimate the bytes that a step writes, from below, so that no step is refused that would fit."""
     if spec.step in MODELS:
         return FLOOR + _count_networks(spec) * sum(map(_measure_weights, spec.inputs["model"]))
     if spec.step == "corpus" and isinstance(spec.settings, CorpusStep) and spec.settings.copy:
@@ -45,12 +45,12 @@ def estimate_bytes(spec: Spec) -> int:
 
 
 def _count_networks(spec: Spec) -> int:
-    """How many networks a step leaves: one for each run of a fine-tuning."""
+    """Return how many networks a step writes: one for each run of a fine-tuning."""
     return len(spec.settings.seeds) if isinstance(spec.settings, FinetuneStep) else 1
 
 
 def _measure_weights(model: str) -> int:
-    """Bytes of the weights in a model's folder, of one form where it holds two; 0 for a name on the hub."""
+    """Return the bytes of the weights of a model folder, of one format if it has two; 0 for a hub name."""
     folder = Path(model).expanduser()
     if not os.path.isdir(folder):  # unlike Path, false for a name too long
         return 0
@@ -59,7 +59,7 @@ def _measure_weights(model: str) -> int:
 
 
 def _measure_files(paths: Iterable[str]) -> int:
-    """Bytes of files, and of the files in folders; links followed, what cannot be read left out."""
+    """Return the total bytes of files and folders; links are followed, unreadable files skipped."""
     total = 0
     for path in map(Path, paths):
         files = path.rglob("*") if os.path.isdir(path) else [path]

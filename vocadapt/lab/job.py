@@ -167,9 +167,9 @@ class Job:
         return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:])
 
     def _read(self, reader: CachedReader[T]) -> T:
-        """What a reader makes of spec.json; raises InputError where there is none."""
+        """Read spec.json with a cached reader; raise InputError if there is none."""
         if not os.path.isfile(self.folder / SPEC):
-            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, it has no {SPEC}.")
+            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}.")
         return reader(self.folder / SPEC)
 
     def _ended(self, seconds: float) -> bool:

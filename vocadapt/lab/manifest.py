@@ -109,9 +109,9 @@ def stamp_of(folder: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, read again only when its file was changed; nobody may change what it holds.
+    """Return the manifest of a folder, cached until its file changes; do not modify it.
 
-    Raises what `Manifest.load` does, and OSError where there is none.
+    Raises InputError as `Manifest.load` does, and OSError if there is none.
     """
     return _MANIFESTS(folder / MANIFEST)
 

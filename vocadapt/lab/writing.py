@@ -102,7 +102,7 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
 
 @contextmanager
 def convert_write_errors(place: Path) -> Iterator[None]:
-    """Turn an OSError of a block that writes into an InputError that names the place."""
+    """Convert an OSError of the `with` block into an InputError that names the place."""
     try:
         yield
     except OSError as error:

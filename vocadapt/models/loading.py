@@ -68,7 +68,7 @@ def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTraine
     dtype = DTYPES.get(find_rows(model)[2], "auto")  # what is stored, not what config.json says of it
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     check_network(model.path, model.config, read_headers(model.path))
-    with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not fit together"):
+    with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not match"):
         loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = quietly(
             lambda: kind.from_pretrained(model.path, output_loading_info=True, dtype=dtype, **safe, **options)
         )
@@ -77,9 +77,9 @@ def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTraine
 
 @contextmanager
 def convert_library_errors(problem: str) -> Iterator[None]:
-    """Turn whatever transformers or the tokenizers library raises while it opens a model into an InputError with this problem.
+    """Convert any exception of transformers or tokenizers while opening a model into an InputError with this problem.
 
-    Only for their own calls on the files of a user: what these raise there is about the files, whatever its type.
+    Use it only around their own calls on a user's files, where any exception is caused by the files.
     """
     try:
         yield
@@ -133,7 +133,7 @@ def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFas
 
     truth = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
-        _ = model.config  # transformers reads it, too: what is wrong with it is an error of its own
+        _ = model.config  # read it first: its errors have their own messages
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if not (model.path / "tokenizer.json").is_file():
         options["do_lower_case"] = model.splitter.lowercase

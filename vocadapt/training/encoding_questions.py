@@ -72,7 +72,7 @@ def answer_words(question: Question) -> tuple[int, int] | None:
 
 
 def _read(question: Question) -> tuple[str, str]:
-    """What decides the words of a question's context: the context, and the rule by which it is split."""
+    """Return the key of a context's words: the context and its word rule."""
     return question.context, question.word_rule
 
 
@@ -82,7 +82,7 @@ def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
 
 
 def _contexts(questions: Sequence[Question], cut: Cut) -> dict[tuple[str, str], Context]:
-    """Every distinct context, tokenized once for each rule by which its words are found."""
+    """Tokenize every distinct context once per word rule."""
     found: dict[tuple[str, str], Context] = {}
     for text, rule in dict.fromkeys(map(_read, questions)):
         encoding = encode(cut.tokenizer, text, add_special_tokens=False)

@@ -128,12 +128,12 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
 
 
 def _apply_word_rule(task: Task, rule: str) -> Task:
-    """The task with the words of its contexts found by a rule; raises InputError for another rule on other kinds of task."""
+    """Set the word rule of a question answering task; raise InputError for another rule on other kinds of task."""
     if task.kind == "qa":
         splits = {name: replace(split, examples=apply_word_rule(split.examples, rule)) for name, split in task.splits.items()}
         return replace(task, splits=splits)
     if rule != FinetuneSettings().word_rule:
-        raise InputError(f"The word rule {rule!r} is for questions on a context; this task is {task.kind}.", "Leave it out.")
+        raise InputError(f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.", "Leave it out.")
     return task
 
 
@@ -285,7 +285,7 @@ def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
 
 
 def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cuts: int) -> None:
-    """Refuse before any training what could not be scored, or held in memory, after it."""
+    """Raise InputError before training if the results could not be scored or would not fit in memory."""
     if task.kind == "multilabel":
         check_values("train", len(trained_on), len(outputs.names), 1)
     for name, split in task.splits.items():

@@ -126,12 +126,12 @@ class SavedRun:
         return EncodingSettings(length, settings["chunk"])
 
     def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
-        """The examples, questions with the words of their contexts found by a rule ("" for the one it was trained with)."""
+        """Set the word rule of questions ("": that of the run's training); other examples are unchanged."""
         return apply_word_rule(examples, rule or self.word_rule)
 
     @property
     def word_rule(self) -> str:
-        """How the words of a context are found, over which it was trained to pool logits."""
+        """How a context is split into the words over which logits are pooled, as in training."""
         return str(self.record["settings"].get("word_rule", "code"))
 
     def logits(self, examples: Sequence[Example], progress: Progress = silent) -> dict[str, tuple[Logits, ...]]:

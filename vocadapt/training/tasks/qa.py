@@ -43,7 +43,7 @@ def read_questions(path: Path) -> Split:
 
 
 def apply_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
-    """The examples, questions with the words of their contexts found by a rule; raises InputError for an unknown one."""
+    """Set the word rule of all questions among the examples; raise InputError for an unknown rule."""
     check_word_rule(rule)
     return tuple(replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples)
 

@@ -53,7 +53,7 @@ def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):
     asked = disk(FLOOR)
     check_disk_space(tmp_path / "not" / "there", FLOOR)
     assert asked == [tmp_path]
-    with pytest.raises(InputError, match=r"about 3\.0 GB are needed, and the disk has 52 MB free"):
+    with pytest.raises(InputError, match=r"about 3\.0 GB are needed, but the disk has 52 MB free"):
         check_disk_space(tmp_path / "not" / "there", 3_000_000_000)
 
 
