@@ -83,7 +83,7 @@ def check_values(split: str, rows: int, outputs: int, cuts: int) -> None:
     """Raise InputError if the outputs of a split do not fit in memory."""
     if rows * outputs * cuts > MOST_VALUES:
         raise InputError(
-            f"{split}: {rows:,} words or texts times {outputs:,} outputs are more than fit in memory "
+            f"{split}: {rows:,} words or texts × {outputs:,} outputs do not fit in memory "
             f"(at most {MOST_VALUES // (outputs * cuts):,} with that many outputs).",
             "Merge rare labels, or use fewer examples.",
         )

@@ -126,8 +126,8 @@ def check_finite(value: float, step: str, lr: float, what: str = "The loss is") 
     if not math.isfinite(value):
         raise InputError(
             f"{what} {value} at {step}: the training diverged.",
-            f"Lower the learning rate (it is {lr:g}) or the longest gradient, or warm up for longer. "
-            "If it diverges all the same, check the model's weights.",
+            f"Lower the learning rate (it is {lr:g}) or the max gradient norm, or use a longer warmup. "
+            "If it still diverges, check the model's weights.",
         )
 
 

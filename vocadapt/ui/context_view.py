@@ -42,7 +42,7 @@ def in_context(word: str, text: Corpus, model: str, workspace: Workspace, comman
     """
     seconds, asked = estimate_seconds(text), (word, model, text)
     if seconds > IN_THE_PAGE:
-        st.markdown(f"Looking through this text takes about {format_estimate(seconds)}: too long for a page. In a terminal:")
+        st.markdown(f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a terminal:")
         st.code(command or context_command(word, text.files, asdict(text.settings), model), language="bash", wrap_lines=True)
         return
     if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:

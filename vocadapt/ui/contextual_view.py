@@ -20,7 +20,7 @@ HELP = {
     "layer": "0: the embedding output, position included; 1: what leaves the first layer; … the last: the top.",
     "occurrences": "The vector of a word is the mean over so many of its occurrences at most, drawn by the seed.",
     "min_count": "Words that occur less often get no vector.",
-    "first": "Only so many of the most frequent; empty: all.",
+    "first": "Number of most frequent words to use; empty: all.",
     "unit": "Whole words: the mean of their pieces. Wordpieces: as the model cuts the text.",
 }
 

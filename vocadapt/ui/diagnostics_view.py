@@ -151,7 +151,7 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
 
 
 def added_tokens(found: AddedNorms) -> str:
-    """Say how long the rows of added tokens are beside the original ones."""
+    """Compare the norms of added and original embeddings in a sentence."""
     ratio = found.median / found.original_median
     return (
         f"The rows of the {count(found.n)} added tokens are {ratio:.2g} times as long as the original ones: median "

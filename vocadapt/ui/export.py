@@ -32,7 +32,7 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
 
 
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """A tab-separated table that a spreadsheet opens as it is."""
+    """Format a table as TSV for spreadsheets."""
     return format_tsv([header, *rows])
 
 

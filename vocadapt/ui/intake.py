@@ -39,7 +39,7 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
         if uploads:
             with mistakes.shown():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
-                st.session_state[f"{key}_turn"] = turn + 1  # a fresh widget lets go of the upload in memory
+                st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the upload in memory
                 st.rerun()
         kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
         for file in kept:
@@ -81,9 +81,9 @@ def _save(upload: BinaryIO, target: Path) -> None:
 
 
 def safe_name(name: str) -> str:
-    """Return a file name of letters, digits, dots and dashes that any system takes, its known endings kept.
+    """Return a file name that is valid on any system: letters, digits, dots and dashes, known endings kept.
 
-    `../../x y.txt` → `x-y.txt`, `.txt` → `upload.txt`, `con.txt` → `upload-con.txt`.
+    `../../x y.txt` -> `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
     """
     last = re.split(r"[/\\]", name)[-1]
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
-    """A table as files, made on the click: CSV for spreadsheets, and Parquet with the tokens as they are."""
+    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged tokens."""
     return {
         f"{name}.csv": lambda: format_frame_as_csv(make()),
         f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),

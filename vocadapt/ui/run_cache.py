@@ -45,12 +45,12 @@ def corpus_behind(run: Path) -> Corpus | None:
 
 
 def run_of(folder: str) -> SavedRun:
-    """Return the run in a folder, without its network; raises InputError if it holds none, or several."""
+    """Return the run of a folder, without its network; raise InputError if there is none, or several."""
     return _run(folder, run_stamp(folder))
 
 
 def network_of(folder: str) -> SavedRun:
-    """Return the run in a folder with its network, loaded once; raises InputError as `run_of` does."""
+    """Return the run of a folder with its network, loaded once; raise InputError as `run_of` does."""
     return _network(folder, run_stamp(folder))
 
 
@@ -97,7 +97,7 @@ def _run(folder: str, stamp: str) -> SavedRun:
 def _network(folder: str, stamp: str) -> SavedRun:
     run = _run(folder, stamp)
     preload.wait()
-    _ = run.network  # loaded now, while the spinner turns
+    _ = run.network  # load it now, while the spinner is shown
     return run
 
 
