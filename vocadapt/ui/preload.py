@@ -22,7 +22,7 @@ def report_page_drawn() -> None:
 
 def start(workspace: Workspace) -> threading.Thread:
     """Start the thread that waits for the first page and then imports the libraries."""
-    thread = threading.Thread(target=_import_libraries, args=(workspace,), name="warming", daemon=True)
+    thread = threading.Thread(target=_import_libraries, args=(workspace,), name="preload", daemon=True)
     thread.start()
     return thread
 
