@@ -180,4 +180,4 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
     tagged = write_conll(tmp_path / "train.tsv", sentences(8))
     line = ["--model", base, "--task", "ner", "--train", str(tagged), "--word-rule", "paper", "--out", str(tmp_path / "no")]
     assert main(["finetune", *line]) == 2
-    assert "for questions on a context" in capsys.readouterr().err and not (tmp_path / "no").exists()
+    assert "applies to question answering only" in capsys.readouterr().err and not (tmp_path / "no").exists()
