@@ -36,7 +36,7 @@ def assert_diverged(capsys, command, out):
     printed, err = capsys.readouterr()
     assert (code, printed) == (2, "")
     assert "the training diverged" in err and "step" in err
-    assert "Lower the learning rate (it is 1e+20)" in err and "warm up" in err
+    assert "Lower the learning rate (it is 1e+20)" in err and "warmup" in err
     assert len(err.splitlines()) <= 3
     assert not out.exists()
 
