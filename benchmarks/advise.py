@@ -143,7 +143,7 @@ def main():
     parser.add_argument("--model")
     options = parser.parse_args()
     if options.table is None:
-        print("not run: it takes six minutes; say measure or fit, and name a table")
+        print("not run (it takes six minutes): give measure or fit, and the path of a table")
         return
     if options.what == "measure":
         measure(options.table, open_model(options.model or minilm()))

@@ -85,7 +85,7 @@ def serve(folder: Path):  # type: ignore[no-untyped-def]
 
 
 def serve_workspace(folder: Path, workspace: Path):  # type: ignore[no-untyped-def]
-    """Start a server on a workspace from another folder; returns its address and its process."""
+    """Start a lab server on a workspace; return its address and process."""
     import subprocess
 
     port = free_port()

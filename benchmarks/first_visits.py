@@ -1,10 +1,10 @@
-"""How long the first visit of each page takes: at most 6 s on a quiet machine.
+"""Measure how long the first visit of each page takes: at most 6 s on an idle machine.
 
     python benchmarks/first_visits.py [--pages vocabulary change] [--times 1]     (needs playwright and a Chromium)
 
-A workspace with the demo, the counted news text of gensim and a run of token classification on the demo model. Each
-visit has a server of its own that has shown nothing yet; the clock runs from the request until the page is drawn to its
-end and no spinner turns. Beside it the processor seconds of the server, which a busy machine lengthens less.
+The workspace holds the demo, gensim's news text with word counts, and a token classification run of the demo model.
+Each visit starts a fresh server. Time is measured from the request until the page is complete and shows no spinner. The
+server's CPU seconds are printed too: they depend less on the load of the machine.
 """
 
 import argparse
@@ -42,7 +42,7 @@ DRAWN = """() => {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", nargs="*", choices=PAGES, default=PAGES, metavar="PAGE", help="Home is an empty name")
-    parser.add_argument("--times", type=int, default=1, help="visits of each page; the quickest counts")
+    parser.add_argument("--times", type=int, default=1, help="visits of each page; the fastest counts")
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
@@ -52,14 +52,14 @@ def main() -> int:
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         for name in options.pages:
             seconds, processor = min(visit(chromium, Path(folder), name) for _ in range(options.times))
-            print(f"{name or 'home':14s} {seconds:5.1f} s, processor of the server {processor:5.1f} s", flush=True)
+            print(f"{name or 'home':14s} {seconds:5.1f} s, server CPU {processor:5.1f} s", flush=True)
             slowest = max(slowest, seconds)
     print(f"slowest {slowest:.1f} s (budget {BOUND:g} s); load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return 0 if slowest <= BOUND else 1
 
 
 def prepare(workspace: Workspace) -> None:
-    """Open the demo, take in and count the news, and fine-tune the demo model for two epochs of invented sentences."""
+    """Open the demo, import the news text, and fine-tune the demo model for two epochs on synthetic sentences."""
     from tests.finetune_material import sentences, write_conll
     from vocadapt.cli import main as vocadapt
 
@@ -74,15 +74,15 @@ def prepare(workspace: Workspace) -> None:
 
 
 def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Return the seconds of one visit of a fresh server, and the processor seconds that the server spent on it."""
+    """Visit a page of a fresh server; return the seconds it takes and the CPU seconds of the server."""
     address, server = serve_workspace(folder, folder / "first")
     try:
         page = chromium.new_page(viewport={"width": 1440, "height": 980})
         page.set_default_timeout(180_000)
-        before, start = processor_seconds(server.pid), time.perf_counter()
+        before, start = cpu_seconds(server.pid), time.perf_counter()
         page.goto(f"{address}/{name}")
         page.wait_for_function(DRAWN)
-        seconds, spent = time.perf_counter() - start, processor_seconds(server.pid) - before
+        seconds, spent = time.perf_counter() - start, cpu_seconds(server.pid) - before
         page.close()
     finally:
         server.terminate()
@@ -90,8 +90,8 @@ def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ig
     return seconds, spent
 
 
-def processor_seconds(process: int) -> float:
-    """Return the user and system seconds of a process so far."""
+def cpu_seconds(process: int) -> float:
+    """Return the CPU seconds (user and system) of a process so far."""
     times = psutil.Process(process).cpu_times()
     return times.user + times.system
 

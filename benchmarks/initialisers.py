@@ -95,7 +95,7 @@ def main():
 
 
 def compare_focus(material, rounds=2):
-    """FOCUS and the published loop in turn, the best round of each; how far their rows differ."""
+    """Time FOCUS against the published loop, best of alternating rounds, and compare their embeddings."""
     ours, slow = [], []
     for _ in range(rounds):
         start = time.perf_counter()

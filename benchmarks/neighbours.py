@@ -1,8 +1,8 @@
-"""Ten nearest of 60 000 × 768 rows: one query and 1 000, against a product and argpartition.
+"""Time the search for 10 nearest neighbors among 60 000 × 768 rows against a matrix product and argpartition.
 
 Budget: one query at most 15 ms warm; 1 000 queries, also by CSLS, at most 1.3 × the baseline, which
-holds all similarities at once, or blocks of rows as ours does. Ours and the baseline take turns.
-Run it as `python -m benchmarks.neighbours` on a quiet machine.
+holds all similarities at once, or blocks of rows as our search does. Both are timed in alternation.
+Run it as `python -m benchmarks.neighbours` on an idle machine.
 """
 
 import time
@@ -21,8 +21,8 @@ def bare(queries, candidates, step):
         np.argpartition(similarity, ROWS - K, axis=1)[:, ROWS - K :]
 
 
-def best_times(jobs, repeats=5):
-    """Return the least seconds of each job (function, *arguments); the jobs take turns, so that all meet the same machine."""
+def measure_best_times(jobs, repeats=5):
+    """Return the minimum seconds of each job (function, *arguments); jobs alternate to share the machine's load."""
     seconds = {name: [] for name in jobs}
     for _ in range(repeats):
         for name, (function, *arguments) in jobs.items():
@@ -37,13 +37,13 @@ def main():
     space = EmbeddingSpace(tuple(map(str, range(ROWS))), matrix)
     one, many, unit = matrix[:1], matrix[:QUERIES], space.unit
     hubs = hubness(unit[:2000], unit[:2000]).mean() * np.ones(ROWS, dtype=np.float32)
-    found = best_times({"ours": (nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20)
+    found = measure_best_times({"ours": (nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20)
     print(f"one query: {found['ours'] * 1000:.1f} ms, bare {found['bare'] * 1000:.1f} ms")
     baselines = {"whole": QUERIES, "blocks": BLOCK // ROWS}
     measures = {"cosine": (K, "cosine"), "Euclid": (K, "euclidean"), "CSLS": (K, "cosine", None, hubs)}
     jobs = {how: (bare, unit[:QUERIES], unit, step) for how, step in baselines.items()}
     jobs |= {name: (nearest, many, space, *arguments) for name, arguments in measures.items()}
-    seconds = best_times(jobs)
+    seconds = measure_best_times(jobs)
     for name in measures:
         ratios = ", ".join(f"{seconds[name] / seconds[how]:.2f} × bare product in {how}" for how in baselines)
         print(f"{QUERIES} queries, {name}: {seconds[name]:.2f} s = {ratios}")

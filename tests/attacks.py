@@ -1,8 +1,8 @@
-"""Some 300 attempts on the command line, each in a process of its own: python -m tests.attacks [--only PART] [--every N]
+"""Run some 300 hostile commands, each in its own process: python -m tests.attacks [--only PART] [--every N]
 
-An attempt holds if it ends in time with exit 0, 1 or 2, without a traceback, panic or abort; if it is refused, in at most three
-lines of bounded length that can be printed, and with nothing left where it was to write.
-Files, models, tasks, recipes and artefacts are those of `attack_material`; numbers go into every numeric flag there is.
+A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort. If it is refused, its
+message must have at most three printable lines of bounded length, and no output may be left behind.
+Files, models, tasks, recipes and artefacts come from `attack_material`; extreme numbers are passed to every numeric flag.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from tests.conftest import build_tiny_bert
 from tests.finetune_material import sentences, write_conll
 from tests.lab_material import write_text
 
-SECONDS = 60.0  # an attempt may take; most take less than one
-MEMORY = 6 << 30  # bytes of address space beyond what is there when an attempt begins
+SECONDS = 60.0  # time limit of a command; most take less than one second
+MEMORY = 6 << 30  # limit of additional address space of a command, in bytes
 LONGEST_LINE = 1200  # characters of a message
 OUT = "out"
 

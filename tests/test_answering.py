@@ -15,7 +15,7 @@ from vocadapt.training.answering import MOST, answer, best_answers
 from vocadapt.training.predicting import LOWEST
 from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.base import Question
-from vocadapt.training.tasks.qa import with_word_rule
+from vocadapt.training.tasks.qa import apply_word_rule
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -51,16 +51,16 @@ def test_words_are_those_of_the_rule_by_hand():
     code = np.array([[5, 0], [0, 0], [0, 4], [0, 1]], dtype=np.float32)
     assert best_answers(code, "MERS-CoV.")[0].text == "MERS-CoV"
     assert best_answers(np.array([[5, 4]], dtype=np.float32), "MERS-CoV.", rule="paper")[0].text == "MERS-CoV."
-    with pytest.raises(InputError, match="Unknown way to find words 'mine'"):
-        with_word_rule([], "mine")
+    with pytest.raises(InputError, match="Unknown word rule 'mine'"):
+        apply_word_rule([], "mine")
     question = Question("1", "q", "MERS-CoV.", None)
-    assert with_word_rule([question], "paper")[0] == question  # how it is read is no part of what is asked
+    assert apply_word_rule([question], "paper")[0] == question  # how it is read is no part of what is asked
 
 
 def test_logits_are_pooled_over_the_words_of_the_rule(run):
     """The word of the paper has the highest start and end of the pieces that the released program's words share out."""
     context = "no fever, (cough) or pain-free days"
-    code, paper = (run.logits(run.read_by([Question("1", "what?", context, None)], rule)) for rule in ("code", "paper"))
+    code, paper = (run.logits(run.apply_word_rule([Question("1", "what?", context, None)], rule)) for rule in ("code", "paper"))
     ends = [list(range(bounds[0], bounds[1])) for bounds in ((0, 1), (1, 3), (3, 6), (6, 7), (7, 10), (10, 11))]
     for cut in ("base", "adapted"):
         assert len(code[cut][0]) == 11 and len(paper[cut][0]) == 6
@@ -176,8 +176,8 @@ def test_the_word_rule_is_a_flag_and_stands_in_the_manifest(tmp_path, capsys):
         said = ["predict", "--model", out, str(other), "--out", str(tmp_path / f"{rule}.json"), "--json", *flags]
         assert main(said) == 0 and json.loads(capsys.readouterr().out)["word_rule"] == rule
     assert main(["evaluate", "--run", out, "--word-rule", "code"]) == 2
-    assert "as they were predicted" in capsys.readouterr().err
+    assert "another word rule does not apply" in capsys.readouterr().err
     tagged = write_conll(tmp_path / "train.tsv", sentences(8))
     line = ["--model", base, "--task", "ner", "--train", str(tagged), "--word-rule", "paper", "--out", str(tmp_path / "no")]
     assert main(["finetune", *line]) == 2
-    assert "for questions on a context" in capsys.readouterr().err and not (tmp_path / "no").exists()
+    assert "applies to question answering only" in capsys.readouterr().err and not (tmp_path / "no").exists()

@@ -58,7 +58,7 @@ VECTORS: dict[str, tuple[bytes, bytes, str]] = {
 PACKED = {**BOMBS, **TASKS, **VECTORS}
 TABLES = {  # parquet: what is said of it
     "cell.parquet": LINES,
-    "page.parquet": "a page of its text unpacks to",
+    "page.parquet": "a page of its text decompresses to",
     "dictionary.parquet": LINES,
     "many.parquet": "",  # each of its rows may be read: 12 GB in all
     "prefix.parquet": LINES,

@@ -46,7 +46,7 @@ def test_its_command_line_is_the_step(text):
     ("wrong", "said"),
     [
         (["--epochs", "1", "--tokens", "5"], "not allowed with"),
-        (["--hidden", "200"], "Cannot build"),
+        (["--hidden", "200"], "cannot be divided"),
         (["--vocabulary", "3"], "special tokens"),
         (["--trainer", "best"], "choose one of bpe-merges"),
         (["--vocabulary", "12"], "no room"),

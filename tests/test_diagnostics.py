@@ -10,7 +10,7 @@ import pytest
 from vocadapt.errors import Cancelled
 from vocadapt.spaces.diagnostics import cosine_tables, directions, mean_cosine
 from vocadapt.spaces.geometry import (
-    added_norms,
+    compare_added_norms,
     frequency_bias,
     hubness_of,
     hubness_seconds,
@@ -336,10 +336,10 @@ def test_added_tokens_do_not_make_a_correlation_with_frequency():
     assert frequency_bias(space).norm > 0.6
     found = frequency_bias(space, new)
     assert (found.n, abs(found.norm) < 0.15) == (originals, True)
-    beside = added_norms(space, new)
+    beside = compare_added_norms(space, new)
     assert (beside.n, beside.original_n) == (added, originals)
     assert (beside.median, beside.original_median) == (pytest.approx(0.4), pytest.approx(1.1))
-    assert added_norms(space, frozenset()) is None
+    assert compare_added_norms(space, frozenset()) is None
 
 
 def test_frequent_original_tokens_stay_longer_with_added_ones_beside_them():

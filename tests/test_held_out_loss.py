@@ -20,7 +20,7 @@ from vocadapt.training.held_out_loss import (
     TOO_FEW,
     Losses,
     describe_change,
-    ratio_over_windows,
+    estimate_ratio,
 )
 from vocadapt.training.material import gather
 from vocadapt.training.rounding import copy_weights, describe_rounding, round_weights
@@ -35,10 +35,10 @@ def loss_of(nats, words=1000):
 
 
 def test_the_interval_of_a_ratio_is_the_known_one():
-    found = ratio_over_windows(np.array([2.0, 4.0]), np.array([1.0, 1.0]))
+    found = estimate_ratio(np.array([2.0, 4.0]), np.array([1.0, 1.0]))
     assert found.value == 3.0
     assert found.interval == (3 - 1.96, 3 + 1.96)  # residuals −1 and 1: √(2 · 2) / 2 = 1
-    assert ratio_over_windows(np.array([2.0]), np.array([4.0])).interval is None
+    assert estimate_ratio(np.array([2.0]), np.array([4.0])).interval is None
 
 
 def test_the_interval_holds_the_true_ratio_as_often_as_it_says():
@@ -47,7 +47,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says():
     for _ in range(400):
         characters = rng.integers(5, 60, 80).astype(float)
         nats = characters * 1.5 + rng.normal(0, 12, 80)
-        low, high = ratio_over_windows(nats, characters).interval
+        low, high = estimate_ratio(nats, characters).interval
         held += low <= 1.5 <= high
     assert 0.91 < held / 400 < 0.98
 
@@ -62,8 +62,8 @@ def test_a_difference_is_called_where_there_are_words_enough(shift, words, verdi
     after = before + shift + rng.normal(0, 1, 60)
     losses = Losses(loss_of(before), loss_of(before, words), loss_of(after, words))
     assert losses.verdict == verdict
-    said = describe_change(losses.told()["loss_change"], words)
-    assert {LOWER: "became lower", HIGHER: "became higher", NO_DIFFERENCE: "No difference", TOO_FEW: "too few"}[verdict] in said
+    said = describe_change(losses.to_record()["loss_change"], words)
+    assert {LOWER: "became lower", HIGHER: "became higher", NO_DIFFERENCE: "No significant", TOO_FEW: "too few"}[verdict] in said
 
 
 def test_two_windows_are_too_few_however_many_words_they_hold():

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from vocadapt.lab.room import bytes_needed
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.nulls import made_here
 from vocadapt.lab.opening import open_space
-from vocadapt.lab.room import bytes_needed
 from vocadapt.lab.spec import ConvertStep, CorpusStep, Spec
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import open_model

@@ -96,7 +96,7 @@ def test_unused_rows_of_a_padded_matrix_are_no_tokens(make_bert: Callable[..., P
         (lambda f: (f / "model.safetensors").unlink(), "found no weights"),
         (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "vocadapt convert"),
         (lambda f: (f / "model.safetensors").write_bytes(b"no tensors here"), "not a readable safetensors"),
-        (lambda f: (f / "config.json").unlink(), "expected config.json"),
+        (lambda f: (f / "config.json").unlink(), "expected a config.json"),
         (lambda f: (f / "config.json").write_text("[1]"), "expected a JSON object"),
         (lambda f: save_file({"w": torch.ones(2)}, f / "model.safetensors"), "no tensor named"),
         (lambda f: edit_json(f / "tokenizer.json", added_tokens=[_added(900)]), "do not belong together"),
@@ -120,7 +120,7 @@ def _added(token_id: int) -> dict[str, object]:
         ({"architectures": ["FancyBertV9"]}, "unknown architecture 'FancyBertV9'"),
         ({"architectures": []}, "names no architecture"),
         ({"architectures": ["BertForQuestionAnswering"]}, "they would be random"),
-        ({"intermediate_size": 48}, "do not fit together"),
+        ({"intermediate_size": 48}, "do not match"),
     ],
 )
 def test_heads_that_are_not_there(make_bert: Callable[..., Path], changes: dict[str, object], said: str) -> None:

@@ -54,7 +54,7 @@ def test_what_cannot_be_counted_or_held_is_refused():
     with pytest.raises(InputError, match="Merge rare labels"):
         count_items(items, items)
     check_values("test", 100_000, 133, 2)
-    with pytest.raises(InputError, match="test: 10,000,000 words or texts times 2,001 outputs"):
+    with pytest.raises(InputError, match="test: 10,000,000 words or texts × 2,001 outputs"):
         check_values("test", 10_000_000, 2001, 1)
 
 

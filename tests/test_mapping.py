@@ -21,7 +21,7 @@ from vocadapt.lab.workspace import Workspace, open_artefact
 from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projection import ProjectionSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.text.spreadsheet import read_cell
+from vocadapt.text.spreadsheet import unescape_cell
 
 HOSTILE = (
     "<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "\u202e\u05d0\u05d1\u05d2", "x" * 500, "&amp;", "%{x}", 'a,b"c',
@@ -120,7 +120,7 @@ def test_tables_hold_words_literally(hostile, tmp_path):
     write_map(drawn, tmp_path / "m.parquet")
     with (tmp_path / "m.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [read_cell(row["token"]) for row in rows] == list(HOSTILE)
+    assert [unescape_cell(row["token"]) for row in rows] == list(HOSTILE)
     assert [int(row["id"]) for row in rows] == list(range(len(HOSTILE)))
     assert np.allclose([[float(row["x"]), float(row["y"])] for row in rows], drawn.first.projection.xy)
     assert [int(row["count"]) for row in rows] == hostile.counts.tolist()

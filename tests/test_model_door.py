@@ -25,7 +25,7 @@ from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import library_errors
 from vocadapt.models.weights import read_headers
-from vocadapt.text.tokenizing import encode, encode_batch
+from vocadapt.text.tokenization import encode, encode_batch
 from vocadapt.vocabulary import trial
 from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens
 
@@ -209,24 +209,24 @@ OF_WEIGHTS: list[tuple[str, Damage, str]] = [
     ("dtype a number", config(torch_dtype=8), "torch_dtype is 8"),
     ("quantized", config(quantization_config={"quant_method": "gptq"}), "quantization_config is"),
     ("other weights", config(transformers_weights="../x.safetensors"), "transformers_weights is"),
-    ("hub kernels", config(_attn_implementation="kernels-community/flash"), "no attention kernels from elsewhere"),
-    ("hub kernels, too", config(attn_implementation="kernels-community/flash"), "no attention kernels from elsewhere"),
+    ("hub kernels", config(_attn_implementation="kernels-community/flash"), "kernels from other packages are not supported"),
+    ("hub kernels, too", config(attn_implementation="kernels-community/flash"), "kernels from other packages are not supported"),
     ("10^9 layers", config(num_hidden_layers=10**9), "num_hidden_layers is 1000000000, expected a whole number from 1 to 1,000"),
-    ("500 layers", config(num_hidden_layers=500), "do not fit together: num_hidden_layers is 500, and the weights hold 2"),
+    ("500 layers", config(num_hidden_layers=500), "do not match: num_hidden_layers is 500, but the weights have 2"),
     ("layers a text", config(num_hidden_layers="2"), "num_hidden_layers is '2'"),
     ("layers true", config(num_hidden_layers=True), "num_hidden_layers is True"),
-    ("width", config(hidden_size=50_000), "do not fit together: hidden_size is 50,000"),
-    ("inner width", config(intermediate_size=99_999), "do not fit together: intermediate_size is 99,999"),
-    ("positions", config(max_position_embeddings=9_999_999), "do not fit together: max_position_embeddings is 9,999,999"),
-    ("tokens", config(vocab_size=9_999_999), "do not fit together: vocab_size is 9,999,999"),
+    ("width", config(hidden_size=50_000), "do not match: hidden_size is 50,000"),
+    ("inner width", config(intermediate_size=99_999), "do not match: intermediate_size is 99,999"),
+    ("positions", config(max_position_embeddings=9_999_999), "do not match: max_position_embeddings is 9,999,999"),
+    ("tokens", config(vocab_size=9_999_999), "do not match: vocab_size is 9,999,999"),
     ("types", config(type_vocab_size=10**9), "type_vocab_size is 1000000000"),
-    ("heads", config(num_attention_heads=3), "16 units do not divide among 3 attention heads"),
+    ("heads", config(num_attention_heads=3), "the hidden size 16 is not a multiple of the 3 attention heads"),
     ("no heads", config(num_attention_heads=0), "num_attention_heads is 0"),
-    ("padding", config(pad_token_id=5_000), "do not fit together: pad_token_id is 5,000"),
+    ("padding", config(pad_token_id=5_000), "do not match: pad_token_id is 5,000"),
     ("padding far out", config(pad_token_id=10**8), "pad_token_id is 100000000"),
     ("labels", config(num_labels=10**9), "num_labels is 1000000000"),
     ("label names", config(id2label=[1]), "id2label is [1]"),
-    ("label numbers", config(id2label={"x": "y"}), "do not fit together (ValueError"),
+    ("label numbers", config(id2label={"x": "y"}), "do not match (ValueError"),
     ("dropout", config(hidden_dropout_prob=5), "hidden_dropout_prob is 5"),
     ("dropout not a number", config(hidden_dropout_prob=float("nan")), "hidden_dropout_prob is nan"),
     ("index a list", index([1]), "index.json: expected a JSON object"),
@@ -353,7 +353,7 @@ def test_a_sound_pattern_passes_and_its_verdict_is_remembered(folder: Path, monk
 def test_parts_that_expand_only_together_are_refused(folder: Path) -> None:
     parts = [{"type": "Replace", "pattern": {"String": old}, "content": new * 50} for old, new in (("a", "b"), ("b", "c"))]
     part("normalizer", type="Sequence", normalizers=parts)(folder)
-    with pytest.raises(InputError, match="all parts one after the other"):
+    with pytest.raises(InputError, match="all parts in sequence"):
         _ = open_model(folder).fast_tokenizer
 
 
@@ -415,7 +415,7 @@ def test_only_one_place_calls_the_library_on_text() -> None:
         for call in (".encode_batch(", "tokenizer.encode(", "normalize_str(", "pre_tokenize_str(")
         if call in path.read_text(encoding="utf-8")
     }
-    assert calling == {"text/tokenizing.py", "text/splitter.py", "vocabulary/trial.py"}
+    assert calling == {"text/tokenization.py", "text/splitter.py", "vocabulary/trial.py"}
 
 
 def test_a_panic_in_a_process_of_its_own_is_one_sentence(folder: Path) -> None:

@@ -216,7 +216,7 @@ def test_settings_without_sense_are_refused(wrong):
 
 
 def test_sizes_that_cannot_be_built_are_refused():
-    for wrong, said in (({"layers": 0}, "Layers"), ({"hidden": 1}, "Hidden size"), ({"hidden": 200}, "Cannot build")):
+    for wrong, said in (({"layers": 0}, "Layers"), ({"hidden": 1}, "Hidden size"), ({"hidden": 200}, "cannot be divided")):
         with pytest.raises(InputError, match=said):
             ScratchSettings(**wrong)
 

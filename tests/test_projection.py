@@ -12,7 +12,7 @@ import pytest
 from tqdm.auto import tqdm
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.exact_neighbours import exact_neighbours
+from vocadapt.spaces.exact_neighbors import find_exact_neighbors
 from vocadapt.spaces.picture_quality import picture_quality
 from vocadapt.spaces.projection import (
     METHODS,
@@ -305,12 +305,12 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
 
 def test_exact_neighbours_leave_the_row_itself_out():
     rows = np.array([[0.0], [1.0], [1.0], [1.0], [5.0]], dtype=np.float32)
-    indices, distances = exact_neighbours(rows, 2)
+    indices, distances = find_exact_neighbors(rows, 2)
     assert [set(near) for near in indices.tolist()[1:4]] == [{2, 3}, {1, 3}, {1, 2}]
     assert distances.tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [4, 4]]
     many = np.random.default_rng(0).normal(size=(2500, 4)).astype(np.float32)
     told = []
-    indices, distances = exact_neighbours(many, 3, lambda share, message="": told.append(share))
+    indices, distances = find_exact_neighbors(many, 3, lambda share, message="": told.append(share))
     full = np.linalg.norm(many[:, None].astype(np.float64) - many[None], axis=2)
     np.fill_diagonal(full, np.inf)
     assert np.array_equal(indices, np.argsort(full, axis=1)[:, :3]) and told == [0.0, 0.4, 0.8]

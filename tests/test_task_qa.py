@@ -162,7 +162,7 @@ def test_words_as_the_code_and_as_the_paper_have_them():
     assert [text[start:end] for start, end in word_bounds(text)] == ["(", "MERS", "-", "CoV", ")", "was"]
     assert [text[start:end] for start, end in word_bounds(text, "paper")] == ["(MERS-CoV)", "was"]
     assert word_bounds("  ").shape == (0, 2)
-    with pytest.raises(InputError, match="Unknown way to find words"):
+    with pytest.raises(InputError, match="Unknown word rule"):
         AnswerSettings(words="mine")
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.run_material import write_runs
 from vocadapt.lab.manifest import Input
 from vocadapt.lab.results import results_of
-from vocadapt.lab.runs import runs_of, tasks_of, tell_apart
+from vocadapt.lab.runs import disambiguate_tasks, runs_of, tasks_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence, Text
 
@@ -50,7 +50,7 @@ def test_tasks_of_one_kind_by_their_test_files(tmp_path):
     given = [with_test(first, "/data/disease.tsv", "1"), with_test(second, "/data/drug.tsv", "2"),
              with_test(third, "/elsewhere/disease.tsv", "1")]  # fmt: skip
     disease, drug = "data · ner · disease.tsv", "data · ner · drug.tsv"
-    assert [one.task for one in tell_apart(given)] == [disease, drug, disease]
+    assert [one.task for one in disambiguate_tasks(given)] == [disease, drug, disease]
 
 
 
@@ -60,5 +60,5 @@ def test_runs_of_one_task_with_other_outputs_share_its_label(tmp_path):
     fewer = replace(second, runs=tuple(replace(run, record={**run.record, "outputs": ["O"]}) for run in second.runs))
     other = next(one for one in runs_of(mixed(tmp_path / "v")) if one.kind == "ner")
     given = [with_test(first, "/data/x.tsv", "1"), with_test(fewer, "/data/x.tsv", "1"), with_test(other, "/b/x.tsv", "2")]
-    labels = [one.task for one in tell_apart(given)]
+    labels = [one.task for one in disambiguate_tasks(given)]
     assert labels[0] == labels[1] != labels[2]

@@ -14,7 +14,7 @@ from vocadapt.lab import jobs
 from vocadapt.lab.spec import Spec, VectorsStep
 from vocadapt.lab.watchdog import watch
 from vocadapt.lab.workspace import Workspace
-from vocadapt.progress import tokenizing, watch_blocks
+from vocadapt.progress import report_block, watch_blocks
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
 
@@ -77,7 +77,7 @@ def test_a_count_reports_each_block_with_its_file_and_lines(tmp_path: Path):
 
 def test_inside_a_block_that_names_the_file_nothing_else_is_reported():
     def work() -> None:
-        with tokenizing("outer"), tokenizing("inner"):
+        with report_block("outer"), report_block("inner"):
             pass
 
     assert blocks_of(work) == ["outer", None]

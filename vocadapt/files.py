@@ -1,6 +1,6 @@
-"""The one door for files: whatever a user names comes in here, and only a regular file or a folder that can be read passes.
+"""Open and read files named by the user: only regular files and readable folders are accepted.
 
-Pipes, devices and sockets are refused before anything is read from them: reading one may never end.
+Pipes, devices and sockets are refused before reading, because reading one may never end.
 """
 
 import errno
@@ -15,12 +15,12 @@ from typing import Any
 from vocadapt.errors import InputError
 
 MEGABYTE = 1 << 20
-MAX_LINE_BYTES = 64 * MEGABYTE  # a longer line is refused, unless the reader is told another limit
-MAX_DOCUMENT_BYTES = 256 * MEGABYTE  # of a file that can only be read whole: a recipe, a JSON document, a list of words
-MAX_TOML_BYTES = MEGABYTE  # of settings that people write: the parser is slow
-MAX_JSON_DEPTH = 200  # nested lists and objects
-MAX_JSON_CONTAINERS = 5_000_000  # lists and objects in one document: each takes far more memory than its two characters
-SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of half a character
+MAX_LINE_BYTES = 64 * MEGABYTE  # default limit of a line
+MAX_DOCUMENT_BYTES = 256 * MEGABYTE  # limit of a file that is read as a whole: a JSON document, a list of words
+MAX_TOML_BYTES = MEGABYTE  # limit of a settings file: the TOML parser is slow
+MAX_JSON_DEPTH = 200  # nesting depth of lists and objects
+MAX_JSON_CONTAINERS = 5_000_000  # lists and objects in one document: each needs far more memory than its two characters
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of a surrogate
 MAX_SHOWN = 200  # characters of a path in a message
 SPECIAL = {
     stat.S_IFIFO: "a named pipe",
@@ -31,9 +31,9 @@ SPECIAL = {
 
 
 def check_path(named: str | Path) -> Path:
-    """Return the file or folder that `named` leads to, links followed and `~` expanded.
+    """Return the path of an existing file or folder, with links resolved and `~` expanded.
 
-    Raises InputError if nothing is there, if it is neither a regular file nor a folder, or if it cannot be read.
+    Raises InputError if it does not exist, is neither a regular file nor a folder, or cannot be read.
     """
     path = expand_path(named)
     try:
@@ -48,7 +48,7 @@ def check_path(named: str | Path) -> Path:
 
 
 def check_file(named: str | Path) -> Path:
-    """Return the regular file that `named` leads to; raises InputError for anything else, folders included."""
+    """Return the path of a regular file, as `check_path` does; raise InputError for anything else."""
     path = check_path(named)
     if path.is_dir():
         raise InputError(f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it.")
@@ -56,7 +56,7 @@ def check_file(named: str | Path) -> Path:
 
 
 def check_folder(named: str | Path) -> Path:
-    """Return the folder that `named` leads to; raises InputError for anything else, files included."""
+    """Return the path of a folder, as `check_path` does; raise InputError for anything else."""
     path = check_path(named)
     if not path.is_dir():
         raise InputError(f"{show_path(path)}: expected a folder, found a file.", "Name the folder that holds it.")
@@ -64,9 +64,9 @@ def check_folder(named: str | Path) -> Path:
 
 
 def open_file(named: str | Path) -> BufferedReader:
-    """Open a regular file to read its bytes; raises what `check_file` does.
+    """Open a regular file for reading bytes; raise InputError as `check_file` does.
 
-    What was checked is the file that was opened, and opening a pipe does not wait for its other end.
+    The opened file itself is checked, not its path, and opening a pipe does not block.
     """
     path = expand_path(named)
     try:
@@ -85,21 +85,21 @@ def open_file(named: str | Path) -> BufferedReader:
 
 
 def read_whole(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
-    """Return the bytes of a file that can only be read whole; raises InputError if there are more than `max_bytes`."""
+    """Read all bytes of a file; raise InputError if there are more than `max_bytes`."""
     with open_file(named) as file:
         size = os.fstat(file.fileno()).st_size
-        raw = file.read(min(size, max_bytes) + 1)  # no more is allocated than the file has
-        if len(raw) > size:  # it grew, or does not tell its size
+        raw = file.read(min(size, max_bytes) + 1)  # allocate no more than the size of the file
+        if len(raw) > size:  # it grew, or its size is unknown
             raw += file.read(max_bytes)
     if max(size, len(raw)) > max_bytes:
-        raise too_large(named, max_bytes)
+        raise build_size_error(named, max_bytes)
     return raw
 
 
 def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
-    """Return the UTF-8 text of a file that is read whole, without its byte order mark, \\r\\n as \\n.
+    """Read the UTF-8 text of a file, without its byte order mark and with \\r\\n as \\n.
 
-    Raises InputError for a file of more than `max_bytes`, for other encodings, and for what `check_file` refuses.
+    Raises InputError for more than `max_bytes`, for other encodings, and as `check_file` does.
     """
     raw = read_whole(named, max_bytes)
     try:
@@ -111,15 +111,15 @@ def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str
 
 
 def read_json(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> Any:
-    """Return the value that a JSON file holds; raises InputError for what `parse_json` refuses."""
+    """Read a JSON file; raise InputError as `parse_json` does."""
     return parse_json(read_document(named, max_bytes), show_path(named))
 
 
 def parse_json(text: str, place: str, remedy: str = "Write or download it again.") -> Any:
-    """Return the value that JSON text holds; `place` begins the message.
+    """Parse JSON text; error messages begin with `place`.
 
-    Raises InputError for what `parse_record` refuses, for nesting of more than MAX_JSON_DEPTH levels, and for a lone surrogate
-    (half of a character), which no UTF-8 file can hold.
+    Raises InputError as `parse_record` does, for nesting of more than MAX_JSON_DEPTH levels, and for a lone surrogate
+    (half of a character), which UTF-8 cannot encode.
     """
     value = parse_record(text, place, remedy)
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper_than(value, MAX_JSON_DEPTH):
@@ -130,9 +130,9 @@ def parse_json(text: str, place: str, remedy: str = "Write or download it again.
 
 
 def parse_record(text: str, place: str, remedy: str) -> Any:
-    """Return the value of JSON text of which little is used, as quickly as it can be read.
+    """Parse JSON text with fewer checks than `parse_json`, for the many lines of a file.
 
-    Raises InputError if it is not valid, or holds more than MAX_JSON_CONTAINERS lists and objects.
+    Raises InputError if it is not valid, or has more than MAX_JSON_CONTAINERS lists and objects.
     """
     if len(text) > MAX_JSON_CONTAINERS and text.count("[") + text.count("{") > MAX_JSON_CONTAINERS:
         raise InputError(f"{place}: more than {MAX_JSON_CONTAINERS:,} lists and objects in one JSON document.", remedy)
@@ -145,7 +145,7 @@ def parse_record(text: str, place: str, remedy: str) -> Any:
 
 
 def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> dict[str, Any]:
-    """Return the object that a JSON file holds; raises InputError for any other value."""
+    """Read a JSON file that contains an object; raise InputError for any other value."""
     value = read_json(named, max_bytes)
     if not isinstance(value, dict):
         problem = f"{show_path(Path(named))}: expected a JSON object, found {type(value).__name__}."
@@ -154,7 +154,7 @@ def read_json_object(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> 
 
 
 def read_toml(named: str | Path, remedy: str = "Correct the file.") -> dict[str, Any]:
-    """Return the content of a TOML file; raises InputError if it is not valid."""
+    """Read a TOML file; raise InputError if it is not valid."""
     import tomllib
 
     try:
@@ -166,7 +166,7 @@ def read_toml(named: str | Path, remedy: str = "Correct the file.") -> dict[str,
 
 
 def show_path(path: str | Path) -> str:
-    """Return a path as a message can hold it: of bounded length, bytes that are no UTF-8 escaped."""
+    """Format a path for a message: shortened, with bytes that are not UTF-8 escaped."""
     text = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
     if len(text) <= MAX_SHOWN:
         return text
@@ -174,35 +174,35 @@ def show_path(path: str | Path) -> str:
     return f"{text[:half]}…{text[-half:]}"
 
 
-def too_large(named: str | Path, max_bytes: int) -> InputError:
-    """Return the error for a file that can only be read whole and has more than `max_bytes`."""
+def build_size_error(named: str | Path, max_bytes: int) -> InputError:
+    """Return the error for a file of more than `max_bytes` that must be read as a whole."""
     problem = f"larger than {max_bytes / MEGABYTE:,.0f} MB, the most that is read of such a file"
     return InputError(f"{show_path(named)}: {problem}.", "Name a smaller file, or split this one.")
 
 
-def check_spelling(named: str | Path) -> None:
-    """Raise InputError for a path with bytes that are not UTF-8: no manifest and no command line could name it."""
+def check_utf8_path(named: str | Path) -> None:
+    """Raise InputError for a path that is not UTF-8: it could not be written to a manifest."""
     try:
         os.path.abspath(named).encode("utf-8")
     except UnicodeEncodeError:
         raise InputError(f"{show_path(named)}: the name is not valid UTF-8.", "Rename the file or folder.") from None
 
 
-def check_place(named: str | Path) -> None:
-    """Raise InputError for a path where nothing can be written: too long, a loop of links, a NUL, or not valid UTF-8."""
-    check_spelling(named)
+def check_output_path(named: str | Path) -> None:
+    """Raise InputError for a path that cannot be created: too long, a loop of links, with a NUL, or not UTF-8."""
+    check_utf8_path(named)
     try:
         os.stat(named)
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no path holds a NUL"
+        reason = error.strerror if isinstance(error, OSError) else "a path cannot contain a NUL"
         raise InputError(f"{show_path(named)}: nothing can be written there ({reason}).", "Choose another place.") from None
 
 
 def expand_path(named: str | Path) -> Path:
-    """Return the path with `~` expanded; raises InputError for a name that is not UTF-8, and for an unknown user."""
-    check_spelling(named)
+    """Expand `~` in a path; raise InputError if the path is not UTF-8 or the user unknown."""
+    check_utf8_path(named)
     try:
         return Path(named).expanduser()
     except RuntimeError:
@@ -210,7 +210,7 @@ def expand_path(named: str | Path) -> Path:
 
 
 def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
-    """Return what to say of a path that the system does not open."""
+    """Return the error for a path that the system cannot open."""
     if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError) or error.errno == errno.ENAMETOOLONG:
         return InputError(f"{show_path(path)}: no such file or folder.", "Check the spelling.")
     if isinstance(error, PermissionError):
@@ -221,7 +221,7 @@ def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
 
 
 def _refuse_special(path: Path, mode: int) -> None:
-    """Raise InputError unless the mode is that of a regular file or a folder."""
+    """Raise InputError if the mode (st_mode) is neither that of a regular file nor of a folder."""
     kind = stat.S_IFMT(mode)
     if kind not in (stat.S_IFREG, stat.S_IFDIR):
         found = SPECIAL.get(kind, "something else")
@@ -233,16 +233,16 @@ def _too_deep(place: str, remedy: str) -> InputError:
 
 
 def _refuse_half_characters(value: Any, place: str) -> None:
-    """Raise InputError if a text of the value holds a lone surrogate."""
+    """Raise InputError if a string in the value contains a lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        problem = f"{place}: a text holds \\u{ord(error.object[error.start]):04x}, half of a character."
+        problem = f"{place}: a string contains \\u{ord(error.object[error.start]):04x}, half of a character."
         raise InputError(problem, "Write the whole character, or remove it.") from None
 
 
 def _is_deeper_than(value: Any, depth: int) -> bool:
-    """Return whether lists and objects stand more than `depth` levels inside each other."""
+    """Return whether lists and objects are nested more than `depth` levels deep."""
     level = [value]
     for _ in range(depth):
         containers = [item for item in level if isinstance(item, dict | list)]

@@ -1,9 +1,9 @@
-"""How work reports itself: a callable that is given a fraction and a message, silent by default; times and counts in words.
+"""Progress reports: a callable that takes a fraction and a message, silent by default; formatting of times and counts.
 
 A caller that wants the work to stop raises `Cancelled` from its Progress.
 
-Tokenizing happens in a library that cannot be interrupted: `tokenizing` reports each block of lines before it is tokenized and
-again afterwards, so that a watchdog outside the library (`vocadapt.lab.watchdog`) can end a block that never ends.
+The tokenizers library cannot be interrupted, so `report_block` reports the begin and end of each block of lines, and a
+watchdog in another process (`vocadapt.lab.watchdog`) can stop a block that takes too long.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,26 +23,26 @@ def silent(fraction: float | None, message: str = "") -> None:
     """Report nothing."""
 
 
-BlockWatch = Callable[[str | None], None]  # called with the name of the block that begins, None when none is being tokenized
+BlockWatch = Callable[[str | None], None]  # called with the name of a block when it begins, with None when it ends
 
 
 class _Blocks:
-    """Who watches the blocks of lines that are tokenized, and whether one has been reported and has not ended."""
+    """The watcher of tokenized blocks, and whether a block is open."""
 
     watch: BlockWatch | None = None
     reported = False
 
 
 def watch_blocks(watch: BlockWatch | None) -> None:
-    """From now on report every block of lines that is tokenized in this process to `watch`; None ends it."""
+    """Report every tokenized block of lines of this process to `watch` from now on; None stops the reports."""
     _Blocks.watch = watch
 
 
 @contextmanager
-def tokenizing(block: str) -> Iterator[None]:
-    """Report that the block of lines with this name is being tokenized for the length of the `with` statement.
+def report_block(block: str) -> Iterator[None]:
+    """Context manager: report that the named block of lines is being tokenized.
 
-    Inside another block nothing is reported: the outer one names the file.
+    A block inside another one is not reported: the outer one names the file.
     """
     watch = _Blocks.watch
     if watch is None or _Blocks.reported:

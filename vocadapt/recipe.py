@@ -104,20 +104,20 @@ def _transferred(how: str, method: str, about: str, renew: bool = False) -> Reci
 def reduced(heuristic: str, percent: float) -> Recipe:
     """`reduced-last-25`: a quarter of the vocabulary goes, the tokens that were added last (thesis 4.4.4).
 
-    The ## of a continuation counts in its length, as in Fast 2023, section 3.3.3. It decides which tokens are "shorter than four
-    characters" and always stay: 6,414 of PubMedBERT's 30,522 with special ones, 8,512 without the ##, and 75 % of it, which
-    table 6.10 lists, leaves room for 7,630. Plans that name no preset count without the ##.
+    The ## of a continuation counts as part of its length, as in Fast 2023, section 3.3.3. That decides which tokens are
+    "shorter than four characters" and always stay: 6,414 of PubMedBERT's 30,522 tokens with ##, 8,512 without. Table
+    6.10 removes 75 %, which keeps 7,630 tokens: possible only with ##. Without a preset, ## does not count.
     """
     about = (
         f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is as it was (thesis 4.4.4); "
-        "lengths with the ## (3.3.3)"
+        "lengths include ## (3.3.3)"
     )
     plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
     return Recipe(f"reduced-{heuristic}-{percent:g}", about, vocabulary=plan, tokenizer="replacement")
 
 
 def reduced_to(settings: ReductionSettings) -> Recipe:
-    """The recipe of any reduction; the preset of its name if lengths count the ##, as that does."""
+    """Return the recipe of a reduction; a preset if one has the same settings."""
     percent, removed = round(100 * (1 - settings.keep), 6), round(1 - settings.keep, 12)
     named = reduced(settings.heuristic, percent)
     if not settings.count_marks:
@@ -130,7 +130,7 @@ def reduced_to(settings: ReductionSettings) -> Recipe:
 def combined(heuristic: str, percent: int) -> Recipe:
     """`combined-last-50`: half of the vocabulary goes and is refilled with the target's first tokens (thesis 4.4.6).
 
-    Lengths count the ##, as in `reduced`.
+    Lengths include the ##, as in `reduced`.
     """
     about = f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens (thesis 4.4.6)"
     plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)

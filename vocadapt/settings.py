@@ -1,4 +1,4 @@
-"""Numeric settings: each declares its lowest and highest value beside its dataclass field, and one function checks them.
+"""Bounds of numeric settings, declared with the dataclass field and checked by one function.
 
     @dataclass(frozen=True)
     class Word2VecSettings:
@@ -7,8 +7,8 @@
         def __post_init__(self) -> None:
             check_settings(self)
 
-Whoever builds the dataclass (command line, page, recipe, JSON, Python) gets the same check; whoever offers the setting
-for input reads the same bounds with `bounds_of` or `limits`.
+Command line, pages, recipes, JSON and Python callers all get the same check by constructing the dataclass. Inputs read
+the bounds with `bounds_of` or `limits`.
 """
 
 from dataclasses import Field, dataclass, field, fields
@@ -20,11 +20,11 @@ from vocadapt.errors import InputError
 T = TypeVar("T")
 
 BOUNDS = "bounds"  # key in the metadata of a dataclass field
-LARGEST_SEED = 2**32 - 1  # of NumPy's and scikit-learn's generators, and of gensim's
+LARGEST_SEED = 2**32 - 1  # accepted by NumPy, scikit-learn and gensim
 MAX_SEEDS = 1_000  # values of a list of seeds
-MAX_COUNT = 10**9  # words, lines or occurrences: a limit above the size of any text that is read
+MAX_COUNT = 10**9  # words, lines or occurrences: more than any text has
 SMALLEST = 1e-9  # lowest value of a number that must be above 0
-LARGEST_RATE = 3.4e38  # of float32: how high is too high depends on the model, and a training that diverges is reported
+LARGEST_RATE = 3.4e38  # of float32; a training that diverges is reported
 MINUTES_PER_YEAR = 525_600
 MAX_SHOWN = 60  # characters of a value in a message
 MAX_DIGITS = 15  # of a whole number in a message
@@ -32,7 +32,7 @@ MAX_DIGITS = 15  # of a whole number in a message
 
 @dataclass(frozen=True)
 class Bounds:
-    """The lowest and highest value of a number, both included, and what it is called; `most`: of how many, if it is a list."""
+    """Lowest and highest value of a number, both included, and its label; most: maximum length, if it is a list."""
 
     label: str
     lowest: float
@@ -60,7 +60,7 @@ class Bounds:
 def bounded(default: T, lowest: float, highest: float, label: str) -> T:
     """Declare a numeric setting as a dataclass field; a tuple as default declares a list of such numbers.
 
-    A setting whose default is an int takes whole numbers only.
+    If the default is an int, only integers are accepted.
     """
     sample = default[0] if isinstance(default, tuple) else default
     most = MAX_SEEDS if isinstance(default, tuple) else 1
@@ -70,7 +70,7 @@ def bounded(default: T, lowest: float, highest: float, label: str) -> T:
 
 
 def check_settings(settings: Any) -> None:
-    """Check every bounded field of a settings dataclass; raises InputError with the setting's name, value and bounds."""
+    """Check every bounded field of a settings dataclass; raise InputError with the label, value and bounds."""
     for declared in fields(settings):
         bounds = declared.metadata.get(BOUNDS)
         if bounds is not None:
@@ -78,7 +78,7 @@ def check_settings(settings: Any) -> None:
 
 
 def _check_field(declared: Field[Any], bounds: Bounds, value: object) -> None:
-    """Raise InputError unless the bounds of a field accept its value, or every one of its values."""
+    """Raise InputError if the value of a field, or one of its values, is out of bounds."""
     name = f"{bounds.label} ({declared.name})"
     values = value if isinstance(declared.default, tuple) else (value,)
     if not isinstance(values, tuple) or not 1 <= len(values) <= bounds.most:
@@ -99,13 +99,13 @@ def bounds_of(settings: Any, name: str) -> Bounds:
 
 
 def limits(settings: Any, name: str) -> tuple[Any, Any]:
-    """Return the lowest and highest value of a field, as an input on a page takes them."""
+    """Return the lowest and highest value of a field, for an input widget."""
     bounds = bounds_of(settings, name)
     return bounds.lowest, bounds.highest
 
 
 def show_value(value: object) -> str:
-    """Return a value as a message can hold it: of bounded length, whatever it is."""
+    """Format any value for a message, shortened."""
     if isinstance(value, int) and not isinstance(value, bool):
         digits = int(value.bit_length() * 0.30103) + 1
         return f"{value:,}" if digits <= MAX_DIGITS else f"a number of about {digits:,} digits"
@@ -113,6 +113,6 @@ def show_value(value: object) -> str:
         return f"{value:g}"
     try:
         text = repr(value)
-    except ValueError:  # it holds an integer that Python does not print
+    except ValueError:  # it contains an integer that Python does not print
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"

@@ -14,7 +14,7 @@ Open = Callable[..., AppTest]
 @pytest.fixture(autouse=True)
 def idle(monkeypatch):
     """Estimates are multiplied by the load: here the machine counts as idle, whatever else it does."""
-    monkeypatch.setattr("vocadapt.lab.estimating._load", lambda: 0.0)
+    monkeypatch.setattr("vocadapt.lab.estimating._read_load_average", lambda: 0.0)
 
 
 @pytest.fixture(scope="session")

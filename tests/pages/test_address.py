@@ -33,7 +33,7 @@ from vocadapt.lab.spec import Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.ui.names import allowed_in_address, models_of
+from vocadapt.ui.names import build_address_filter, models_of
 from vocadapt.ui.server import ROOT
 
 INITIALISERS = "pages/vocabulary/initialisers.py"
@@ -186,12 +186,12 @@ def test_a_copied_link_shows_the_same_when_newer_artefacts_are_there(page, open_
 ])  # fmt: skip
 def test_what_may_not_stand_in_an_address(value, seeded, monkeypatch):
     monkeypatch.chdir(ROOT)  # where there is a folder `tests`
-    assert not allowed_in_address(seeded, models_of(seeded))(value)
+    assert not build_address_filter(seeded, models_of(seeded))(value)
 
 
 @pytest.mark.parametrize("value", ["trials-model", "models/trials-model", "bert-base-cased", "allenai/scibert_scivocab_uncased"])
 def test_what_may_stand_in_an_address(value, seeded):
-    assert allowed_in_address(seeded, models_of(seeded))(value)
+    assert build_address_filter(seeded, models_of(seeded))(value)
 
 
 @pytest.mark.parametrize(("page", "key"), [

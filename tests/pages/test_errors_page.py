@@ -132,12 +132,12 @@ def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
 def test_which_tokenization_was_right_follows_the_slice(open_page, workspace):
     app = open_page(PAGE, workspace, errors_slice="suffix")
     assert not app.exception and not app.error
-    assert any("Only what this slice holds: ends in" in text for text in texts(app))
+    assert any("Entries of this slice only: ends in" in text for text in texts(app))
     table = markup(app).split("Which cut was right")[-1]
     # adapted and pooled find all 9 entities in -ia, and no other: over everything the recall is .900
     assert ".900" not in table and "1.000" in table
     app = open_page(PAGE, workspace)
-    assert not any("Only what this slice holds" in text for text in texts(app)) and ".900" in markup(app)
+    assert not any("Entries of this slice only" in text for text in texts(app)) and ".900" in markup(app)
 
 
 def test_other_settings_of_slices(open_page, workspace):

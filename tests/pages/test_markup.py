@@ -70,9 +70,12 @@ def test_shared_neighbours_are_marked_and_bars_run_from_0_to_1(written):
         ([{"rows": [("a", 1.25), ("b", 1.0)]}], ["100", "80"], "Bars: 0 to 1.250, the highest score shown."),
         (
             [{"rows": [("a", 2.0), ("b", 4.0)], "distances": True}, {"rows": [("c", 8.0)], "distances": True}],
-            ["25", "50", "100"], "Bars: 0 to 8.000, the largest distance shown. Longer is farther.",
+            ["25", "50", "100"], "Bars: 0 to 8.000, the largest distance shown. A longer bar is farther away.",
         ),
-        ([{"rows": [("a", 0.0)], "distances": True}], ["0"], "Bars: 0 to 1.000, the largest distance shown. Longer is farther."),
+        (
+            [{"rows": [("a", 0.0)], "distances": True}], ["0"],
+            "Bars: 0 to 1.000, the largest distance shown. A longer bar is farther away.",
+        ),
         ([{"rows": [("a", 40.0), ("b", 10.0)], "counts": True}], ["100", "25"], "Bars: 0 to 40."),
         ([{"rows": [("a", float("nan"))]}], ["0"], "Bars: 0 to 1."),
     ],

@@ -25,7 +25,8 @@ def test_a_message_of_many_lines_is_bounded_and_keeps_its_lines():
 
 
 def test_problem_and_remedy_in_one_line():
-    assert mistakes.in_one_line(InputError("No.", "Yes.")) == "No. Yes." and mistakes.in_one_line(InputError("No.")) == "No."
+    assert mistakes.format_in_one_line(InputError("No.", "Yes.")) == "No. Yes."
+    assert mistakes.format_in_one_line(InputError("No.")) == "No."
 
 
 def test_a_page_shows_no_more_of_an_address(open_page, tmp_path):

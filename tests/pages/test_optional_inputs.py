@@ -4,11 +4,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from vocadapt.lab import estimating
-from vocadapt.lab.estimating import slowdown
+from vocadapt.lab.estimating import estimate_slowdown
 from vocadapt.lab.status import Status
 from vocadapt.lab.workspace import Workspace
-from vocadapt.models import cached as cache
-from vocadapt.ui import choose, estimated, job_panel, job_strip, markup
+from vocadapt.models import hub_cache as cache
+from vocadapt.ui import choose, estimates, job_panel, job_strip, markup
 from vocadapt.ui.names import models_of
 
 
@@ -67,17 +67,17 @@ def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeyp
 
 @pytest.mark.parametrize(("load", "cores", "times"), [(0, 2, 1), (0.4, 2, 1), (2, 2, 2), (5, 2, 3.5), (16, 8, 3), (1000, 2, 20)])
 def test_estimates_are_multiplied_by_the_load(load, cores, times):
-    assert slowdown(load, cores) == times
+    assert estimate_slowdown(load, cores) == times
 
 
 def test_every_estimate_says_what_it_is_of(monkeypatch):
-    monkeypatch.setattr(estimating, "_load", lambda: 0.0)
-    assert estimated.estimated(60) == "60 s" and estimated.estimated_bold(60) == "**60 s**"
-    monkeypatch.setattr(estimating, "_load", lambda: 4.0)
+    monkeypatch.setattr(estimating, "_read_load_average", lambda: 0.0)
+    assert estimates.format_estimate(60) == "60 s" and estimates.format_estimate_bold(60) == "**60 s**"
+    monkeypatch.setattr(estimating, "_read_load_average", lambda: 4.0)
     monkeypatch.setattr(estimating.os, "cpu_count", lambda: 2)
-    assert estimated.estimated(60) == "3 min (this machine is busy: 3 × longer than when idle)"
-    assert estimated.estimated_bold(60).startswith("**3 min** (this machine is busy")
-    assert estimating.at_present_load(60) == 180
+    assert estimates.format_estimate(60) == "3 min (this machine is busy: 3 × longer than when idle)"
+    assert estimates.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
+    assert estimating.scale_to_current_load(60) == 180
 
 
 class Step:
@@ -113,4 +113,4 @@ def test_the_running_job_stands_before_those_that_wait():
     found = [One("5"), One("4"), One("3"), One("2"), One("1")]
     states = {"5": "waiting", "4": "running", "3": "waiting", "2": "done", "1": "failed"}
     stands = {id: Status(state) for id, state in states.items()}
-    assert [job.id for job in job_panel.by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
+    assert [job.id for job in job_panel.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]

@@ -138,7 +138,7 @@ def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
 
 def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        paths.openable(str(tmp_path / "none.txt"))
+        paths.resolve_allowed_path(str(tmp_path / "none.txt"))
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
 
 
 def test_bars_of_distances_are_as_long_as_the_distance():
-    scale = bars.distance_scale([2.0, 4.0])
-    assert [scale.width(score) for score in (2.0, 4.0)] == [50, 100] and "Longer is farther" in scale.note
-    assert [bars.distance_scale([0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [0, 100]
-    assert [bars.similarity_scale([0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [80, 40]
-    assert bars.similarity_scale([]).highest == 1
+    scale = bars.build_distance_scale([2.0, 4.0])
+    assert [scale.width(score) for score in (2.0, 4.0)] == [50, 100] and "A longer bar is farther away" in scale.note
+    assert [bars.build_distance_scale([0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [0, 100]
+    assert [bars.build_similarity_scale([0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [80, 40]
+    assert bars.build_similarity_scale([]).highest == 1
 
 
 def test_the_nearest_words_leave_the_word_itself_out():

@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.errors import InputError
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.ui import cache, frame, job_panel, paths
-from vocadapt.ui.server import allowed_hosts
+from vocadapt.ui.server import list_allowed_hosts
 
 
 @pytest.fixture
@@ -37,28 +37,28 @@ def test_any_other_address_is_reached_by_others(address):
 @pytest.mark.parametrize("typed", ["/", "/proc", "/proc/self/environ", "/sys/kernel", "/dev/zero", "/tmp/../dev/null", "//"])
 def test_folders_of_the_system_are_not_opened_anywhere(typed, served):
     served("127.0.0.1")
-    with pytest.raises(InputError, match="folders of the system"):
-        paths.openable(typed)
+    with pytest.raises(InputError, match="system folders"):
+        paths.resolve_allowed_path(typed)
     for reader in (cache.opened, cache.model_of):
-        with pytest.raises(InputError, match="folders of the system"):
+        with pytest.raises(InputError, match="system folders"):
             reader(typed)
 
 
 def test_a_link_is_judged_by_where_it_leads(served, tmp_path):
     served("127.0.0.1")
     (tmp_path / "link").symlink_to("/proc/self")
-    with pytest.raises(InputError, match="folders of the system"):
-        paths.openable(tmp_path / "link" / "environ")
+    with pytest.raises(InputError, match="system folders"):
+        paths.resolve_allowed_path(tmp_path / "link" / "environ")
 
 
 def test_on_the_loopback_address_files_are_open(served, tmp_path):
     served("127.0.0.1")
     (tmp_path / "text.txt").write_text("a")
-    assert paths.openable(str(tmp_path / "text.txt")) == tmp_path / "text.txt"
+    assert paths.resolve_allowed_path(str(tmp_path / "text.txt")) == tmp_path / "text.txt"
     with pytest.raises(InputError, match="no such file"):
-        paths.openable(str(tmp_path / "none.txt"))
+        paths.resolve_allowed_path(str(tmp_path / "none.txt"))
     with pytest.raises(InputError, match="no such file"):
-        paths.openable("a\0b")
+        paths.resolve_allowed_path("a\0b")
 
 
 def test_beyond_it_only_the_workspace_is(served, tmp_path):
@@ -69,13 +69,13 @@ def test_beyond_it_only_the_workspace_is(served, tmp_path):
         file.write_text("a")
     (tmp_path / "w" / "private.txt").write_text("a")  # a folder that was no workspace before its name was typed
     (tmp_path / "w" / "uploads" / "link.txt").symlink_to(outside)
-    assert paths.openable(inside) == inside
+    assert paths.resolve_allowed_path(inside) == inside
     names = [tmp_path / "w" / "private.txt", outside, tmp_path / "none.txt", tmp_path / "w" / "uploads" / "link.txt"]
     names += [tmp_path / "w" / ".." / "text.txt", "~", "/etc/passwd"]
     messages = set()
     for path in names:
-        with pytest.raises(InputError, match="opens no path of its machine") as caught:
-            paths.openable(path)
+        with pytest.raises(InputError, match="do not open this path of its machine") as caught:
+            paths.resolve_allowed_path(path)
         messages.add(caught.value.problem.removeprefix(str(path)))
     assert len(messages) == 1  # whether a file exists is not told, either
 
@@ -85,17 +85,17 @@ def test_beyond_it_a_named_folder_is_open_too(served, tmp_path):
     (tmp_path / "shared" / "text.txt").write_text("a")
     (tmp_path / "shared" / "out").symlink_to("/etc")
     served("192.168.1.5", tmp_path / "shared")
-    assert paths.openable(tmp_path / "shared" / "text.txt").is_file()
+    assert paths.resolve_allowed_path(tmp_path / "shared" / "text.txt").is_file()
     for path in (tmp_path, tmp_path / "shared" / "out" / "passwd", tmp_path / "shared-too"):
-        with pytest.raises(InputError, match="opens no path"):
-            paths.openable(path)
+        with pytest.raises(InputError, match="do not open this path"):
+            paths.resolve_allowed_path(path)
 
 
 def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(served, tmp_path):
     served("0.0.0.0")
     workspace = frame.workspace()
     for path in ("/etc/passwd", "../x", "~/x"):
-        with pytest.raises(InputError, match="opens no path"):
+        with pytest.raises(InputError, match="do not open this path"):
             job_panel.launch(workspace, Spec("corpus", CorpusStep(), {"text": (path,)}), "c")
     assert not (workspace.root / "jobs").exists()
     paths.check_model("bert-base-uncased")
@@ -103,6 +103,6 @@ def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(ser
 
 
 def test_hosts_that_lead_to_the_lab(monkeypatch):
-    assert allowed_hosts("127.0.0.1") == ["localhost", "127.0.0.1", "::1"]
-    everywhere = allowed_hosts("0.0.0.0")
+    assert list_allowed_hosts("127.0.0.1") == ["localhost", "127.0.0.1", "::1"]
+    everywhere = list_allowed_hosts("0.0.0.0")
     assert {"localhost", "127.0.0.1"} < set(everywhere) and "*" not in everywhere and os.uname().nodename in everywhere

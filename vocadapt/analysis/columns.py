@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_document
-from vocadapt.text.spreadsheet import read_cell
+from vocadapt.text.spreadsheet import unescape_cell
 
 MOST = 8  # categories that colours and marks can tell apart; the rest are `other`
 OTHER, UNKNOWN = "other", "no value"
@@ -128,7 +128,7 @@ def read_table(path: Path) -> dict[str, str]:
     if short or not lines:
         found = f"got one field in pair {short}" if short else "found none"
         raise InputError(f"{path.name}: expected lines of a token and a value, {found}.", "Write lines of: token,value")
-    return {read_cell(line[0]): read_cell(line[1]) for line in lines}
+    return {unescape_cell(line[0]): unescape_cell(line[1]) for line in lines}
 
 
 def _from_target(plan: Mapping[str, Any]) -> bool:

@@ -46,7 +46,7 @@ class Confusion:
 
 
     def most_confused(self, most: int) -> "Confusion":
-        """The same with at most so many classes: those with the most mistakes, in the order they had."""
+        """Return the matrix of the `most` classes with the most mistakes, in their original order."""
         wrong = Counter(name for cell in self.mistakes for name in cell for _ in self.cases[cell])
         names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:most]
         rows = [place for place, name in enumerate(self.gold) if name in names]

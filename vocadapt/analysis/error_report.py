@@ -15,7 +15,7 @@ from vocadapt.analysis.results import SURE
 from vocadapt.analysis.slicing import ALL, SliceScore, Slicing
 from vocadapt.progress import Progress, count, silent
 from vocadapt.text.corpus import Corpus
-from vocadapt.text.spreadsheet import csv_text
+from vocadapt.text.spreadsheet import format_csv
 from vocadapt.training.mixture import CUTS, named_cut
 from vocadapt.training.scoring.certainty import Comparison
 from vocadapt.training.scoring.tally import Score
@@ -32,10 +32,10 @@ SAID = {
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A sliced ledger with all that is told of it: the sides' names, the test, slices, notes, the command.
+    """A sliced ledger and what its report contains: names of both sides, the test, slices, notes, the command.
 
-    `train` and `corpus`: where the HTML page looks its words up, beside the test examples; `why_no_corpus` where one is known
-    and was left out.
+    `train` and `corpus`: texts that the HTML page searches for words, besides the test examples. `why_no_corpus`: why a
+    known corpus was left out.
     """
 
     slicing: Slicing
@@ -61,12 +61,12 @@ class Report:
 
     @property
     def by_cut(self) -> dict[str, Score]:
-        """The score of each tokenization over the slice that is listed."""
+        """Score of each tokenization over the listed slice."""
         return self.slicing.by_cut(self.slice)
 
     @property
     def definition(self) -> str:
-        """The score and what it is exactly."""
+        """Name of the score and its definition."""
         return f"{self.slicing.scorer.name}: {self.slicing.definition}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,9 +85,9 @@ class Report:
         }  # fmt: skip
 
     def csv(self) -> str:
-        """One line for each entry."""
+        """The entries as CSV, one line each."""
         rows = [_flat(self._entry(entry)) for entry in self.entries]
-        return csv_text([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
+        return format_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
 
     def html(self, progress: Progress = silent) -> str:
         """A page of its own that needs nothing else; a corpus is read for it."""

@@ -20,7 +20,7 @@ from vocadapt.training.mixture import CUTS
 from vocadapt.training.outputs import Logits, Outputs, Said
 from vocadapt.training.scoring.tally import Rules, Scorer
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Text
-from vocadapt.training.tasks.qa import with_word_rule
+from vocadapt.training.tasks.qa import apply_word_rule
 
 REMOVED, ADDED, KEPT = "false alarm removed", "false alarm added", "false alarm in both"
 ALARMS = {
@@ -34,9 +34,9 @@ ID = 8  # bytes of an entry's id
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two predictions: its name, what it says of each example; of a run, what each cut says, and with which logits.
+    """One of two predictions: its name and its prediction of each example; of a run, also predictions and logits by tokenization.
 
-    `word_rule`: how the words of a question's context were found, one for each of its logits.
+    `word_rule`: how a question's context was split into words, each of which has one pair of logits.
     """
 
     name: str
@@ -126,7 +126,7 @@ class Ledger:
         touched = (entry.unit, *(said for claim in (entry.first, entry.second, *entry.cuts.values()) for said in claim.said))
         places = {word for one in touched for word in range(one.start, one.end)} if self.kind == "ner" else set()
         logits = {cut: own[place] for cut, own in side.logits.items()}
-        (example,) = with_word_rule([self.split.examples[place]], side.word_rule)
+        (example,) = apply_word_rule([self.split.examples[place]], side.word_rule)
         return vote_on(side.outputs, logits, example, places, entry.unit.label)
 
     def titled(self, entry: Entry) -> str:

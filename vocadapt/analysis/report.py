@@ -6,7 +6,7 @@ Names are hostile text: each form escapes what it would read as markup, and a CS
 from collections.abc import Callable, Mapping, Sequence
 
 from vocadapt.analysis.results import Board, Standing
-from vocadapt.text.spreadsheet import csv_text
+from vocadapt.text.spreadsheet import format_csv
 
 FORMATS = ("csv", "markdown", "latex")
 LEAST = 0.001  # of a p that is told as it is
@@ -31,7 +31,7 @@ def as_csv(boards: Sequence[Board]) -> str:
         + ["definition"]
     )
     lines = [_line(board, one, names) for board in boards for one in board.standings]
-    return csv_text([header, *([cell if cell is not None else "" for cell in line] for line in lines)])
+    return format_csv([header, *([cell if cell is not None else "" for cell in line] for line in lines)])
 
 
 def as_markdown(boards: Sequence[Board]) -> str:
@@ -131,7 +131,7 @@ def _line(board: Board, one: Standing, names: Sequence[str]) -> list[object]:
 
 
 def _named(cell: object) -> object:
-    """A cell with a name in it: one line."""
+    """Return a table cell with a name, on one line."""
     return one_line(cell) if isinstance(cell, str) else cell
 
 

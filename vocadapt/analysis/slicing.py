@@ -139,7 +139,7 @@ class Slicing:
 
     @cached_property
     def definition(self) -> str:
-        """The definition of that figure; for a task of two classes it names the one that it is of."""
+        """Definition of the score; for binary tasks it names the positive class."""
         sides = (self.ledger.first.said, self.ledger.second.said)
         labels = sorted({label for said in sides for label in self._tally(said).labels})
         return self.scorer.defined(labels, self.rules)
@@ -178,7 +178,7 @@ class Slicing:
         return tuple(self._score(name) for name in chosen)
 
     def by_cut(self, name: str = ALL) -> dict[str, Score]:
-        """Score each tokenization of the run that has two, over a slice; empty if no run has two.
+        """Score each tokenization over a slice, for the run with two tokenizations; empty if there is none.
 
         NER: recall is over the gold entities of the slice, precision over the predicted entities of the slice, each entity
         belonging to it by its own words. For the slice by suffix these are the figures behind "recall on -ia diseases" and
@@ -223,10 +223,10 @@ class Slicing:
         return SliceScore(name, title, len(fates), first, second, fates.count(FIXED), fates.count(BROKEN))
 
     def _score_of(self, name: str, said: Sequence[Said]) -> Score | None:
-        """Score a prediction over a slice; over everything it is the task's own score. None if there is nothing to score.
+        """Score a prediction over a slice, None if it is empty; without a slice, the task's own score.
 
-        The slice of a NER task is scored by entity (entity-strict) whatever the task's score; that of another task by the
-        task's score over the examples that hold an entry of the slice.
+        A slice of a NER task is always scored by entity (entity-strict); that of another task by the task's score, over
+        the examples that contain an entry of the slice.
         """
         if name != ALL and self.ledger.kind == "ner":
             return self._entity_score(name, said)
@@ -237,7 +237,7 @@ class Slicing:
         return self.scorer.of(tally, self.rules) if len(tally.rows) else None
 
     def _entity_score(self, name: str, said: Sequence[Said]) -> Score | None:
-        """Score the gold and the predicted entities that a slice holds, each by its own words."""
+        """Score the gold and predicted entities of a slice; each belongs to it by its own words."""
         gold, predicted = (
             [self._items(name, place, units) for place, units in enumerate(listed)]
             for listed in (self._gold_units, self._units(said))
@@ -247,7 +247,7 @@ class Slicing:
         return scorer_of("ner").of(count_items(gold, predicted), self.rules)
 
     def _items(self, name: str, place: int, units: Iterable[Unit]) -> Items:
-        """The entities of one sentence that a slice holds, as the scorer counts them."""
+        """Return the entities of one sentence that belong to a slice, in the scorer's form."""
         held = [unit for unit in units if self.holds(name, place, unit)]
         return frozenset((unit.label or BARE, (unit.start, unit.end)) for unit in held)
 
@@ -256,7 +256,7 @@ class Slicing:
         return self._entities(self.ledger.split.gold)
 
     def _units(self, said: Sequence[Said]) -> list[tuple[Unit, ...]]:
-        """The entities that a prediction of the ledger holds, found once."""
+        """Return the entities of a prediction of the ledger (cached)."""
         if id(said) not in self._predicted:
             self._predicted[id(said)] = self._entities(said)
         return self._predicted[id(said)]
@@ -266,7 +266,7 @@ class Slicing:
         return [self.ledger.judging.units(example, tags) for example, tags in pairs]
 
     def _tally(self, said: Sequence[Said]) -> Tally:
-        """What the task's score counts of a prediction of the ledger, counted once."""
+        """Return the counts that the task's score needs of a prediction of the ledger (cached)."""
         if id(said) not in self._tallies:
             self._tallies[id(said)] = self.scorer.tally(self.ledger.split.gold, said, self.rules)
         return self._tallies[id(said)]

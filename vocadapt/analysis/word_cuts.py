@@ -14,7 +14,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.nearest import nearest
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.tokenizing import encode
+from vocadapt.text.tokenization import encode
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 from vocadapt.vocabulary.materials import Provenance, provenance_line

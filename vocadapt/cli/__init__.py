@@ -14,7 +14,7 @@ from types import FrameType
 from vocadapt.errors import Cancelled, InputError
 
 MOST_LINES = 3  # of a mistake's message
-MOST_CHARACTERS = 800  # of a line of it
+MOST_CHARACTERS = 800  # of a line of an error message
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,10 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(list(sys.argv[1:] if arguments is None else arguments))
     except InputError as error:
-        print(shown(error), file=sys.stderr)
+        print(format_error(error), file=sys.stderr)
         return 2
     except MemoryError:
-        print("There is not enough memory for this.\nGive less text or fewer words, or close other programs.", file=sys.stderr)
+        print("Not enough memory.\nGive less text or fewer words, or close other programs.", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `… | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,16 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def shown(error: InputError) -> str:
-    """The message as a terminal can show it: few lines, each of bounded length, what has no shape made visible."""
+def format_error(error: InputError) -> str:
+    """Format an error for a terminal: few lines of bounded length, invisible characters escaped."""
     from vocadapt.text.visible import visible
 
     lines = [part for text in (error.problem, error.remedy) for part in text.split("\n") if part]
-    return "\n".join(_shortened(visible(_shortened(line))) for line in lines[:MOST_LINES])
+    return "\n".join(_shorten(visible(_shorten(line))) for line in lines[:MOST_LINES])
 
 
-def _shortened(line: str) -> str:
-    """A long line by its beginning and its end."""
+def _shorten(line: str) -> str:
+    """Leave out the middle of a long line."""
     if len(line) <= MOST_CHARACTERS:
         return line
     half = MOST_CHARACTERS // 2

@@ -70,7 +70,7 @@ def _adapt_options(parser: Parser) -> None:
     refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
     parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
     parser.add_argument("--initialiser", choices=INITIALISERS, metavar="NAME", help=f"new rows by: {', '.join(INITIALISERS)}")
-    marks = "of --cut: count the ## of a continuation in its length; presets reduced-… and combined-… do (Fast 2023, 3.3.3)"
+    marks = "of --cut: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the preset, else not"
     parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
     first = "add the first N only (0: all; of --refill 20,000; exBERT 17,748)"
     parser.add_argument(
@@ -232,17 +232,20 @@ def _certify(options: Namespace, progress: Progress) -> Answer:
     of = len(lines) + sum(1 for _ in text)
     progress(None, "checking")
     certificate = certify(before, after, lines or None)
-    departed = _departures(before, after, options.text)
+    departed = _count_departures(before, after, options.text)
     rows = [("passed" if check.passed else "FAILED", check.name, check.detail) for check in certificate.checks]
     verdict = "The certificate passes." if certificate.passed else "The certificate FAILS."
     used = f"Outputs were compared on the first {len(lines)} of {of} lines of {options.text}.\n" if options.text else ""
     answer = {**certificate.to_dict(), **({"lines": len(lines), "of": of} if options.text else {}), **departed}
-    told = f"{_exact_word_line(departed)}\n" if departed else ""
+    told = f"{_describe_departures(departed)}\n" if departed else ""
     return Answer(answer, f"{table(('', 'check', 'detail'), rows)}\n\n{used}{told}{verdict}", 0 if certificate.passed else 1)
 
 
-def _departures(before: LanguageModel, after: LanguageModel, text: str | None) -> dict[str, Any]:
-    """How often exact-word tokens depart from their rule on a text, or why that was not counted; nothing without such tokens."""
+def _count_departures(before: LanguageModel, after: LanguageModel, text: str | None) -> dict[str, Any]:
+    """Count how often exact-word tokens violate their rule on a text; {} without such tokens.
+
+    If counting is impossible, the only key is NOT_COUNTED, with the reason.
+    """
     added = after.vocabulary.tokens[len(before.vocabulary) :]
     if not added or not after.vocabulary.whole.issuperset(added):
         return {}
@@ -252,8 +255,8 @@ def _departures(before: LanguageModel, after: LanguageModel, text: str | None) -
     return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
 
 
-def _exact_word_line(departed: Mapping[str, Any]) -> str:
-    """What `_departures` found, in a sentence."""
+def _describe_departures(departed: Mapping[str, Any]) -> str:
+    """Describe the result of `_count_departures` in a sentence."""
     if NOT_COUNTED in departed:
         return f"Departures from the exact-word rule were not counted: {departed[NOT_COUNTED]}."
     return (

@@ -19,8 +19,8 @@ def _app_options(parser: Parser) -> None:
     parser.add_argument(
         "--port", type=whole(1, 65_535), metavar="N", help="default 8501, or the next free one"
     )
-    parser.add_argument("--address", metavar="A", help="address to serve on (default 127.0.0.1: this machine only)")
-    parser.add_argument("--files-root", metavar="DIR", help="folder whose files the pages may open on any other address")
+    parser.add_argument("--address", metavar="A", help="network address to serve on (default: 127.0.0.1, this machine only)")
+    parser.add_argument("--files-root", metavar="DIR", help="with another --address: folder whose files the pages may open")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 

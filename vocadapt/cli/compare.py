@@ -39,9 +39,9 @@ def _options(parser: Parser) -> None:
     parser.add_argument("--gold", metavar="F", default="", help="what is right, where no run says it")
     parser.add_argument("--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it")
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
-    negative = "classes of no relation, which the -positive scores leave out (default: the run's)"
+    negative = "negative classes, which the -positive scores exclude (default: the run's)"
     parser.add_argument("--negative", nargs="+", metavar="LABEL", default=(), help=negative)
-    parser.add_argument("--positive", metavar="LABEL", default="", help="the class of binary-f1 (default: the run's)")
+    parser.add_argument("--positive", metavar="LABEL", default="", help="positive class of binary-f1 (default: the run's)")
     slices = f"list only this slice: {', '.join((ALL, *SLICES, REST))}"
     parser.add_argument("--slice", default="", metavar="NAME", help=slices)
     asked = SliceSettings()

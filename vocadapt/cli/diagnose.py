@@ -27,9 +27,9 @@ MEASURES = {
     "isoscore": "IsoScore (Rudman et al. 2022)",
     "first_direction": "share of the unit rows' squared length along their first principal direction; even: 1/dim",
     "hubness": "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al. 2010)",
-    "frequency_bias": "Spearman's correlation of frequency with the length of a row, and with its cosine to the mean direction, "
-    "over the tokens that came with the model",
-    "added_norms": "median length of the rows of added tokens and of the original ones; null: no token was added",
+    "frequency_bias": "Spearman correlation of frequency with the norm of an embedding and with its cosine to the mean "
+    "direction, over the original tokens",
+    "added_norms": "median norm of the embeddings of added and of original tokens; null: no added tokens",
 }
 
 
@@ -88,19 +88,19 @@ def _diagnosis_text(names: Sequence[str], tables: CosineTables, found: Sequence[
         _square("mean cosine of all pairs", counted, [[_cosine(value) for value in row] for row in tables.mean_cosine]),
         _square("mean cosine of common tokens", names, common),
         table(header, rows),
-        *(_added_text(name, one) for name, one in zip(names, found, strict=True) if one.added),
+        *(_describe_added_norms(name, one) for name, one in zip(names, found, strict=True) if one.added),
         f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows.",
     ]
     return "\n\n".join(parts)
 
 
-def _added_text(name: str, one: Diagnosis) -> str:
-    """One line on the rows of added tokens."""
+def _describe_added_norms(name: str, one: Diagnosis) -> str:
+    """Describe the norms of the embeddings of added tokens in one line."""
     added = one.added
     assert added is not None
     return (
         f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its {added.original_n:,} original ones "
-        f"{added.original_median:.3f}. Its correlations with frequency are over the original ones."
+        f"{added.original_median:.3f}. Correlations with frequency are over the original tokens."
     )
 
 

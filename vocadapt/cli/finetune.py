@@ -44,7 +44,7 @@ files, by the kind of task (gzipped or not):
   multilabel
          the same, the label a list, or names between commas; or flags as HoC has them (0_1,1_0)
   nli    JSON lines {"sentence1": ..., "sentence2": ..., "gold_label": ...}, or columns of these names; without a
-         header two sentences, with a label and an id where it can be told which columns these are
+         header two sentences; label and id are recognized if that is unambiguous
   qa     SQuAD's JSON
 """
 SWITCHES = {"with_dev": "train on the dev split, too", "ungrouped": "batches of whatever lengths"}

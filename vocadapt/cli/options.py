@@ -66,7 +66,7 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
         help="seed of --sample (default 1)",
     )
     parser.add_argument("--language", action="store_true", help="drop lines that do not look like the text's main language")
-    longest = f"longest line (or table record, article) that is read, in MB (default {default.max_line_mb})"
+    longest = f"maximum length of a line (or table record, article) in MB (default {default.max_line_mb})"
     parser.add_argument(
         "--max-line-mb",
         type=setting(default, "max_line_mb"),
@@ -84,9 +84,9 @@ def corpus_settings(options: Namespace) -> CorpusSettings:
 
 
 def add_word_rule(parser: Parser, default: str = "the run's") -> None:
-    """How the words of a question's context are found."""
+    """Add the option for how the context of a question is split into words."""
     rules = "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
-    help = f"of questions: how the words of the context are found, over which logits are pooled: {rules} (default: {default})"
+    help = f"of questions: how to split the context into the words over which logits are pooled: {rules} (default: {default})"
     parser.add_argument("--word-rule", choices=tuple(WORD_RULES), metavar="RULE", help=help)
 
 

@@ -51,16 +51,16 @@ def _is_option(argument: str) -> bool:
 
 
 class Number:
-    """Reads a number between bounds, as the `type` of an option; the message names the bounds."""
+    """Parser of a number within bounds, for the `type` of an option."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
 
     def __call__(self, text: str) -> Any:
-        """Return the number that the text spells; raises ArgumentTypeError for anything else."""
+        """Parse a number; raise ArgumentTypeError, with the bounds, for anything else."""
         try:
             value = int(text) if self.bounds.whole else float(text)
-        except ValueError:  # no number, or one of thousands of digits
+        except ValueError:  # not a number, or one of thousands of digits
             value = None
         if value is None or not self.bounds.accepts(value):
             raise argparse.ArgumentTypeError(f"expected {self.bounds}, got {show_value(text)}")
@@ -68,10 +68,10 @@ class Number:
 
 
 def whole(lowest: int, highest: int) -> Number:
-    """A whole number between two others, both included."""
+    """Return a parser of integers from `lowest` to `highest`, both included."""
     return Number(Bounds("", lowest, highest))
 
 
 def setting(settings: Any, name: str) -> Number:
-    """A number within the bounds that a settings dataclass declares for one of its fields."""
+    """Return a parser of numbers within the bounds of a field of a settings dataclass."""
     return Number(bounds_of(settings, name))

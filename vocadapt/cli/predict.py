@@ -35,8 +35,8 @@ def _predict(options: Namespace, progress: Progress) -> Answer:
     text = read_lines(path) if options.plain else []
     split = Split(plain_examples(run, text), path=path) if text else read_split(run.kind, path, unit=run.unit)
     if options.word_rule and run.kind != "qa":
-        raise InputError(f"--word-rule is for questions on a context; this run is of {run.kind}.", "Leave it out.")
-    split = replace(split, examples=run.read_by(split.examples, options.word_rule or ""))
+        raise InputError(f"--word-rule applies to question answering only; this run is of {run.kind}.", "Leave it out.")
+    split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
     logits = run.logits(split.examples, progress)
     cut = chosen_cut(logits, options.tokenization)
     said = list(map(run.outputs.said, logits[cut], split.examples))

@@ -43,7 +43,7 @@ REPORTED = (
     "loss_change", "held_out_words", "held_out_windows",
 )  # fmt: skip
 ROUNDED = ("stored_as", "updates_lost_to_rounding")
-NESTED = ("loss_per_character", "loss_interval", "loss_change")  # which people are shown in words
+NESTED = ("loss_per_character", "loss_interval", "loss_change")  # rendered as sentences in the text output
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
@@ -162,7 +162,7 @@ def _refuse(options: Namespace, remedy: str, *names: str) -> None:
 def _answer(made: Artefact) -> Answer:
     numbers: Mapping[str, Any] = made.manifest.numbers
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
-    shown = {f"loss a character, {name}": _loss(numbers, name) for name in ("unigram", "before", "after")}
+    shown = {f"loss a character, {name}": _format_loss(numbers, name) for name in ("unigram", "before", "after")}
     shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
     optional = [name for name in (*PAIRS, *ROUNDED) if name in numbers]
     reported = {name: numbers[name] for name in (*REPORTED, *optional)}
@@ -180,8 +180,8 @@ def _answer(made: Artefact) -> Answer:
     return Answer(answer, f"{facts({**plain, **shown, **listed, **place})}{few}")
 
 
-def _loss(numbers: Mapping[str, Any], name: str) -> str:
-    """Return a loss per character, with its interval if it has one."""
+def _format_loss(numbers: Mapping[str, Any], name: str) -> str:
+    """Format a loss per character, with its interval if there is one."""
     value, interval = numbers["loss_per_character"][name], numbers["loss_interval"].get(name)
     spread = f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
     return f"{value:.3f}{spread}"

@@ -39,7 +39,7 @@ from vocadapt.vocabulary.overlap import POSITIONS, Overlap, Profile, common_toke
 from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
 
-MARKS = "count the ## of a continuation in a token's length (as Fast 2023, 3.3.3)"
+MARKS = "count ## as part of a token's length (Fast 2023, section 3.3.3)"
 LISTED = 20  # unreachable tokens that are named
 
 

@@ -187,13 +187,13 @@ def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
 
 
 def _departures(task: Task, text: Corpus | None, adapted: AdaptedModel, progress: Progress) -> Numbers:
-    """How often the tokenizer departs from the exact-word rule on the text at hand, or why that was not counted."""
+    """Count how often the tokenizer violates the exact-word rule on the text, or return why that was impossible."""
     if text is None:
-        return {NOT_COUNTED: "the text behind the word vectors is not known, or was changed since"}
+        return {NOT_COUNTED: "the training text of the word vectors is not known, or has changed since"}
     try:
         found = departures_on(text, task.model, adapted.tokenizer, progress)
     except (InputError, OSError):
-        return {NOT_COUNTED: "the text behind the word vectors cannot be read any more"}
+        return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
     return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
 
 

@@ -1,7 +1,7 @@
 """The step that compares initialisers before any training: what they draw on, the table that is kept, reading it again."""
 
-import random
 import os
+import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace

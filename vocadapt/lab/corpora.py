@@ -59,8 +59,8 @@ def kept_counts(root: Path | None, corpus: Corpus, splitter: Splitter, progress:
     counts = count_words(corpus, splitter, progress)
     try:
         _keep_counts(counts, path)
-    except OSError as error:  # they are counted again the next time
-        logging.getLogger(__name__).warning("word counts are not kept: %s", error)
+    except OSError as error:  # the words will be counted again
+        logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
     return counts
 
 

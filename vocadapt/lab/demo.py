@@ -22,7 +22,7 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import PRESETS
 from vocadapt.spaces.alignment import Alignment, AlignmentSettings
-from vocadapt.spaces.bundled import gensim_file
+from vocadapt.spaces.bundled import find_gensim_file
 from vocadapt.spaces.diagnostics import cosine_tables
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.neighbours import CrossSpace, ListSettings
@@ -75,7 +75,7 @@ def open_demo(workspace: Workspace) -> list[Artefact]:
 
 def news_text() -> Path:
     """The 300 news stories that come with gensim: enough to see how each step works, too little to learn from."""
-    return gensim_file("lee_background.cor")
+    return find_gensim_file("lee_background.cor")
 
 
 def walk(workspace: Workspace, progress: Progress = silent) -> Iterator[Walked]:

@@ -17,7 +17,7 @@ from vocadapt.spaces.geometry import (
     Hubness,
     Isotropy,
     Norms,
-    added_norms,
+    compare_added_norms,
     frequency_bias,
     hubness_of,
     isotropy,
@@ -38,9 +38,9 @@ NULL = NullSettings()
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One space in figures; hubness is None if it was not asked for, or if there are fewer than two rows.
+    """Diagnostics of one space; hubness is None if not requested, or for fewer than two rows.
 
-    added: how long the rows of added tokens are beside the original ones; None if no token was added.
+    added: norms of the embeddings of added and of original tokens; None if no token was added.
     """
 
     isotropy: Isotropy
@@ -87,14 +87,14 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
 def diagnose(
     space: EmbeddingSpace, hubs: bool = True, progress: Progress = silent, added: Collection[str] = frozenset()
 ) -> Diagnosis:
-    """Measure one space; `hubs` False leaves out what takes seconds.
+    """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
 
-    `added`: its added tokens (`Opened.added`), which are left out of the correlation with frequency.
+    added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
     """
     progress(0.0, "measuring isotropy")
     even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space, added)
     found = hubness_of(space, progress=part(progress, 0.2, 1.0)) if hubs else None
-    return Diagnosis(even, lengths, bias, found, added_norms(space, added))
+    return Diagnosis(even, lengths, bias, found, compare_added_norms(space, added))
 
 
 def score_lists(

@@ -1,6 +1,6 @@
-"""How long a job takes in all: what its work takes, and what comes before that, as it was with the latest jobs of its step.
+"""Estimate how long a job takes: its own work, and the start-up time of the latest jobs of its step.
 
-Estimates are of a machine that does nothing else. `at_present_load` makes them estimates of this machine as busy as it is now.
+Estimates assume an idle machine; `scale_to_current_load` adapts them to the current load.
 """
 
 import os
@@ -15,28 +15,29 @@ from vocadapt.lab.workspace import Workspace
 START_UP = {"vectors": 3.0, "map": 5.0, "contextual": 11.0, "finetune": 12.0}
 LATEST = 5  # jobs whose start counts
 QUIET = 1.25  # slowdown below which a machine counts as idle
-MOST = 20.0  # slowdown that is believed
+MOST = 20.0  # highest slowdown assumed
 
 
-def slowdown(load: float | None = None, cores: int | None = None) -> float:
-    """How many times longer work takes beside what runs already, to the nearest half; 1 on an idle machine.
+def estimate_slowdown(load: float | None = None, cores: int | None = None) -> float:
+    """Estimate how many times longer work takes under the current load, to the nearest half; 1 if idle.
 
-    Work of ours uses every core, and shares them with the processes that ran or waited over the last minute (`load`).
+    Our jobs use every core and share them with the other processes.
+    load: mean number of running or waiting processes over the last minute; measured by default.
     """
     if load is None:
-        load = _load()
+        load = _read_load_average()
     cores = cores or os.cpu_count() or 1
     factor = min(1 + max(load, 0.0) / cores, MOST)
     return max(1.5, round(2 * factor) / 2) if factor >= QUIET else 1.0
 
 
-def at_present_load(seconds: float) -> float:
-    """An estimate for an idle machine → one for this machine as busy as it is now."""
-    return seconds * slowdown()
+def scale_to_current_load(seconds: float) -> float:
+    """Scale an estimate in seconds for an idle machine to the current load of this one."""
+    return seconds * estimate_slowdown()
 
 
-def _load() -> float:
-    """Processes that ran or waited over the last minute; 0 if the system does not say."""
+def _read_load_average() -> float:
+    """Return the load average of the last minute; 0 if the system does not report it."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):  # Windows; a container without /proc

@@ -200,9 +200,9 @@ def watched(checkpoint: Path) -> dict[str, Live]:
 
 @dataclass(frozen=True)
 class EvaluateSettings:
-    """On which examples a run is scored again (None: its own test split, as it was predicted), at most so many of them (0: all),
-    under which cut ("": each) and which score; `unseen` refuses examples of which any was trained on. `word_rule`: how the words
-    of a question's context are found ("": as the run was trained).
+    """Settings of scoring a run again: the examples (None: the saved predictions of its test split), at most so many of
+    them (0: all), the tokenization ("": each) and the score. `unseen` refuses examples that were trained on. `word_rule`:
+    how to split a question's context into words ("": as in training).
     """
 
     test: Path | None = None
@@ -225,17 +225,17 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
     and a score that does not fit.
     """
     if how.limit and how.test is None:
-        raise InputError("A limit is of other examples than the run's own.", "Give --test F with --limit N.")
+        raise InputError("A limit applies only to other examples than the run's own.", "Give --test F with --limit N.")
     if how.word_rule and how.test is None:
-        problem = "The run's own test examples are scored as they were predicted, so no other word rule applies to them."
-        raise InputError(problem, "Give test examples to predict anew, or leave the word rule out.")
+        problem = "The saved predictions of the run's own test examples are scored: another word rule does not apply to them."
+        raise InputError(problem, "Give test examples to predict again, or leave the word rule out.")
     runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
     read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
     for place, run in enumerate(runs):
         whole = read or run.kept.split
         split = drawn(whole, how.limit)
         if read:
-            split = replace(split, examples=run.read_by(split.examples, how.word_rule))
+            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
         if not split.labelled:
             raise InputError(f"{split.path}: holds no labels, so nothing can be scored.", "Use predict.")
         seen.append(_seen(run, whole, how.unseen))

@@ -17,14 +17,14 @@ from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.lab import strict_json
 from vocadapt.lab.commands import command_of
-from vocadapt.lab.kept import KeptReader
+from vocadapt.lab.file_cache import CachedReader
 from vocadapt.lab.locks import held
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import STATES, STATUS, Status, read_status
 from vocadapt.lab.steps import CHECKPOINT, MADE_FROM
 from vocadapt.lab.workspace import Workspace
-from vocadapt.lab.writing import reporting_write_errors, sweep
+from vocadapt.lab.writing import convert_write_errors, sweep
 
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process ended without a word: it was killed, or the machine went down."
@@ -140,7 +140,7 @@ class Job:
         if not held(self.folder):
             return self.status()
         insist = self.cancel_asked or grace > 0
-        with reporting_write_errors(self.folder):
+        with convert_write_errors(self.folder):
             (self.folder / FLAG).touch()
         for sign in (signal.SIGTERM, signal.SIGKILL) if insist else ():
             if self._ended(grace):
@@ -166,10 +166,10 @@ class Job:
             return ""
         return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:])
 
-    def _read(self, reader: KeptReader[T]) -> T:
-        """What a reader makes of spec.json; raises InputError where there is none."""
+    def _read(self, reader: CachedReader[T]) -> T:
+        """Read spec.json with a cached reader; raise InputError if there is none."""
         if not os.path.isfile(self.folder / SPEC):
-            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, it has no {SPEC}.")
+            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}.")
         return reader(self.folder / SPEC)
 
     def _ended(self, seconds: float) -> bool:
@@ -196,8 +196,8 @@ def _parse_order(path: Path) -> dict[str, Any]:
     return strict_json.read(path)
 
 
-_ORDERS = KeptReader(_parse_order)  # spec.json of each job, as plain values and as a spec
-_SPECS = KeptReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
+_ORDERS = CachedReader(_parse_order)  # spec.json of each job, as plain values and as a spec
+_SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
 
 
 def born(pid: int) -> float:

@@ -21,16 +21,16 @@ import vocadapt
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.lab.corpora import sweep_counts
+from vocadapt.lab.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.job import FLAG, LOG, SPEC
 from vocadapt.lab.job import Job as Job  # others take it from here
 from vocadapt.lab.locks import alone, held, take
 from vocadapt.lab.manifest import ARTEFACTS
-from vocadapt.lab.room import bytes_needed, check_room
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.status import METRICS, STATUS, Status, write_status
 from vocadapt.lab.steps import CHECKPOINT
 from vocadapt.lab.workspace import Workspace, check_name
-from vocadapt.lab.writing import check_free, reporting_write_errors, sweep
+from vocadapt.lab.writing import check_free, convert_write_errors, sweep
 
 ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
 WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
@@ -43,7 +43,7 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
     """
     target = workspace.folder(spec.kind, name)
     order = {"spec": spec.absolute().to_dict(), "target": f"{spec.kind}/{name}", "overwrite": overwrite}
-    check_room(target, bytes_needed(spec))
+    check_disk_space(target, estimate_bytes(spec))
     with _gate(workspace):
         _check_target(workspace, target, overwrite)
         folder = _new_folder(workspace, spec.step)
@@ -123,9 +123,9 @@ def tidy(workspace: Workspace) -> None:
 def _gate(workspace: Workspace) -> Iterator[None]:
     """Only one process at a time starts a job in a workspace; the first thing it does is to tidy up."""
     folder = workspace.root / "jobs"
-    with reporting_write_errors(folder):
+    with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with reporting_write_errors(folder), alone(workspace.root):
+    with convert_write_errors(folder), alone(workspace.root):
         tidy(workspace)
         yield
 

@@ -146,11 +146,11 @@ def open_pair(asked: PairSpec) -> RunPair:
 
 
 def _rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
-    """The conventions of the score, those asked for in place of the run's; raises InputError for a class without an example."""
+    """Return the scoring rules of the run, overridden by those of the spec; raise InputError for a class without examples."""
     given = [label for label in (*asked.negative, asked.positive) if label]
     there = sorted({label for labels in split.gold for label in labels}) if given else []
     if odd := [label for label in given if label not in there]:
-        raise InputError(f"No gold example has the class {odd[0]!r:.60}.", f"There are: {', '.join(there)[:200]}.")
+        raise InputError(f"No gold example has the class {odd[0]!r:.60}.", f"Classes with examples: {', '.join(there)[:200]}.")
     negative, positive = asked.negative or rules.negative, asked.positive or rules.positive
     return replace(rules, negative=negative, positive=positive)
 

@@ -15,7 +15,7 @@ from vocadapt import __version__
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, open_file, read_whole
 from vocadapt.lab import strict_json
-from vocadapt.lab.kept import KeptReader
+from vocadapt.lab.file_cache import CachedReader
 
 MANIFEST = "manifest.json"
 ARTEFACTS = {  # kind: one of them
@@ -109,15 +109,15 @@ def stamp_of(folder: Path) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, read again only when its file was changed; nobody may change what it holds.
+    """Return the manifest of a folder, cached until its file changes; do not modify it.
 
-    Raises what `Manifest.load` does, and OSError where there is none.
+    Raises InputError as `Manifest.load` does, and OSError if there is none.
     """
     return _MANIFESTS(folder / MANIFEST)
 
 
-_STAMPS = KeptReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
-_MANIFESTS = KeptReader(lambda path: Manifest.load(path.parent))
+_STAMPS = CachedReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
+_MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
 
 
 def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:

@@ -12,7 +12,7 @@ from vocadapt.analysis.map_figure import Drawing, Points, literal_names, map_fig
 from vocadapt.errors import InputError
 from vocadapt.lab.mapping import DrawnMap
 from vocadapt.lab.writing import check_free_file, writing_file
-from vocadapt.text.spreadsheet import frame_as_csv
+from vocadapt.text.spreadsheet import format_frame_as_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def _html(drawn: DrawnMap, path: Path) -> None:
 
 
 def _csv(drawn: DrawnMap, path: Path) -> None:
-    path.write_text(frame_as_csv(map_table(drawn)), encoding="utf-8", newline="\n")
+    path.write_text(format_frame_as_csv(map_table(drawn)), encoding="utf-8", newline="\n")
 
 
 def _parquet(drawn: DrawnMap, path: Path) -> None:

@@ -14,7 +14,7 @@ from vocadapt.files import read_document
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import alone
 from vocadapt.lab.workspace import Workspace
-from vocadapt.lab.writing import reporting_write_errors
+from vocadapt.lab.writing import convert_write_errors
 
 FILE = "notes.jsonl"
 LONGEST, MOST_TAGS, LONGEST_TAG = 10_000, 20, 60  # characters of a note, tags, characters of a tag
@@ -53,9 +53,9 @@ def save_note(workspace: Workspace, id: str, text: str, tags: Iterable[str] = ()
     kept = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     note = Note(text.strip(), kept, about, now)
-    with reporting_write_errors(workspace.root):
+    with convert_write_errors(workspace.root):
         workspace.root.mkdir(parents=True, exist_ok=True)
-    with reporting_write_errors(workspace.root / FILE), alone(workspace.root):
+    with convert_write_errors(workspace.root / FILE), alone(workspace.root):
         notes = notes_of(workspace)
         with suppress(KeyError):
             del notes[id]

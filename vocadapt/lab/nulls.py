@@ -41,7 +41,7 @@ def spec_of(artefact: Artefact) -> Spec:
 
 
 def next_seed(spec: Spec) -> Spec:
-    """The same step with the seed after its own; the one after the largest is 0."""
+    """Return the step with the next seed; the seed after the largest is 0."""
     seed = (spec.settings.seed + 1) % (LARGEST_SEED + 1)
     return replace(spec, settings=_with_seed(spec.settings, seed))
 

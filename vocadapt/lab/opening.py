@@ -34,10 +34,9 @@ class Opened:
 
     @cached_property
     def added(self) -> frozenset[str]:
-        """Tokens that the pretrained model did not have; none for word vectors.
+        """Tokens that the pretrained model did not have; empty for word vectors.
 
-        An adapted model keeps its original tokenizer. In another model, added tokens are those that its tokenizer lists apart
-        from the vocabulary it was trained with.
+        They are known for a model adapted here. For other models they are the tokenizer's added tokens.
         """
         if self.model is None:
             return frozenset()

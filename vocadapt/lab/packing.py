@@ -14,7 +14,7 @@ from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
 
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
-from vocadapt.lab.writing import is_disk_full, reporting_write_errors
+from vocadapt.lab.writing import convert_write_errors, is_disk_full
 
 BEGINNING = (1980, 1, 1, 0, 0, 0)  # the first date a zip can tell: times would make two builds differ
 MODE = 0o100644 << 16
@@ -46,7 +46,7 @@ def packed(folder: Path, scratch: Path) -> FileIO:
     Raises InputError when the folder is gone or the disk is full.
     """
     place = scratch if os.access(scratch, os.W_OK) else None  # None: the system's own folder for temporary files
-    with reporting_write_errors(place or Path(gettempdir())):
+    with convert_write_errors(place or Path(gettempdir())):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
         pack(folder, file)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from vocadapt.analysis.results import Board, Entry, Standing, leaderboard, means_of_groups
 from vocadapt.errors import InputError
-from vocadapt.lab.runs import RunSet, tasks_of, tell_apart
+from vocadapt.lab.runs import RunSet, disambiguate_tasks, tasks_of
 from vocadapt.training.run_files import SavedRun
 from vocadapt.training.scoring.certainty import Draws
 from vocadapt.training.scoring.tally import Scorer, Tally
@@ -39,7 +39,7 @@ def results_of(
 
     Raises InputError where no run is scored, for a baseline that is none of them, and for a score that does not fit a task.
     """
-    scored = tell_apart([one for one in runs if one.cuts])
+    scored = disambiguate_tasks([one for one in runs if one.cuts])
     if not scored:
         raise InputError("There is no scored run.", "Fine-tune with a test split that holds labels.")
     names = names_of(scored)

@@ -22,7 +22,8 @@ Identity = tuple[str, str]  # kind of a task, and of loose files the content of 
 class RunSet:
     """The runs of one model on one task, one for each seed, or of a k-fold task each seed and fold.
 
-    `artefact` is None where no manifest lies beside them. `label` names the task where two tasks have one name: see `tell_apart`.
+    `artefact` is None if there is no manifest. `label` is the task's unique name if several tasks share
+    a name: see `disambiguate_tasks`.
 
     A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its `kept` what it predicted.
     """
@@ -160,14 +161,14 @@ def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> 
     `opening` opens one: a page keeps what was opened before.
     """
     found, _ = runs_and_unreadable(workspace, opening)
-    return [one for one in tell_apart(found) if not task or one.task == task]
+    return [one for one in disambiguate_tasks(found) if not task or one.task == task]
 
 
 def runs_and_unreadable(workspace: Workspace, opening: Opening = opened) -> tuple[list[RunSet], dict[str, str]]:
     """All runs of a workspace, newest first, and the name of each that cannot be read, with why; each is opened once."""
     found = list(_opened(workspace, opening))
     broken = {artefact.name: one for artefact, one in found if isinstance(one, str)}
-    return tell_apart([one for _, one in found if isinstance(one, RunSet)]), broken
+    return disambiguate_tasks([one for _, one in found if isinstance(one, RunSet)]), broken
 
 
 def passed_over(runs: Mapping[str, str], of: int) -> str:
@@ -188,10 +189,11 @@ def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artefact, 
             yield artefact, str(error)
 
 
-def tell_apart(runs: Sequence[RunSet]) -> list[RunSet]:
-    """The same runs, tasks of one name told apart: loose files are named after their folder, which may hold several tasks.
+def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
+    """Return the runs with a unique label for each task that shares its name with another.
 
-    Such tasks get their kind behind their name ("data · ner"), then their test file, then their labels, as far as needed.
+    Tasks given as files are named after their folder, which may hold several. The label is the shortest unique
+    one of: name and kind ("data · ner"), then also the test file, then also the labels.
     """
     tasks: dict[str, dict[Identity, list[str]]] = {}
     for one in runs:
@@ -200,15 +202,16 @@ def tell_apart(runs: Sequence[RunSet]) -> list[RunSet]:
 
 
 def _identity(one: RunSet) -> Identity:
-    """What tells a task from another of its name: its kind, and of loose files the content of the test file."""
+    """Return what distinguishes tasks of the same name: the kind and, if given as files, the test file's checksum."""
     inputs = one.artefact.manifest.inputs if one.artefact else {}
     test = None if "task" in inputs else inputs.get("test")
     return one.kind, test.stamp if test else ""
 
 
 def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
-    """The shortest of the labels of a task that no other task of its name has; "" if there is no other."""
-    own, others = same_name[task], [labels for other, labels in same_name.items() if other != task]
+    """Return the shortest label of a task that no other task of its name has; "" if there is no other."""
+    own = same_name[task]
+    others = [labels for other, labels in same_name.items() if other != task]
     if not others:
         return ""
     unique = (label for level, label in enumerate(own) if label not in {labels[level] for labels in others})
@@ -216,7 +219,7 @@ def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
 
 
 def _describe(one: RunSet) -> list[str]:
-    """Labels for a run's task, each longer than the one before: kind, test file, labels, content of the test file."""
+    """Return labels for a run's task, from short to long: kind, test file, labels, checksum of the test file."""
     inputs = one.artefact.manifest.inputs if one.artefact else {}
     file = Path(inputs["test"].paths[0]).name if "test" in inputs else ""
     types = ", ".join(sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4])

@@ -13,7 +13,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
 from vocadapt.lab.workspace import Workspace, check_name
-from vocadapt.lab.writing import reporting_write_errors
+from vocadapt.lab.writing import convert_write_errors
 
 FOLDER = "slices"
 LONGEST = 100  # characters of a name
@@ -46,7 +46,7 @@ def save_slice(workspace: Workspace, name: str, tokens: Iterable[str], source: M
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
-    with reporting_write_errors(path.parent):
+    with convert_write_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         strict_json.write(path, asdict(made))
     return made
@@ -74,7 +74,7 @@ def slices_of(workspace: Workspace) -> list[Slice]:
 def delete_slice(workspace: Workspace, id: str) -> None:
     """Remove a slice; raises InputError where there is none."""
     path = _path(workspace, id)
-    with reporting_write_errors(path.parent):
+    with convert_write_errors(path.parent):
         try:
             path.unlink()
         except FileNotFoundError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
-from vocadapt.lab.kept import KeptReader
+from vocadapt.lab.file_cache import CachedReader
 from vocadapt.lab.writing import is_disk_full
 
 STATES = ("waiting", "running", "done", "failed", "cancelled", "interrupted")
@@ -74,7 +74,7 @@ def _parse_status(path: Path) -> Status:
     return Status(**{**known, "past": tuple((str(state), float(when)) for state, when in known.get("past", ()))})
 
 
-_STATUSES = KeptReader(_parse_status)
+_STATUSES = CachedReader(_parse_status)
 
 
 def write_status(folder: Path, status: Status) -> None:

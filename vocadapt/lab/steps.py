@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_place
+from vocadapt.files import check_output_path
 from vocadapt.lab import strict_json
 from vocadapt.lab.adapting import model
 from vocadapt.lab.alignments import save_judged
@@ -20,9 +20,9 @@ from vocadapt.lab.commands import command_of
 from vocadapt.lab.comparing import leaderboard
 from vocadapt.lab.contextual import contextual
 from vocadapt.lab.corpora import kept_counts, read_corpus, write_corpus
+from vocadapt.lab.disk_space import check_disk_space, estimate_bytes
 from vocadapt.lab.manifest import Input, Manifest, versions_of
 from vocadapt.lab.mapping import mapped
-from vocadapt.lab.room import bytes_needed, check_room
 from vocadapt.lab.spec import (
     AlignmentStep,
     ConvertStep,
@@ -186,7 +186,7 @@ def run_step(
     start = time.perf_counter()
     folder = Path(folder)
     _check_apart(spec, folder)
-    check_room(folder, bytes_needed(spec))
+    check_disk_space(folder, estimate_bytes(spec))
     with writing(folder, overwrite) as draft:
         root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
         inputs = Task(spec, draft, root, progress).inputs()  # before the step: what changes meanwhile makes its result stale
@@ -213,7 +213,7 @@ def run_step(
 
 def _check_apart(spec: Spec, folder: Path) -> None:
     """Raises InputError where the result would take the place of what it is made from, or of a folder that holds it."""
-    check_place(folder)
+    check_output_path(folder)
     place = folder.resolve()
     for role, paths in spec.inputs.items():
         there = [os.path.expanduser(path) for path in paths]

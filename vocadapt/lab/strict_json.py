@@ -12,9 +12,9 @@ from vocadapt.files import read_document, show_path
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
-    """Strict JSON; a NaN or an infinity becomes null, a path its text, a numpy number its plain twin.
+    """Serialize to strict JSON: NaN and infinities become null, paths strings, numpy numbers Python numbers.
 
-    Always text that UTF-8 can hold: names with other bytes, as a file system may have, are escaped.
+    The text is always valid UTF-8: other bytes, as in names of files, are escaped.
     """
     text = json.dumps(plain(value), allow_nan=False, ensure_ascii=ascii_only, indent=indent)
     try:
@@ -51,7 +51,7 @@ def loads(text: str, what: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a file with a strict JSON object; raises InputError for any other file, and where there is none."""
+    """Read a strict JSON object from a file; raise InputError for anything else, and if there is no file."""
     return loads(read_document(path), show_path(path))
 
 

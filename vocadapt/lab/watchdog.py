@@ -1,8 +1,16 @@
-"""A watchdog for a job: it ends the worker when one block of lines takes too long to tokenize.
+"""Watchdog of a job: kills the worker if one block of lines takes too long to tokenize.
 
-The tokenizers library cannot be interrupted, and while it works it may keep every thread of its process waiting. So the watchdog
-is a process of its own, started with the first block: the worker writes to it which block begins and when none is being
-tokenized. It ends with the worker.
+The tokenizers library cannot be interrupted, and a call may hold the interpreter lock, so that no other thread of the
+process runs. The watchdog is therefore a process of its own:
+
+1. The worker starts it with the first block, and writes one JSON line to its stdin for each event: the name of a block
+   when its tokenization begins, null when it ends.
+2. The watchdog waits for the next line. If none arrives within the time limit, the named block takes too long.
+3. It then kills the worker and marks the job as failed, naming the block.
+4. If stdin is closed, the worker has ended, and so does the watchdog.
+
+Example, limit 60 s: "a.txt, lines 1 to 900" at 0 s, null at 2 s, "a.txt, lines 901 to 1,800" at 2 s, nothing until 62 s:
+the worker is killed, and the message names lines 901 to 1,800.
 """
 
 import json
@@ -19,27 +27,30 @@ from pathlib import Path
 import vocadapt
 from vocadapt.lab.status import Status, read_status, write_status
 
-BLOCK_SECONDS = 60.0  # the longest that a block of lines may take
+BLOCK_SECONDS = 60.0  # time limit of a block of lines
 PROGRAM = ("-m", "vocadapt.lab.watchdog")
-REMEDY = "Look at these lines, or leave them out; if they are ordinary, choose another model: its tokenizer may be at fault."
+REMEDY = "Check these lines, or leave them out; if they look normal, choose another model: its tokenizer may be faulty."
 
 
 class Watchdog:
-    """Reports the blocks of this process to a watchdog of the job in `folder`; what `progress.watch_blocks` takes."""
+    """Reports the tokenized blocks of this process to the watchdog of the job in `folder`.
+
+    Pass it to `progress.watch_blocks`. seconds: time limit of a block.
+    """
 
     def __init__(self, folder: Path, seconds: float) -> None:
         self.folder, self.seconds = folder, seconds
         self._process: subprocess.Popen[bytes] | None = None
 
     def __call__(self, block: str | None) -> None:
-        """Report that a block begins, or that none is being tokenized."""
+        """Report that the tokenization of a block begins, or, with None, that it has ended."""
         if self._process is None:
             self._process = self._start()
-        with suppress(BrokenPipeError):  # somebody ended the watchdog: the job goes on without
+        with suppress(BrokenPipeError):  # the watchdog was killed: the job continues without it
             os.write(self._process.stdin.fileno(), json.dumps(block).encode() + b"\n")  # type: ignore[union-attr]
 
     def close(self) -> None:
-        """End the watchdog."""
+        """Stop the watchdog process."""
         if self._process is not None:
             self._process.stdin.close()  # type: ignore[union-attr]
             self._process.wait()
@@ -53,7 +64,10 @@ class Watchdog:
 
 
 def watch(blocks: int, worker: int, seconds: float) -> str | None:
-    """Return the block that takes longer than `seconds`, None when the worker has ended; `blocks` is what it writes to."""
+    """Return the first block that takes longer than `seconds`, or None once the worker has ended.
+
+    blocks: file descriptor that the worker writes to. worker: its process id.
+    """
     block: str | None = None
     begun, rest = 0.0, b""
     while True:
@@ -61,24 +75,27 @@ def watch(blocks: int, worker: int, seconds: float) -> str | None:
         if not select.select([blocks], [], [], left)[0]:
             if not _is_stopped(worker):
                 return block
-            begun = time.monotonic()  # somebody suspended the worker: its time stands still
+            begun = time.monotonic()  # the worker is suspended: restart the clock
             continue
         read = os.read(blocks, 1 << 16)
         if not read:
             return None
-        *whole, rest = (rest + read).split(b"\n")
+        *whole, rest = (rest + read).split(b"\n")  # the last line may be incomplete
         if whole:
             block, begun = json.loads(whole[-1]), time.monotonic()
 
 
 def end(folder: Path, worker: int, block: str, seconds: float) -> None:
-    """End the worker and write down why; before and after, for what it writes in between must not stay."""
+    """Kill the worker and mark its job as failed.
+
+    The status is written twice: before, in case this process is killed, and after, because the worker may overwrite it.
+    """
     _write_failure(folder, block, seconds)
     with suppress(ProcessLookupError):
-        leads_group = os.getpgid(worker) == worker  # as the worker of a job does: what it started ends with it
+        leads_group = os.getpgid(worker) == worker  # true for the worker of a job: its children are killed with it
         kill = os.killpg if leads_group else os.kill
         kill(worker, signal.SIGKILL)
-    select.select([sys.stdin.fileno()], [], [], 5.0)  # its end of the pipe is closed once it is gone
+    select.select([sys.stdin.fileno()], [], [], 5.0)  # wait until the worker's end of the pipe is closed
     _write_failure(folder, block, seconds)
 
 
@@ -89,7 +106,7 @@ def _write_failure(folder: Path, block: str, seconds: float) -> None:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Return whether a process was suspended."""
+    """Return whether a process is suspended."""
     import psutil
 
     try:
@@ -99,7 +116,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def main() -> None:
-    """Watch the worker of a job: folder, process id and seconds are the arguments, the blocks come on standard input."""
+    """Watch the worker of a job. Arguments: job folder, process id, seconds. Blocks are read from stdin."""
     folder, worker, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     block = watch(sys.stdin.fileno(), worker, seconds)
     if block is not None and os.getppid() == worker:

@@ -139,7 +139,7 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
 
 @contextmanager
 def _watchdog(job: Job) -> Iterator[None]:
-    """Have a watchdog end this process if one block of lines takes too long to tokenize."""
+    """Start the watchdog that kills this process if a block of lines takes too long to tokenize."""
     watchdog = Watchdog(job.folder, BLOCK_SECONDS)
     watch_blocks(watchdog)
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_place, expand_path
+from vocadapt.files import check_output_path, expand_path
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Input, Manifest, content_stamp, read_manifest, seen_stamp, stamp_of
 from vocadapt.lab.writing import writing
 
@@ -67,7 +67,7 @@ class Workspace:
 
     def __post_init__(self) -> None:
         root = expand_path(self.root)
-        check_place(root)
+        check_output_path(root)
         object.__setattr__(self, "root", root.resolve())
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"{self.root} is a file: a workspace is a folder.", "Give another --workspace.")

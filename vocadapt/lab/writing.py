@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from vocadapt.errors import InputError
-from vocadapt.files import check_place, show_path
+from vocadapt.files import check_output_path, show_path
 from vocadapt.lab.locks import alone, hold, take
 from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
 
@@ -52,7 +52,7 @@ def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
     """Raise InputError where something stands at `folder`; an empty folder is free, and an artefact may be overwritten."""
-    check_place(folder)
+    check_output_path(folder)
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
@@ -91,7 +91,7 @@ def writing_file(path: Path) -> Iterator[Path]:
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
     """Raise InputError where a file cannot be written, before anything long begins; a file that is there may be overwritten."""
-    check_place(path)
+    check_output_path(path)
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}.", "Make it, or choose another place.")
     if path.exists() and not path.is_file():
@@ -101,8 +101,8 @@ def check_free_file(path: Path, overwrite: bool = False) -> None:
 
 
 @contextmanager
-def reporting_write_errors(place: Path) -> Iterator[None]:
-    """Turn an OSError of a block that writes into an InputError that names the place."""
+def convert_write_errors(place: Path) -> Iterator[None]:
+    """Convert an OSError of the `with` block into an InputError that names the place."""
     try:
         yield
     except OSError as error:

@@ -19,7 +19,7 @@ from vocadapt.models.extension import of_extension
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
 from vocadapt.models.reload import reload_elsewhere, tensors_of
-from vocadapt.text.tokenizing import encode, encode_batch
+from vocadapt.text.tokenization import encode, encode_batch
 from vocadapt.vocabulary.overlap import unreachable
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""config.json, checked against what is needed of it before transformers reads it: types, bounds, and the sizes of the weights.
+"""Checks of config.json before transformers reads it: types, bounds, and agreement with the stored weights.
 
-`read_config` needs the file alone. `check_network` compares it with the tensors that are stored, so that nothing is allocated
-for a network that the weights cannot fill.
+`read_config` checks the file alone. `check_network` compares it with the shapes of the stored tensors, before any memory
+is allocated for a network that the weights would not fit.
 """
 
 import re
@@ -25,19 +25,19 @@ LAYER = re.compile(r"(?:^|\.)(?:encoder|transformer)\.layers?\.(\d+)\.")
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be: the words for it, and the test that it passes."""
+    """A requirement on a value: its description, and a predicate."""
 
     expected: str
     holds: Callable[[Any], bool]
 
 
 def is_whole(value: Any, low: int, high: int) -> bool:
-    """Return whether a value is a whole number within bounds; true and false are none."""
+    """Return whether a value is an integer within bounds; booleans are not."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_number(value: Any, low: float, high: float) -> bool:
-    """Return whether a value is a number within bounds; true, false and NaN are none."""
+    """Return whether a value is a number within bounds; booleans and NaN are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
@@ -65,7 +65,7 @@ def _is_ids(value: Any) -> bool:
 MAX_TOKENS = 10_000_000
 TOKEN_ID = Rule(f"the id of a token, below {MAX_TOKENS:,}", _is_ids)
 WIDTH, LAYERS, POSITIONS = _whole(1, 100_000), _whole(1, 1_000), _whole(0, 10_000_000)
-ABSENT = Rule("nothing (a quantized model, or weights in a file of another name, is not read)", lambda value: value is None)
+ABSENT = Rule("no such entry (quantized models and other weight files are not supported)", lambda value: value is None)
 RULES = {
     "architectures": Rule("a list of names", _is_texts),
     "model_type": _kind("a name", str),
@@ -87,7 +87,7 @@ RULES = {
     **dict.fromkeys(("is_decoder", "add_cross_attention", "tie_word_embeddings"), _kind("true or false", bool)),
     **dict.fromkeys(
         ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
-        Rule("eager or sdpa (no attention kernels from elsewhere)", lambda value: value in ATTENTION),
+        Rule("eager or sdpa (kernels from other packages are not supported)", lambda value: value in ATTENTION),
     ),
     **dict.fromkeys(("quantization_config", "compression_config", "transformers_weights"), ABSENT),
 }
@@ -107,10 +107,10 @@ STORED_SIZES = (
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return the config.json of a model folder; raises InputError if a value cannot be one of a model."""
+    """Read the config.json of a model folder; raise InputError if a value is invalid."""
     path = folder / CONFIG
     if not path.exists() and not path.is_symlink():
-        raise InputError(f"{show_path(folder)}: expected config.json, found none.", "Give the folder of a saved model.")
+        raise InputError(f"{show_path(folder)}: expected a config.json, found none.", "Give the folder of a saved model.")
     config = read_json_object(path, MAX_CONFIG_BYTES)
     for key, value in config.items():
         rule = RULES.get(key) or (TOKEN_ID if key.endswith("_token_id") else None)
@@ -120,28 +120,28 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def check_network(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]) -> None:
-    """Raise InputError if the network that config.json describes is not the one whose tensors are stored.
+    """Raise InputError if config.json does not describe the network of the stored tensors.
 
-    Needs torch: transformers' table of activations imports it.
+    Imports torch, through transformers' table of activations.
     """
     _check_activation(folder / CONFIG, config)
     _check_heads(folder / CONFIG, config)
     layers = {found[1] for name in tensors if (found := LAYER.search(name))}
     key, stated = _first(config, ("num_hidden_layers", "n_layers"))
     if layers and stated > len(layers):
-        raise _misfit(folder, f"{key} is {stated:,}, and the weights hold {len(layers):,} layers")
+        raise _misfit(folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers")
     for keys, ending, axis in STORED_SIZES:
         (key, size), pattern = _first(config, keys), re.compile(ending + "$")
         stored = next((tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ())
         if key and len(stored) > axis and stored[axis] != size:
-            raise _misfit(folder, f"{key} is {size:,}, and the weights have {stored[axis]:,}")
+            raise _misfit(folder, f"{key} is {size:,}, but the weights have {stored[axis]:,}")
     key, width = _first(config, WIDTHS)
     sides = {side for tensor in tensors.values() for side in tensor.shape}
     if key and width not in sides:
-        raise _misfit(folder, f"{key} is {width:,}, and no tensor is as wide")
+        raise _misfit(folder, f"{key} is {width:,}, but no tensor has this width")
     padding, rows = config.get("pad_token_id"), config.get("vocab_size")
     if isinstance(padding, int) and rows is not None and padding >= rows:
-        raise _misfit(folder, f"pad_token_id is {padding:,}, and there are {rows:,} embeddings")
+        raise _misfit(folder, f"pad_token_id is {padding:,}, but there are {rows:,} embeddings")
 
 
 def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
@@ -154,14 +154,15 @@ def _check_activation(path: Path, config: Mapping[str, Any]) -> None:
 
 
 def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
-    """Attention divides the width among the heads."""
+    """Raise InputError if the hidden size is not a multiple of the number of heads."""
     width, heads = _first(config, WIDTHS)[1], _first(config, ("num_attention_heads", "n_heads"))[1]
     if width and heads and width % heads:
-        raise InputError(f"{show_path(path)}: {width:,} units do not divide among {heads:,} attention heads.", REMEDY)
+        problem = f"the hidden size {width:,} is not a multiple of the {heads:,} attention heads"
+        raise InputError(f"{show_path(path)}: {problem}.", REMEDY)
 
 
 def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
-    """Return the first of these names under which config.json states a size, and the size; "" and 0 if there is none."""
+    """Return the first of these keys that config.json has, and its size; "" and 0 if it has none."""
     return next(((key, config[key]) for key in keys if config.get(key) is not None), ("", 0))
 
 
@@ -171,4 +172,4 @@ def _unfit(path: Path, key: str, value: Any, expected: str) -> InputError:
 
 
 def _misfit(folder: Path, problem: str) -> InputError:
-    return InputError(f"{show_path(folder)}: config.json and weights do not fit together: {problem}.", REMEDY)
+    return InputError(f"{show_path(folder)}: config.json and weights do not match: {problem}.", REMEDY)

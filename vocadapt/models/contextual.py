@@ -155,7 +155,7 @@ def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) 
 
 
 def _losses_of(network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int) -> list[float]:
-    """Return the summed loss of each window, in nats."""
+    """Return the summed masked-word loss of each window, in nats."""
     import torch
 
     shape = (len(batch), max(len(window.ids) for window in batch))
@@ -171,7 +171,7 @@ def _losses_of(network: "transformers.PreTrainedModel", batch: list[Window], mas
 
 
 def _summed(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
-    """Sum up the losses of the windows with masked words, among all that were short enough."""
+    """Sum up the losses of the windows with masked words, too long windows excluded."""
     words, characters = sum(window.words for window in fitting), sum(window.characters for window in fitting)
     if not words:
         why = f": {too_long} windows of it have more wordpieces than the network has positions" if too_long else ""

@@ -9,7 +9,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import show_path
 from vocadapt.models.checks import check_network
 from vocadapt.models.language_model import LanguageModel, find_rows
-from vocadapt.models.loading import align_memory, auto, library_errors, quietly
+from vocadapt.models.loading import align_memory, auto, convert_library_errors, quietly
 from vocadapt.models.weights import read_headers
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ def with_fresh_head(
 
     find_rows(model)  # says what is wrong with a folder that holds no BERT-type model
     check_network(model.path, model.config, read_headers(model.path))
-    with library_errors(f"{show_path(model.path)}: transformers cannot read its config.json"):
+    with convert_library_errors(f"{show_path(model.path)}: transformers cannot read its config.json"):
         config = auto(model, "AutoConfig").from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
     config.id2label, config.label2id = dict(enumerate(names)), {name: place for place, name in enumerate(names)}
     if head == "sequence":
         config.problem_type = MULTILABEL if several else SINGLE
     options: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     with torch.random.fork_rng(devices=[]):
-        with library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
+        with convert_library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
             network, report = quietly(
                 lambda: auto(model, HEADS[head]).from_pretrained(
                     model.path, config=config, dtype="float32", output_loading_info=True, ignore_mismatched_sizes=True, **options

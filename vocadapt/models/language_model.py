@@ -147,7 +147,7 @@ def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercas
 
 
 def _exists(path: Path) -> bool:
-    """Return whether something is there, even if it may not be looked at; a name that can be no path is nothing."""
+    """Return whether a path exists, even if it is not readable; False for names that cannot be paths."""
     try:
         os.stat(path)
     except PermissionError:
@@ -184,10 +184,10 @@ def read_rows(model: LanguageModel) -> Matrix:
 
 
 def find_rows(model: LanguageModel) -> tuple[Path, str, str]:
-    """File, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
+    """Return file, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
 
-    Raises InputError if no file can be read, if none holds such a matrix (the architecture is not a BERT-type one), and if its
-    numbers are of a type that is not computed with.
+    Raises InputError if no file can be read, if there is no such matrix (the architecture is not BERT-type), and if its
+    dtype is not supported.
     """
     architecture = model.config.get("model_type", "unknown")  # read first: a bare vocabulary ends here
     tensors = read_headers(model.path)

@@ -12,7 +12,7 @@ from vocadapt.models.checks import CONFIG, check_network
 from vocadapt.models.extension import is_extended
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.weights import read_headers
-from vocadapt.text.tokenizing import first_line, is_library_error
+from vocadapt.text.tokenization import is_library_error, summarize_error
 
 if TYPE_CHECKING:
     import transformers
@@ -68,7 +68,7 @@ def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTraine
     dtype = DTYPES.get(find_rows(model)[2], "auto")  # what is stored, not what config.json says of it
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     check_network(model.path, model.config, read_headers(model.path))
-    with library_errors(f"{show_path(model.path)}: config.json and weights do not fit together"):
+    with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not match"):
         loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = quietly(
             lambda: kind.from_pretrained(model.path, output_loading_info=True, dtype=dtype, **safe, **options)
         )
@@ -76,10 +76,10 @@ def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTraine
 
 
 @contextmanager
-def library_errors(problem: str) -> Iterator[None]:
-    """Turn whatever transformers or the tokenizers library raises while it opens a model into an InputError with this problem.
+def convert_library_errors(problem: str) -> Iterator[None]:
+    """Convert any exception of transformers or tokenizers while opening a model into an InputError with this problem.
 
-    Only for their own calls on the files of a user: what these raise there is about the files, whatever its type.
+    Use it only around their own calls on a user's files, where any exception is caused by the files.
     """
     try:
         yield
@@ -88,7 +88,7 @@ def library_errors(problem: str) -> Iterator[None]:
     except BaseException as error:
         if not is_library_error(error):
             raise
-        reason = f"{problem} ({type(error).__name__}: {first_line(error)})."
+        reason = f"{problem} ({type(error).__name__}: {summarize_error(error)})."
         raise InputError(reason, "Check where the files came from, or download the model again.") from error
 
 
@@ -133,11 +133,11 @@ def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFas
 
     truth = json.loads(model.fast_tokenizer.to_str())
     if (model.path / CONFIG).exists():
-        _ = model.config  # transformers reads it, too: what is wrong with it is an error of its own
+        _ = model.config  # read it first: its errors have their own messages
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     if not (model.path / "tokenizer.json").is_file():
         options["do_lower_case"] = model.splitter.lowercase
-    with library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
+    with convert_library_errors(f"{show_path(model.path)}: transformers cannot open its tokenizer"):
         tokenizer = quietly(lambda: AutoTokenizer.from_pretrained(model.path, **options))
     loaded = json.loads(tokenizer.backend_tokenizer.to_str())
     if any(loaded[part] != truth[part] for part in ("normalizer", "pre_tokenizer", "model")):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.models.extension import MODULE, is_extended
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.text.tokenizing import encode_batch
+from vocadapt.text.tokenization import encode_batch
 
 if TYPE_CHECKING:
     import torch

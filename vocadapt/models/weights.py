@@ -1,4 +1,4 @@
-"""The weights of a model folder as they are stored: which files, which tensors, of which type and shape. Nothing is loaded."""
+"""Files, names, dtypes and shapes of the tensors of a model folder, read from headers without loading the weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ AGAIN = "Download or save the model again."
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor by the file that holds it, its type as safetensors names it ("F32"), and its shape."""
+    """File, dtype (in safetensors' notation: "F32") and shape of a tensor."""
 
     file: Path
     dtype: str
@@ -24,7 +24,7 @@ class StoredTensor:
 def weight_files(folder: Path) -> list[Path]:
     """Return the safetensors files of a model folder.
 
-    Raises InputError if there are none, naming what is there instead, or if one of them or the index cannot be read.
+    Raises InputError if there are none, naming other weight files, or if one of them or the index cannot be read.
     """
     index = folder / INDEX
     names = _shard_names(index) if index.exists() or index.is_symlink() else [WHOLE]
@@ -40,9 +40,9 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def read_headers(folder: Path) -> dict[str, StoredTensor]:
-    """Return every tensor of a model folder by its name, from the headers of its weight files.
+    """Read the headers of all weight files of a model folder; return its tensors by name.
 
-    Raises InputError if a file is not a whole safetensors file, or if two files hold a tensor of one name.
+    Raises InputError if a file is not a complete safetensors file, or if two files contain a tensor of the same name.
     """
     from safetensors import safe_open
 
@@ -52,16 +52,16 @@ def read_headers(folder: Path) -> dict[str, StoredTensor]:
             with safe_open(file, "np") as tensors:
                 stored = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 (not a dict)
                 headers = {name: StoredTensor(file, one.get_dtype(), tuple(one.get_shape())) for name, one in stored.items()}
-        except Exception as error:  # safetensors raises an exception of its own, and that of the system
+        except Exception as error:  # safetensors raises its own exception or OSError
             raise InputError(f"{show_path(file)} is not a readable safetensors file: {error}.", AGAIN) from error
         if twice := found.keys() & headers.keys():
-            raise InputError(f"{show_path(file)}: the tensor {min(twice)[:200]!r} is in another file, too.", AGAIN)
+            raise InputError(f"{show_path(file)}: the tensor {min(twice)[:200]!r} is also in another file.", AGAIN)
         found |= headers
     return found
 
 
 def _shard_names(index: Path) -> list[str]:
-    """Return the names of the files that a sharded model's index lists, each once."""
+    """Return the distinct file names in the index of a sharded model."""
     content = read_json_object(index)
     shards = content.get("weight_map")
     if not isinstance(shards, dict) or not shards:

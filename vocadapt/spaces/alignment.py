@@ -81,7 +81,7 @@ class Alignment:
 
         for name in ("alignment.json", "alignment.safetensors"):
             if not (folder / name).is_file():
-                raise InputError(f"{folder}: expected a saved map, {name} is missing.", "Fit the map again.")
+                raise InputError(f"{folder}: expected a saved map, but {name} is missing.", "Fit the map again.")
         facts = read_json_object(folder / "alignment.json")
         tensors = load_file(check_file(folder / "alignment.safetensors"))
         settings = facts["settings"]

@@ -1,4 +1,4 @@
-"""Files that come with gensim, found without importing it: that takes longer than a page may."""
+"""Data files of the gensim package, found without importing it, because the import is slow."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -6,9 +6,10 @@ from pathlib import Path
 from vocadapt.errors import InputError
 
 
-def gensim_file(name: str) -> Path:
-    """Return the path of one of gensim's test files; raises InputError if gensim is not installed."""
+def find_gensim_file(name: str) -> Path:
+    """Return the path of one of gensim's test data files; raise InputError if gensim is not installed."""
+    # `find_spec` locates the package without running its code.
     found = find_spec("gensim")
     if found is None or found.origin is None:
-        raise InputError("gensim is not installed, and its word lists come with it.", "Install requirements.txt.")
+        raise InputError("gensim is not installed; the word lists are part of it.", "Install requirements.txt.")
     return Path(found.origin).parent / "test" / "test_data" / name

@@ -1,4 +1,4 @@
-"""Spearman's rank correlation without scipy.stats, whose import takes longer than a page may."""
+"""Spearman's rank correlation without scipy.stats, whose import is slow."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Values = NDArray[np.float64]
 
 
 def spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
-    """Return Spearman's rank correlation of two arrays (n,); tied values share their mean rank.
+    """Compute Spearman's rank correlation of two arrays (n,); tied values share their mean rank.
 
     Returns None for fewer than three values, or if one side is constant.
     """
@@ -19,7 +19,7 @@ def spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
 
 
 def mean_ranks(values: NDArray[Any]) -> Values:
-    """Return the rank of each value (n,), the smallest being 1; tied values share their mean rank."""
+    """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean rank."""
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     ranks: Values = (last - (sizes - 1) / 2)[group]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, silent
-from vocadapt.spaces.bundled import gensim_file
+from vocadapt.spaces.bundled import find_gensim_file
 from vocadapt.spaces.correlation import spearman
 from vocadapt.spaces.pairs import PairList
 from vocadapt.spaces.space import EmbeddingSpace
@@ -93,7 +93,7 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
 
 def bundled_analogies() -> tuple[AnalogySection, ...]:
     """Google's 19 544 questions, which come with gensim."""
-    return read_analogies(gensim_file("questions-words.txt"))
+    return read_analogies(find_gensim_file("questions-words.txt"))
 
 
 def score_analogies(

@@ -68,10 +68,10 @@ class Norms:
 
 @dataclass(frozen=True)
 class FrequencyBias:
-    """Spearman's correlation of frequency with the length of a row, and with its cosine to the mean direction.
+    """Spearman correlation of frequency with the norm of an embedding and with its cosine to the mean direction.
 
-    by: "counts", or "id rank" if the space has no counts: a lower id then passes for a more frequent token, which holds
-    roughly for WordPiece vocabularies and not for added tokens. n: the rows judged; added tokens are not among them.
+    by: "counts", or "id rank" if the space has no counts: a lower id then approximates a higher frequency, as in WordPiece
+    vocabularies, except for added tokens. n: number of tokens, added tokens excluded.
     """
 
     by: str
@@ -82,7 +82,7 @@ class FrequencyBias:
 
 @dataclass(frozen=True)
 class AddedNorms:
-    """Median length of the rows of added tokens and of the original tokens, and how many rows each is taken over."""
+    """Median norms of the embeddings of added and of original tokens, and their numbers."""
 
     n: int
     median: float
@@ -162,10 +162,10 @@ def frequency_of(space: EmbeddingSpace) -> tuple[str, Values]:
 
 
 def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) -> FrequencyBias:
-    """Correlate frequency with the lengths and directions of the original tokens' rows.
+    """Correlate frequency with the norms and directions of the embeddings of the original tokens.
 
-    `added`: tokens that did not come with the pretrained model. They stand last and their rows were made in another way, so
-    that they alone can make a correlation with the id.
+    added: tokens to exclude. They have the highest ids and were initialized, not pretrained, so they alone could produce
+    a correlation with the id.
     """
     space = _without(space, added)
     by, frequency = frequency_of(space)
@@ -176,8 +176,8 @@ def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) 
     return FrequencyBias(by, len(lengths), spearman(frequency, lengths), spearman(frequency, along))
 
 
-def added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
-    """Compare the lengths of the added tokens' rows with the original ones; None if either side has no row with a length."""
+def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
+    """Compare the norms of added and original embeddings; None if either side has no nonzero embedding."""
     lengths = directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)
     new, original = lengths[is_added & (lengths > 0)], lengths[~is_added & (lengths > 0)]
@@ -198,7 +198,7 @@ def norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
 
 
 def _without(space: EmbeddingSpace, added: Collection[str]) -> EmbeddingSpace:
-    """The space without the rows of some tokens."""
+    """Return the space without some tokens."""
     rows = [row for row, word in enumerate(space.words) if word not in added]
     return space if len(rows) == len(space) else space.take(rows)
 

@@ -90,7 +90,7 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
     """Return the columns of the k largest scores of each row, best first; ties go to the lower column.
 
-    Which of several equal scores comes in last is left open. scores: (rows, candidates) float32. Returns (rows, k) int64.
+    Among equal scores at the k-th place, any may be selected. scores: (rows, candidates) float32. Returns (rows, k) int64.
 
     Sorting all candidates would be slow, so most are excluded by a lower bound first:
 
@@ -105,14 +105,14 @@ def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
     if k == 0 or n_candidates < 2 * n_groups:
         return _select_top_k_by_partition(scores, k)
 
-    # 1. Maximum of each group (the remainder of the division is seen in step 3).
+    # 1. Maximum of each group; step 3 also covers the remainder of the division.
     n_grouped = n_candidates // n_groups * n_groups
     group_maxima = scores[:, :n_grouped].reshape(n_rows, -1, n_groups).max(axis=1)
 
-    # 2. The k-th largest of them is each row's bound.
+    # 2. The k-th largest maximum is the bound of each row.
     bound = np.partition(group_maxima, n_groups - k, axis=1)[:, n_groups - k, None]
 
-    # 3. Sort what reaches the bound. With many equal scores that is too much: fall back.
+    # 3. Sort the candidates that reach the bound. If there are too many (equal scores), fall back.
     candidates = np.flatnonzero(scores >= bound)
     if len(candidates) > 8 * k * n_rows:
         return _select_top_k_by_partition(scores, k)
@@ -124,7 +124,7 @@ def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
 
 
 def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
-    """Return what `select_top_k` returns, for any scores and any k."""
+    """Select the top k by a partition of all candidates: slower, but for any scores and k."""
     if k == 0:
         return np.empty((len(scores), 0), dtype=np.int64)
     n_candidates = scores.shape[1]
@@ -134,7 +134,7 @@ def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
 
 
 def _mean_of_top_k(scores: Matrix, k: int) -> Matrix:
-    """Return the mean of the k largest scores of each row (rows,), or of all where there are fewer."""
+    """Return the mean of the k largest scores of each row (rows,), of all scores if there are fewer."""
     columns = select_top_k(scores, min(k, scores.shape[1]))
     mean: Matrix = np.take_along_axis(scores, columns, axis=1).mean(axis=1)
     return mean

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mode
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.bundled import gensim_file
+from vocadapt.spaces.bundled import find_gensim_file
 from vocadapt.spaces.wordlists import read_lines
 
 BUNDLED = {"wordsim353": "wordsim353.tsv", "simlex999": "simlex999.txt"}  # come with gensim
@@ -49,7 +49,7 @@ class Row:
 
 def bundled_pairs() -> tuple[PairList, ...]:
     """WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), as they come with gensim."""
-    return tuple(PairList(name, read_pairs(gensim_file(file)).pairs) for name, file in BUNDLED.items())
+    return tuple(PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items())
 
 
 def read_pairs(path: Path) -> PairList:

@@ -89,11 +89,11 @@ def between(a: Projection, b: Projection, share: float) -> Matrix:
 
 
 def estimate_seconds(n: int, dim: int, settings: ProjectionSettings) -> float:
-    """About how long a projection of n rows takes on two cores that do nothing else.
+    """Estimate the seconds of a projection of n rows on two idle cores.
 
-    Drawn through what was measured on one such machine, width 768: scikit-learn 6.3, 11.1 and 23.9 s in 750 iterations at 2 000,
+    Interpolates measurements on one machine, dimension 768: scikit-learn 6.3, 11.1 and 23.9 s in 750 iterations at 2 000,
     4 000 and 8 000 rows; openTSNE 5.7, 6.8, 9.5 and at 30 522 24.8 s; UMAP 2.8, 7.4 and 27.6 s of processor time at 20, 4 200
-    and 30 000 (about 15 s more on a machine's first UMAP, which is compiled). A machine with other work takes longer.
+    and 30 000 (about 15 s more on a machine's first UMAP, which is compiled). A busy machine takes longer.
     """
     if settings.method == "pca":
         return 0.05 + 3e-8 * n * dim

@@ -45,7 +45,7 @@ def read_text(file: IO[bytes], into: Gathering, first_line: int, told: Told) -> 
 
 
 def _take_lines(lines: Iterator[tuple[int, bytes]], into: Gathering) -> list[tuple[int, bytes]]:
-    """The next lines with their numbers, of a bounded size together; none at the end or the limit."""
+    """Take the next lines with their numbers, of bounded total size; none at the end or the limit."""
     block: list[tuple[int, bytes]] = []
     rows, size = _rows_a_block(into), 0
     for number, line in islice(lines, rows):

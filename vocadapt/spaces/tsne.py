@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.exact_neighbours import exact_neighbours
+from vocadapt.spaces.exact_neighbors import find_exact_neighbors
 
 if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
@@ -81,7 +81,7 @@ def _open_tsne(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", 
 
     progress(0.0, "nearest neighbors of every token")
     k = min(len(rows) - 1, int(3 * settings.perplexity))
-    neighbours, distances = exact_neighbours(rows, k, part(progress, 0.0, 0.1))
+    neighbours, distances = find_exact_neighbors(rows, k, part(progress, 0.0, 0.1))
     index = nearest_neighbors.PrecomputedNeighbors(neighbours, distances)
     near = affinity.PerplexityBasedNN(perplexity=settings.perplexity, knn_index=index, n_jobs=-1)
     iterations, told = iterations_of(settings), part(progress, 0.1, 1.0)

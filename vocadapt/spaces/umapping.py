@@ -1,8 +1,8 @@
-"""UMAP, whose bar is read as progress: it has no other way to say how far it is, or to be stopped.
+"""UMAP with progress and cancellation, through its progress bar, the only hook that it has.
 
-umap-learn compiles its loops with numba, and its approximate neighbor search alone compiles for up to a minute. We hand it exact
-neighbors, so that this search is never compiled, and keep what remains (three functions, about ten seconds) in numba's cache:
-it is compiled once on a machine.
+umap-learn compiles its loops with numba, its approximate neighbor search alone for up to a minute. We pass exact neighbors,
+so that this search is not compiled, and cache the other three functions (about ten seconds) on disk: they are compiled
+once per machine.
 """
 
 import re
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.progress import Progress, part, silent
-from vocadapt.spaces.exact_neighbours import exact_neighbours
+from vocadapt.spaces.exact_neighbors import find_exact_neighbors
 
 if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
@@ -36,13 +36,13 @@ def umap_of(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix | Non
     progress(0.0, "loading UMAP")
     from umap import UMAP
 
-    table = _with_itself(*exact_neighbours(rows, settings.neighbours - 1, part(progress, 0.05, 0.2)))
+    table = _with_itself(*find_exact_neighbors(rows, settings.neighbours - 1, part(progress, 0.05, 0.2)))
     compiled = _keep_compiled()
     progress(0.2, "building the graph and its spectral start" if compiled else COMPILING)
     layout = UMAP(
         n_neighbors=settings.neighbours, min_dist=settings.min_dist, n_epochs=settings.iterations or None,
         init="spectral" if start is None else start * SPAN / np.abs(start).max(), metric="euclidean",
-        precomputed_knn=table, force_approximation_algorithm=True,  # small data, too, take our neighbors then
+        precomputed_knn=table, force_approximation_algorithm=True,  # use our neighbors for small data, too
         random_state=settings.seed, n_jobs=1, tqdm_kwds={"file": _Bar(progress), "disable": False, "mininterval": 0},
     )  # fmt: skip
     with warnings.catch_warnings(), _no_lock_kept():
@@ -54,15 +54,15 @@ def umap_of(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix | Non
 def _with_itself(
     indices: NDArray[np.int64], distances: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """A neighbor table as UMAP has it: each row stands first among its own neighbors, at distance 0."""
+    """Return the neighbor table in UMAP's form: each row is its own first neighbor, at distance 0."""
     itself = np.arange(len(indices))[:, None]
     return np.hstack([itself, indices]), np.hstack([np.zeros((len(indices), 1)), distances])
 
 
 def _keep_compiled() -> bool:
-    """Let numba keep the functions that UMAP compiles here; returns whether they were compiled on this machine before.
+    """Enable numba's disk cache for UMAP's functions; return whether they were compiled before.
 
-    Where no folder can be written for them, they are compiled each time.
+    If no folder is writable, they are compiled each time.
     """
     from umap import layouts, umap_
 
@@ -72,7 +72,7 @@ def _keep_compiled() -> bool:
             return True
         try:
             function.enable_caching()
-        except RuntimeError:  # numba found no folder to write
+        except RuntimeError:  # numba found no writable folder
             return False
     return all(any(Path(function.stats.cache_path).glob(f"*.{function.__name__}-*.nbi")) for function in slow)
 

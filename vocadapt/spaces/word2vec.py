@@ -86,7 +86,7 @@ def train_word2vec(
         model = _untrained(words, settings)
         _train(model, sentences, slices, settings, progress)
     if not np.isfinite(model.wv.vectors).all():
-        problem = "The word vectors are not finite after the training: it diverged."
+        problem = "The training diverged: the word vectors are not finite."
         raise InputError(problem, f"Lower the learning rate (it is {settings.alpha:g}).")
     return EmbeddingSpace(tuple(words), model.wv.vectors, np.array(list(words.values()), dtype=np.int64), name="word2vec")
 

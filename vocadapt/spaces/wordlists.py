@@ -31,7 +31,7 @@ def word_lines(words: Iterable[str], name: str) -> bytes:
 
 
 def read_lines(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> list[str]:
-    """The lines of a UTF-8 file of at most `max_bytes`; raises InputError when it cannot be read as such."""
+    """Read the lines of a UTF-8 file; raise InputError if it is larger than `max_bytes` or not UTF-8."""
     try:
         text = read_whole(path, max_bytes).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -21,12 +21,12 @@ from xml.parsers import expat
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES
 from vocadapt.text.readers import Articles
-from vocadapt.text.source import line_too_long
+from vocadapt.text.source import build_line_error
 
-MAX_TAG = 8 << 20  # bytes of one tag with its attributes, or of one comment: expat holds it whole
-MAX_NAMES = 100_000  # different names of elements and attributes, which expat keeps; articles have hundreds
-MAX_PARTS = 10_000  # of a paragraph, before they are joined
-MAX_DEFAULTS = 100  # attributes with a default, which every element of theirs gets
+MAX_TAG = 8 << 20  # bytes of one tag with its attributes, or of one comment: expat keeps it in memory
+MAX_NAMES = 100_000  # distinct element and attribute names, which expat keeps in memory; articles have hundreds
+MAX_PARTS = 10_000  # text nodes of a paragraph, before they are joined
+MAX_DEFAULTS = 100  # attributes with a default value, which expat adds to every element
 DEEPEST = 500  # open elements; articles have about 30, with MathML 60
 ENGLISH = re.compile(r"en(g|[-_].*)?", re.IGNORECASE)
 ASCII_NAMES = {"utf-8", "utf8", "us-ascii", "ascii"}
@@ -125,19 +125,19 @@ class ArticleParser:
         return taken
 
     def _check_size(self) -> None:
-        """Raise InputError if a tag, a paragraph or an article grows beyond what is held of it."""
+        """Raise InputError if a tag, a paragraph or an article exceeds its limit in memory."""
         if self._fed - self._parser.CurrentByteIndex > MAX_TAG:
             problem = f"{self.path}, line {self._parser.CurrentLineNumber:,}: a tag or a comment of more than 8 MB."
             raise InputError(problem, "Such a file is no article.")
         if len(self._parser.intern) > MAX_NAMES:
-            raise InputError(f"{self.path}: more than {MAX_NAMES:,} names of elements.", "Such a file is no article.")
+            raise InputError(f"{self.path}: more than {MAX_NAMES:,} element names.", "Such a file is no article.")
         held = self._held
         for text in filter(None, self._texts):
             if len(text) > MAX_PARTS:
                 text[:] = ["".join(text)]
             held += sum(map(len, text))
         if held > self.max_line:
-            raise line_too_long(self.path, self._parser.CurrentLineNumber, self.max_line)
+            raise build_line_error(self.path, self._parser.CurrentLineNumber, self.max_line)
 
     # What expat calls.
 
@@ -190,8 +190,8 @@ class ArticleParser:
     def _attribute_default(self, element: str, attribute: str, kind: str, default: str | None, required: int) -> None:
         self._defaults += default is not None
         if self._defaults > MAX_DEFAULTS or len(default or "") > MAX_DEFAULTS:
-            problem = f"{self.path}: it declares many or long default attributes, which every element would get."
-            raise InputError(problem, "Articles of PubMed and PMC declare none. Remove the declarations if you trust the file.")
+            problem = f"{self.path}: its declarations of default attributes are too many or too long."
+            raise InputError(problem, "Remove the declarations: articles of PubMed and PMC have none.")
 
     # What the elements mean, by their role.
 

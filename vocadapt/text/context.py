@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, silent, tokenizing
+from vocadapt.progress import Progress, report_block, silent
 from vocadapt.settings import LARGEST_SEED, bounded, check_settings
 from vocadapt.text.corpus import Corpus, Part
 from vocadapt.text.splitter import Splitter
@@ -113,7 +113,7 @@ def any_in_context(
     find, chosen = _finder(splitter, frozenset(words), core), _Chosen(settings)
     for part in corpus.parts():
         raw = part.text.encode()
-        with tokenizing(part.where):
+        with report_block(part.where):
             found = find(raw)
         chosen.add(found, raw, part)
         progress(part.fraction, f"{chosen.of:,} found")
@@ -128,7 +128,7 @@ def each_in_context(
     chosen = {word: _Chosen(settings) for word in words}
     for part in corpus.parts():
         raw, spans = part.text.encode(), dict[str, list[Span]]()
-        with tokenizing(part.where):
+        with report_block(part.where):
             found = find(raw)
         for start, end in found:
             written = raw[start:end]

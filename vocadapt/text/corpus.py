@@ -47,14 +47,14 @@ PROFILE_FILES = 16
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """Which lines of the files are read; by default all of them.
+    """Settings of which lines of the files are read; by default all.
 
     field: the JSON field or table column that holds the text; empty: the only one, or the one called `text`.
     min_length: lines of fewer characters are dropped.
-    sample: share of the lines that is read, drawn line by line with `seed`; the same lines at every reading.
+    sample: fraction of the lines to read, drawn line by line with `seed`; the same lines each time.
     language: drop lines that do not look like the corpus' main language (see `vocadapt.text.language`).
-    max_line_mb: a file with a longer line (or table record, article, parquet cell) is refused, so that memory stays bounded.
-    Raises InputError for a share outside (0, 1], a negative length, a negative seed, and a limit outside 1 to 1024 MB.
+    max_line_mb: a file with a longer line (or table record, article, Parquet cell) is refused, to bound the memory.
+    Raises InputError for a fraction outside (0, 1], a negative length or seed, and a limit outside 1 to 1024 MB.
     """
 
     field: str = ""
@@ -69,7 +69,7 @@ class CorpusSettings:
 
     @property
     def max_line(self) -> int:
-        """The limit of a line in bytes."""
+        """Maximum length of a line in bytes."""
         return self.max_line_mb * MEGABYTE
 
     @property
@@ -94,7 +94,7 @@ class Part(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The file and its lines, as a message names them."""
+        """The file and its line numbers, for messages."""
         lines = f", lines {self.numbers[0]:,} to {self.numbers[-1]:,}" if self.numbers else ""
         return f"{show_path(self.file)}{lines}"
 
@@ -106,7 +106,7 @@ class Passage(NamedTuple):
     read: int
     fraction: float
     articles: Articles = NO_ARTICLES
-    where: str = ""  # the first file and its lines, as a message names them
+    where: str = ""  # the first file and its line numbers, for messages
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Corpus:
     def digest(self) -> str:
         """A hash of what the files hold, in order, and of the settings: equal digests give equal lines."""
         settings = asdict(self.settings)
-        del settings["max_line_mb"]  # it changes no line
+        del settings["max_line_mb"]  # it does not change the content
         total = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
         for path in self.files:
             with open_file(path) as file:

@@ -1,7 +1,14 @@
-"""Parquet → blocks of lines, with bounded memory whatever the file claims.
+"""Read a text column of a Parquet file in blocks of lines, with bounded memory.
 
-Arrow unpacks a page whole, and it believes the page's own header, so the headers are read first (a few bytes each). A cell is
-never longer than the unpacked page that holds it or its dictionary entry; so batches of few rows bound what these expand to.
+Arrow decompresses each page as a whole and trusts the size in its header, so a small file could fill the memory:
+
+1. Read the headers of all pages of the column (a few bytes each) and find the largest uncompressed size.
+2. Refuse the file if that exceeds PAGE_LINES times the longest allowed line.
+3. No cell is longer than its page or its dictionary's page. Choose the number of rows per batch so that
+   rows × largest page is at most BATCH_LINES times the longest allowed line.
+4. Read batch by batch; refuse a cell that is longer than the longest allowed line.
+
+Example, lines up to 64 MB, largest page 1 MB: 64 MB × 4 / 1 MB = 256 rows per batch.
 """
 
 from collections.abc import Iterator
@@ -15,17 +22,17 @@ from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
 from vocadapt.text import source as sources
 from vocadapt.text.readers import RECORDS, Block, choose_field, ended
-from vocadapt.text.source import line_too_long
+from vocadapt.text.source import build_line_error
 
-PAGE_LINES = 8  # longest lines that a page may unpack to: writers close a page after about 1 MB, or 1000 rows
-BATCH_LINES = 4  # longest lines that a batch of rows may hold
-HEADER = 1 << 12  # bytes read for a page's header at first; one with statistics may be longer
+PAGE_LINES = 8  # largest page, in longest lines; writers close a page after about 1 MB or 1000 rows
+BATCH_LINES = 4  # largest batch, in longest lines
+HEADER = 1 << 12  # bytes read for a page header at first; one with statistics may be longer
 MAX_HEADER = 1 << 24  # bytes; Arrow's own limit
 I32, I64, BINARY, STRUCT = 5, 6, 8, 12  # types of Thrift's compact protocol
 
 
 def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Lines of one text column of a parquet file, by row batches."""
+    """Yield the cells of one text column of a Parquet file, batch by batch; max_line in bytes."""
     import pyarrow
     import pyarrow.parquet
 
@@ -46,7 +53,7 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
 
 
 def _text_columns(schema: Any) -> list[str]:
-    """Names of the columns that hold text, plain or dictionary-encoded."""
+    """Return the names of the string columns, plain or dictionary-encoded."""
     import pyarrow.types as types
 
     def is_text(kind: Any) -> bool:
@@ -57,10 +64,10 @@ def _text_columns(schema: Any) -> list[str]:
 
 
 def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
-    """The cells of a batch that begins at `row`, about a megabyte at a time; null counts as empty."""
+    """Yield the cells of a batch, about a megabyte at a time; null becomes "". row: rows before the batch."""
     sizes = _lengths(column)
     if len(sizes) and sizes.max() > max_line:
-        raise line_too_long(path, row + int((sizes > max_line).argmax()) + 1, max_line)
+        raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
     if sizes.sum() <= sources.BLOCK:
         yield [text or "" for text in column.to_pylist()]
         return
@@ -76,7 +83,7 @@ def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[st
 
 
 def _lengths(column: Any) -> NDArray[Any]:
-    """Bytes of each cell (n,), as the column's offsets say it: no cell is made."""
+    """Return the bytes of each cell (n,) from the column's offsets, without creating the cells."""
     import pyarrow
 
     if isinstance(column, pyarrow.DictionaryArray):
@@ -92,15 +99,15 @@ def _lengths(column: Any) -> NDArray[Any]:
 
 
 def _check_page(path: Path, page: int, max_line: int) -> None:
-    """Raise InputError if a page is too large to unpack."""
+    """Raise InputError if the largest page (bytes) is too large to decompress."""
     limit = PAGE_LINES * max_line
     if page > limit:
-        found = f"a page of its text unpacks to {page / MEGABYTE:,.0f} MB, more than {limit / MEGABYTE:,.0f} MB"
+        found = f"a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than {limit / MEGABYTE:,.0f} MB"
         raise InputError(f"{path}: {found}.", "Write it with smaller pages or as .jsonl.gz, or raise the limit of a line.")
 
 
 def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> int:
-    """The most bytes that a page of a column unpacks to, as the headers of its pages say."""
+    """Return the largest uncompressed size (bytes) in the page headers of a column."""
     largest = 0
     for group in range(metadata.num_row_groups):
         for chunk in map(metadata.row_group(group).column, range(metadata.row_group(group).num_columns)):
@@ -118,13 +125,13 @@ def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> in
 
 
 def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
-    """What the page at an offset of the file unpacks to, and its length there, header included."""
+    """Return the uncompressed size of the page at an offset, and its length in the file with its header."""
     size = HEADER
     while size <= MAX_HEADER:
         file.seek(start)
         try:
             fields, length = _struct(file.read(size), 0)
-        except IndexError:  # the header goes on
+        except IndexError:  # the header is longer
             size *= 16
             continue
         unpacked, packed = fields.get(2, -1), fields.get(3, -1)
@@ -135,9 +142,9 @@ def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
 
 
 def _struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
-    """The whole numbers of a struct in Thrift's compact protocol by field, and where it ends.
+    """Parse a struct of Thrift's compact protocol; return its integers by field id, and the offset of its end.
 
-    Raises IndexError where the bytes end first. [0x15 0x02 0x15 0x80 0x01 0x00] → {1: 1, 2: 64}.
+    Raises IndexError if the bytes end first. Example: [0x15 0x02 0x15 0x80 0x01 0x00] -> {1: 1, 2: 64}.
     """
     fields: dict[int, int] = {}
     field = 0
@@ -156,7 +163,7 @@ def _struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
 
 
 def _skip(raw: bytes, at: int, kind: int) -> int:
-    """Where a value of this type ends."""
+    """Return the offset of the end of a value of a Thrift type."""
     if kind in (1, 2):  # true, false: in the type itself
         return at
     if kind == 3:  # a byte
@@ -170,11 +177,11 @@ def _skip(raw: bytes, at: int, kind: int) -> int:
         return at + length
     if kind == STRUCT:
         return _struct(raw, at)[1]
-    raise IndexError(f"type {kind} is in no page header")
+    raise IndexError(f"type {kind} does not occur in page headers")
 
 
 def _number(raw: bytes, at: int) -> tuple[int, int]:
-    """A signed whole number (zigzag), and where it ends."""
+    """Parse a signed integer (zigzag); return it and the offset of its end."""
     value, at = _varint(raw, at)
     return (value >> 1) ^ -(value & 1), at
 
@@ -186,5 +193,5 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
         shift += 7
         at += 1
         if shift > 63:
-            raise IndexError("no number")
+            raise IndexError("integer of more than 64 bits")
     return value | raw[at] << shift, at + 1

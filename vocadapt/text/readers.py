@@ -1,7 +1,7 @@
 """File formats → blocks of lines: plain text, JSON lines, csv and tsv, each also gzipped. Parquet: parquet.py.
 
-Every reader streams, holds about a megabyte at a time (or one line, where a line is longer), and starts anew when called again.
-A line, a record and a cell have at most `max_line` bytes: longer ones are refused.
+Every reader streams blocks of about a megabyte, or of one longer line, and starts from the beginning when called again.
+A line, record or cell of more than `max_line` bytes is refused.
 """
 
 import csv
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, parse_record
 from vocadapt.text import source as sources
-from vocadapt.text.source import Source, line_too_long, lines_of, opened
+from vocadapt.text.source import Source, build_line_error, lines_of, opened
 
 RECORDS = 1000  # rows of a table held at a time
 USUAL_FIELD = "text"
@@ -109,7 +109,7 @@ def _json_field(line: str, field: str, place: str) -> str:
 
 
 def choose_field(names: Sequence[str], field: str, place: str) -> str:
-    """The field to read: the one asked for, else the only one, else `text`."""
+    """Return the field to read: `field` if given, else the only one, else `text`."""
     if field in names and field:
         return field
     if not field and len(names) == 1:
@@ -132,7 +132,7 @@ class _Rows:
         self.reader = csv.reader(chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True)
 
     def batches(self, size: int) -> Iterator[list[list[str]]]:
-        """Batches of at most `size` rows and about a megabyte, or one row if it is longer."""
+        """Yield batches of at most `size` rows and about a megabyte, or of one longer row."""
         while batch := self._batch(size):
             yield batch
 
@@ -148,16 +148,16 @@ class _Rows:
         except csv.Error as error:
             line = self.reader.line_num
             if "field limit" in str(error):
-                raise line_too_long(path, line, self.source.max_line) from None
+                raise build_line_error(path, line, self.source.max_line) from None
             raise InputError(f"{path}, line {line:,}: not valid csv ({error}).", "Mend the quoting.") from None
         finally:
             csv.field_size_limit(before)
         return batch
 
     def _lines(self) -> Iterator[str]:
-        """The lines of the file; a row of many lines ends with an error before it fills the memory."""
+        """Yield the lines of the file; raise InputError if a row of many lines exceeds the limit."""
         for block in self.source.blocks():
-            if self.taken > self.source.max_line + sources.BLOCK:  # all of it of one row: the batch would have ended
-                raise line_too_long(self.source.path, self.reader.line_num, self.source.max_line)
+            if self.taken > self.source.max_line + sources.BLOCK:  # a single row: otherwise the batch would have ended
+                raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
             self.taken += len(block)
             yield from (f"{line}\n" for line in lines_of(block))

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MEGABYTE, open_file, show_path, too_large
+from vocadapt.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MEGABYTE, build_size_error, open_file, show_path
 
 BLOCK = 1 << 20  # bytes of unpacked text held at a time
 SNIFF = 1 << 16  # bytes looked at before a file is accepted
 
 
 class Source:
-    """An open text file, packed or not, read as UTF-8.
+    """An open UTF-8 text file, gzipped or not.
 
-    A line of more than `max_line` bytes is refused, and where all is kept a file of more than `max_bytes` unpacked.
+    A line of more than `max_line` bytes is refused; if the whole text is kept, also more than `max_bytes` uncompressed.
     """
 
     def __init__(self, path: Path, disk: IO[bytes], max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> None:
@@ -41,13 +41,13 @@ class Source:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}).", "Check the disk.") from None
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
-        """The whole text; raises InputError if it has more than `max_bytes` unpacked."""
+        """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
         parts, size = [], 0
         while raw := self.read(BLOCK):
             parts.append(raw)
             size += len(raw)
             if size > max_bytes:
-                raise too_large(self.path, max_bytes)
+                raise build_size_error(self.path, max_bytes)
         return self.decode(b"".join(parts))
 
     def blocks(self) -> Iterator[str]:
@@ -57,7 +57,7 @@ class Source:
             text = self.decode(raw, offset, first=number == 0)
             offset += len(raw)
             if self.max_bytes is not None and offset > self.max_bytes:
-                raise too_large(self.path, self.max_bytes)
+                raise build_size_error(self.path, self.max_bytes)
             yield text.replace("\r\n", "\n") if "\r" in text else text
 
     def lines(self) -> Iterator[str]:
@@ -68,13 +68,13 @@ class Source:
     def _whole_lines(self) -> Iterator[bytes]:
         """Raw blocks cut after a newline; the last one is given a newline where it lacks one."""
         begun: list[bytes] = []
-        done = size = 0  # bytes of whole lines so far, and of the line that is begun
+        done = size = 0  # bytes of complete lines so far, and of the current line
         while raw := self.read(BLOCK):
             cut = raw.rfind(b"\n") + 1
             if size + len(raw) > self.max_line:
                 first = raw.find(b"\n") if cut else len(raw)
                 if size + first > self.max_line:
-                    raise line_too_long(self.path, self._line_at(done), self.max_line)
+                    raise build_line_error(self.path, self._line_at(done), self.max_line)
             if cut:
                 yield b"".join([*begun, raw[:cut]])
                 done += size + cut
@@ -85,7 +85,7 @@ class Source:
             yield rest + b"\n"
 
     def _line_at(self, offset: int) -> int:
-        """The number of the line that begins at an offset of the unpacked text: counted when it is needed only."""
+        """Count the lines before an offset of the uncompressed text, for an error message."""
         with opened(self.path) as again:
             number = 1
             while offset and (raw := again.read(min(BLOCK, offset))):
@@ -114,15 +114,15 @@ class Source:
 
 @contextmanager
 def opened(path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> Iterator[Source]:
-    """Open a text file; raises InputError for what is no regular file or cannot be read."""
+    """Open a text file; raise InputError if it is not a regular file or cannot be read."""
     with open_file(path) as disk:
         yield Source(path, disk, max_line, max_bytes)
 
 
-def line_too_long(path: Path, number: int, max_line: int) -> InputError:
-    """Return the error for a line, or a cell or record that is held as one, of more than `max_line` bytes."""
+def build_line_error(path: Path, number: int, max_line: int) -> InputError:
+    """Return the error for a line, cell or record of more than `max_line` bytes."""
     limit = f"{max_line / MEGABYTE:,.0f} MB"
-    problem = f"{show_path(path)}, line {number:,}: longer than {limit}, the most that a line may have."
+    problem = f"{show_path(path)}, line {number:,}: longer than {limit}, the limit of a line."
     return InputError(problem, "Break the text into lines, or raise the limit of a line.")
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from tokenizers import PreTokenizedString, Tokenizer
 
-from vocadapt.progress import tokenizing
-from vocadapt.text.tokenizing import TokenizerErrors, tokenizer_errors
+from vocadapt.progress import report_block
+from vocadapt.text.tokenization import TokenizerErrors, tokenizer_errors
 
 ASCII_WORDS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
 MINIMAL_SPEC: dict[str, object] = {
@@ -73,7 +73,7 @@ class Splitter:
     def words(self, text: str) -> list[str]:
         """The words of one line, in order, as the model meets them."""
         if not self.never_crosses_blanks:
-            with tokenizing(f"the line that begins with {text[:40]!r}"):
+            with report_block(f"the line that begins with {text[:40]!r}"):
                 return self._words(text)
         if text.isascii() and text.isprintable():
             return ASCII_WORDS.findall(text.lower() if self.lowercase else text)
@@ -82,7 +82,7 @@ class Splitter:
     def spans(self, text: str) -> list[tuple[str, int, int]]:
         """The words of one line with where each begins and ends in the line as it is written, in characters."""
         pieces, parts = PreTokenizedString(text), self._tokenizer
-        with tokenizing(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
+        with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if parts.normalizer is not None:
                 pieces.normalize(parts.normalizer.normalize)
             if parts.pre_tokenizer is not None:
@@ -90,21 +90,21 @@ class Splitter:
             return [(word, *place) for word, place, _ in pieces.get_splits("original", "char") if word]
 
     def yields(self, word: str) -> bool:
-        """Whether a text can yield `word` as one word: the normalizer and pre-tokenizer neither change nor split it.
+        """Return whether the splitter can output `word`: normalizer and pre-tokenizer neither change nor split it.
 
-        That is enough for a WordPiece entry. 与 is yielded, because the blanks that BERT puts around it part it from its text.
+        This suffices for a WordPiece entry. It holds for 与, although BERT's normalizer puts spaces around it.
         """
         return self.words(word) == [word]
 
     def keeps(self, word: str) -> bool:
-        """Whether `word` comes out as exactly itself: not changed, not split, no blanks put around it (as around 与).
+        """Return whether `word` is not changed at all: not split, and no spaces put around it (as around 与).
 
-        An added token that matches whole words needs this: it is compared with the normalized text, blanks included.
+        An added token that matches whole words needs this: it is matched in the normalized text, spaces included.
         """
         return self.yields(word) and self._normalized(word) == word
 
     def _words(self, text: str) -> list[str]:
-        """The same, by the library alone."""
+        """Split a text with the tokenizers library."""
         normalizer, pre_tokenizer = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
         try:
             if normalizer is not None:
@@ -124,5 +124,5 @@ class Splitter:
     def _tokenizer(self) -> Tokenizer:
         """A tokenizer of one wordpiece with this normaliser and pre-tokenizer: how `tokenizers` reads their JSON."""
         spec = MINIMAL_SPEC | {part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")}
-        with TokenizerErrors("The tokenizer's normaliser or pre-tokenizer cannot be read", "Download the model again."):
+        with TokenizerErrors("The tokenizer's normalizer or pre-tokenizer cannot be read", "Download the model again."):
             return Tokenizer.from_str(json.dumps(spec))

@@ -1,11 +1,11 @@
-"""Tables for spreadsheets: CSV and TSV whose cells are never read as formulas.
+"""CSV and TSV tables for spreadsheets, without cells that a spreadsheet would evaluate as formulas.
 
-Tokens, names and texts come from anybody. A spreadsheet computes a cell that begins with =, +, - or @, so such text gets an
-apostrophe in front. `read_cell` takes it away again: our own readers of tables call it. Text that already looks escaped gets
-one more apostrophe, so that escaping can always be undone. Numbers stay as they are.
+Tokens, names and texts are untrusted. A spreadsheet evaluates a cell that begins with =, +, - or @, so `escape_cell` puts an
+apostrophe before such text, and `unescape_cell` removes it when we read a table. Text that already looks escaped gets
+another apostrophe, so that escaping is reversible. Numbers are not changed.
 
-Two kinds of files are not escaped: Parquet, which no spreadsheet computes, and files in the format of a task (predictions),
-whose words other programs compare with their own.
+Not escaped: Parquet files, which spreadsheets do not evaluate, and predictions in the format of a task, which other
+programs compare with their own words.
 """
 
 import csv
@@ -22,49 +22,49 @@ QUOTE = "'"
 BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
-def safe_cell(cell: object) -> object:
-    """Return a cell that no spreadsheet computes: text that begins like a formula gets an apostrophe in front."""
+def escape_cell(cell: object) -> object:
+    """Put an apostrophe before text that a spreadsheet would evaluate as a formula; other values are unchanged."""
     return QUOTE + cell if isinstance(cell, str) and _is_like_formula(cell) else cell
 
 
-def read_cell(text: str) -> str:
-    """Return the text that `safe_cell` escaped; any other text stays as it is."""
+def unescape_cell(text: str) -> str:
+    """Undo `escape_cell`; other text is unchanged."""
     return text[1:] if text.startswith(QUOTE) and _is_like_formula(text) else text
 
 
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as the text of a CSV file."""
+def format_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Format rows as CSV, with escaped cells."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([_csv_cell(cell) for cell in row] for row in rows)
     return file.getvalue()
 
 
-def tsv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as the text of a TSV file; tabs and line breaks inside a cell become blanks."""
-    return "".join("\t".join(str(safe_cell(_one_line(cell))) for cell in row) + "\n" for row in rows)
+def format_tsv(rows: Iterable[Sequence[object]]) -> str:
+    """Format rows as TSV, with escaped cells; tabs and line breaks in a cell become spaces."""
+    return "".join("\t".join(str(escape_cell(_one_line(cell))) for cell in row) + "\n" for row in rows)
 
 
-def frame_as_csv(frame: "pd.DataFrame") -> str:
-    """Return a data frame as the text of a CSV file, without its index."""
+def format_frame_as_csv(frame: "pd.DataFrame") -> str:
+    """Format a data frame as CSV without its index, with escaped cells."""
     from pandas.api.types import is_numeric_dtype
 
     safe = frame.copy()
     for name in frame.columns:
         if not is_numeric_dtype(frame[name]):
             safe[name] = frame[name].map(_csv_cell)
-    return str(safe.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n"))
+    return str(safe.rename(columns=escape_cell).to_csv(index=False, lineterminator="\n"))
 
 
 def _is_like_formula(text: str) -> bool:
-    """Return whether text is a formula to a spreadsheet, blanks and apostrophes before it not counted."""
+    """Return whether text begins like a formula, after any spaces and apostrophes."""
     return text.lstrip(QUOTE).lstrip().startswith(FORMULA)
 
 
 def _csv_cell(cell: object) -> object:
-    """Return a safe cell without a bare carriage return, which the csv module leaves outside quotation marks."""
+    """Escape a cell and replace bare carriage returns, which the csv module does not quote."""
     if isinstance(cell, str):
         cell = cell.replace("\r\n", "\n").replace("\r", "\n")
-    return safe_cell(cell)
+    return escape_cell(cell)
 
 
 def _one_line(cell: object) -> object:

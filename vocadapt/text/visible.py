@@ -11,7 +11,7 @@ def visible(text: str) -> str:
 
 
 def bounded(text: str, most: int) -> str:
-    """Return text of at most `most` characters, its middle left out where it is longer, with nothing hidden in it."""
+    """Shorten text to `most` characters by leaving out its middle, with invisible characters escaped."""
     if len(text) > most:
         text = f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
     return visible(text)

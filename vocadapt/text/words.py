@@ -12,7 +12,7 @@ from typing import IO
 
 from vocadapt.errors import InputError
 from vocadapt.files import open_file
-from vocadapt.progress import Progress, silent, tokenizing
+from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus, Passage
 from vocadapt.text.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
@@ -83,7 +83,7 @@ def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
     """
     tally, totals = tally_for(splitter), _Totals()
     for passage in corpus.passages():
-        with tokenizing(passage.where):
+        with report_block(passage.where):
             tally.count(passage.text)
         totals.add(passage)
         progress(passage.fraction, totals.message)
@@ -101,7 +101,7 @@ def write_sentences(corpus: Corpus, splitter: Splitter, path: Path, progress: Pr
     tally, totals = tally_for(splitter), _Totals()
     with _writing(path) as file:
         for passage in corpus.passages():
-            with tokenizing(passage.where):
+            with report_block(passage.where):
                 file.writelines(map(_short, tally.sentences(passage.text)))
             totals.add(passage)
             progress(passage.fraction, totals.message)

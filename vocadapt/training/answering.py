@@ -20,7 +20,7 @@ from vocadapt.training.run_files import SavedRun
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import AnswerSettings, best_spans, word_bounds
 
-MOST_SPANS = 20_480  # spans looked at for distinct answers: a context may repeat one text a hundred thousand times
+MOST_SPANS = 20_480  # candidate spans for distinct answers: a context may repeat one answer 100,000 times
 MOST = 20  # distinct answers among which a probability is shared (Poerner et al.)
 
 
@@ -58,9 +58,9 @@ class Answered:
 def answer(
     run: SavedRun, questions: Sequence[str], context: str, most: int = 1, progress: Progress = silent, rule: str = ""
 ) -> list[Answered]:
-    """Answer questions on a context of any length, under every cut of a run that answers questions.
+    """Answer questions on a context of any length, under every tokenization of a question answering run.
 
-    `rule`: how the words are found over which logits are pooled (WORD_RULES); "" as the run was trained.
+    rule: how to split the context into the words over which logits are pooled (WORD_RULES); "" as in training.
 
     Raises InputError for a run of another kind, an empty question, a context without words, and a question that leaves the
     window no room.
@@ -75,7 +75,7 @@ def answer(
     if not 1 <= most <= MOST:
         raise InputError(f"Expected 1 to {MOST} answers to each question, got {most}.")
     given = (Question(str(place), question, context, None) for place, question in enumerate(questions))
-    asked = [question for question in run.read_by(given, rule) if isinstance(question, Question)]
+    asked = [question for question in run.apply_word_rule(given, rule) if isinstance(question, Question)]
     logits = run.logits(asked, progress)
     own = [{cut: rows[place] for cut, rows in logits.items()} for place in range(len(asked))]
     return [_answered(run, question, rows, most) for question, rows in zip(asked, own, strict=True)]

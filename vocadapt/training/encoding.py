@@ -17,7 +17,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.adapt import before_of
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.settings import bounded, check_settings
-from vocadapt.text.tokenizing import encode_batch
+from vocadapt.text.tokenization import encode_batch
 from vocadapt.training.tags import spans_of
 from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.training.tasks.chunks import chunk_bounds

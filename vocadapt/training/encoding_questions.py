@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.text.tokenizing import encode
+from vocadapt.text.tokenization import encode
 from vocadapt.training.encoding import Cut, Encoded, EncodingSettings, Ids, View, joined
 from vocadapt.training.tasks.base import Question
 from vocadapt.training.tasks.windows import SPECIAL, covering, windows, word_bounds
@@ -72,7 +72,7 @@ def answer_words(question: Question) -> tuple[int, int] | None:
 
 
 def _read(question: Question) -> tuple[str, str]:
-    """What decides the words of a question's context: the context, and the rule by which it is split."""
+    """Return the key of a context's words: the context and its word rule."""
     return question.context, question.word_rule
 
 
@@ -82,7 +82,7 @@ def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
 
 
 def _contexts(questions: Sequence[Question], cut: Cut) -> dict[tuple[str, str], Context]:
-    """Every distinct context, tokenized once for each rule by which its words are found."""
+    """Tokenize every distinct context once per word rule."""
     found: dict[tuple[str, str], Context] = {}
     for text, rule in dict.fromkeys(map(_read, questions)):
         encoding = encode(cut.tokenizer, text, add_special_tokens=False)

@@ -27,7 +27,7 @@ from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.scoring.tally import Score, check_cells
 from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Task, labels_of
 from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
-from vocadapt.training.tasks.qa import with_word_rule
+from vocadapt.training.tasks.qa import apply_word_rule
 from vocadapt.training.tasks.seen import read_seen, seen_in, seen_line
 from vocadapt.training.watching import own_randomness
 
@@ -101,7 +101,7 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
 
     Raises InputError for a task without labelled training examples, and a tokenization that the model does not have.
     """
-    task = _read_by(task, settings.word_rule)
+    task = _apply_word_rule(task, settings.word_rule)
     cuts = cuts_of(model)
     tokenization = check_tokenization(tokenization, list(cuts))
     trained_on = [task.split("train"), *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else [])]
@@ -127,13 +127,13 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
     )  # fmt: skip
 
 
-def _read_by(task: Task, rule: str) -> Task:
-    """The task with the words of its contexts found by a rule; raises InputError for another rule on other kinds of task."""
+def _apply_word_rule(task: Task, rule: str) -> Task:
+    """Set the word rule of a question answering task; raise InputError for another rule on other kinds of task."""
     if task.kind == "qa":
-        splits = {name: replace(split, examples=with_word_rule(split.examples, rule)) for name, split in task.splits.items()}
+        splits = {name: replace(split, examples=apply_word_rule(split.examples, rule)) for name, split in task.splits.items()}
         return replace(task, splits=splits)
     if rule != FinetuneSettings().word_rule:
-        raise InputError(f"The word rule {rule!r} is for questions on a context; this task is {task.kind}.", "Leave it out.")
+        raise InputError(f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.", "Leave it out.")
     return task
 
 
@@ -285,7 +285,7 @@ def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
 
 
 def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cuts: int) -> None:
-    """Refuse before any training what could not be scored, or held in memory, after it."""
+    """Raise InputError before training if the results could not be scored or would not fit in memory."""
     if task.kind == "multilabel":
         check_values("train", len(trained_on), len(outputs.names), 1)
     for name, split in task.splits.items():

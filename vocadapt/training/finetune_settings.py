@@ -25,8 +25,8 @@ class FinetuneSettings:
     `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what is trained (FREEZE).
     `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best epoch is kept, and after
     `patience` epochs without a better one the training ends (0: never early). Examples of about one length share a batch unless
-    `ungrouped`. `weight_decay` spares rows that no example uses. `word_rule`: for qa, what a word of a context is, over which
-    logits are pooled (WORD_RULES). Raises InputError for values without sense.
+    `ungrouped`. `weight_decay` spares rows that no example uses. `word_rule`: for qa, how to split a context into the words over
+    which logits are pooled (WORD_RULES). Raises InputError for values out of bounds.
     """
 
     epochs: int = bounded(5, 1, 10_000, "Epochs")

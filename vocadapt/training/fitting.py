@@ -76,7 +76,7 @@ def fit(
 
 
 def _check_last_loss(trainer: Any, network: Any, reading: Reading, lr: float) -> None:
-    """Raise InputError if the trained network has no finite loss on an example of its last batch."""
+    """Raise InputError if the loss of the trained network on the last batch is not finite."""
     import torch
 
     inputs = trainer._prepare_inputs({name: value[:1] for name, value in reading[len(reading) - 1].items()})

@@ -77,12 +77,12 @@ class Further:
     losses: Losses
     curve: HeldOutCurve
     kept: tuple[Path, ...]
-    packed: dict[str, Any] = field(default_factory=dict)  # of pairs of sentences, what was packed; of rounding, what it undid
+    packed: dict[str, Any] = field(default_factory=dict)  # figures of sentence pairs and of rounding
     asked: str = ""  # a digest of the lines and the draw: who has the same was asked the same words
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        told = self.losses.told() | {"held_out_asked": self.asked, "held_out_curve": self.curve.to_dict()}
+        told = self.losses.to_record() | {"held_out_asked": self.asked, "held_out_curve": self.curve.to_dict()}
         kept = [f"{KEPT}/{folder.name}" for folder in self.kept]
         return {"stage": self.settings.stage, **self.trained.to_dict(), **told, **self.packed, "checkpoints": kept}
 
@@ -125,7 +125,7 @@ def pretrain_further(
         trained, curve = _train(model, loaded, dtype, blocks, asked, settings, folder, part(progress, 0.07, 0.98))
     progress(0.98, "asking it the held-out words")
     packed: dict[str, Any] = blocks.to_dict() if isinstance(blocks, Pairs) else {}
-    if stored is not None:  # what is reported is the loss of what is saved
+    if stored is not None:  # report the loss of the saved weights
         packed |= round_weights(network, dtype, stored).to_dict()
     after = masked_word_loss(network, model.vocabulary, asked)
     check_finite(after.nats, f"step {trained.steps:,}, the last", settings.training.lr, "The held-out loss is")

@@ -1,4 +1,12 @@
-"""Loss on held-out lines: by word counts alone, before and after a training, with intervals and a verdict on the change."""
+"""Loss on held-out lines before and after training, with confidence intervals and a verdict on the change.
+
+1. The same words of held-out windows are masked for both networks, so their losses are paired by window.
+2. The loss per character is a ratio of sums over windows, with a 95 % interval (`estimate_ratio`).
+3. The change is the same ratio of the paired differences. It is reported as lower or higher only if its interval
+   excludes 0 and there are enough words and windows.
+
+Example: the change is −.050 nats per character, its interval −.080 to −.020: lower.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,25 +18,25 @@ from numpy.typing import NDArray
 
 from vocadapt.models.contextual import MaskedLoss
 
-LEVEL, Z = 0.95, 1.96  # of the intervals: a normal distribution holds 95 % within 1.96 standard errors
-# The loss of a word has a standard deviation of about its mean, so that n words know the mean to about 1 / √n: 400 words to
-# 5 %, an interval of ± 10 %. With fewer, a difference is not called: a training on a small text changes less than that.
+LEVEL, Z = 0.95, 1.96  # confidence level, and its quantile of the normal distribution
+# The standard deviation of a word's loss is about its mean, so the mean of n words has a relative standard error of about
+# 1 / √n: 5 % for 400 words, an interval of ± 10 %. Training on a small text changes the loss by less than that.
 LEAST_WORDS = 400
-LEAST_WINDOWS = 10  # windows are what varies independently: of fewer no standard error can be estimated
+LEAST_WINDOWS = 10  # windows are the independent units; fewer give no reliable standard error
 
 TOO_FEW, LOWER, HIGHER, NO_DIFFERENCE = "too few words", "lower", "higher", "no difference"
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A sum over windows by their number of characters, and its interval; None if there are not two windows."""
+    """Loss per character over windows, and its 95 % interval; None for fewer than two windows."""
 
     value: float
     interval: tuple[float, float] | None
 
 
-def ratio_over_windows(nats: NDArray[np.float64], characters: NDArray[np.float64]) -> Ratio:
-    """Return sum(nats) / sum(characters) of windows (windows,) with its 95 % interval.
+def estimate_ratio(nats: NDArray[np.float64], characters: NDArray[np.float64]) -> Ratio:
+    """Estimate sum(nats) / sum(characters) with its 95 % interval; both arrays (windows,).
 
     The standard error is that of a ratio estimate, by linearization (Cochran 1977, section 6.4):
     √(n / (n − 1) · Σ (nats − value · characters)²) / Σ characters.
@@ -46,34 +54,36 @@ def ratio_over_windows(nats: NDArray[np.float64], characters: NDArray[np.float64
 
 @dataclass(frozen=True)
 class Losses:
-    """Loss on the masked words of held-out lines: by counts alone, by the network before training, and after."""
+    """Loss on the masked words of held-out lines: of a unigram model, of the network before and after training."""
 
     unigram: MaskedLoss
     before: MaskedLoss
     after: MaskedLoss
 
     def to_dict(self) -> dict[str, float]:
-        """Return each in nats per character."""
+        """Return each loss in nats per character."""
         return {name: getattr(self, name).per_character for name in ("before", "after", "unigram")}
 
     @property
     def change(self) -> Ratio:
-        """The change per character, window by window: both networks saw the same words masked."""
-        return ratio_over_windows(self.after.each[:, 0] - self.before.each[:, 0], self.after.each[:, 1])
+        """Change of the loss per character, from the paired differences of each window."""
+        return estimate_ratio(self.after.each[:, 0] - self.before.each[:, 0], self.after.each[:, 1])
 
     @property
     def verdict(self) -> str:
-        """Whether the loss became lower or higher, as far as the held-out words can tell."""
+        """Whether the loss became significantly lower or higher: one of the four verdicts above."""
         change = self.change
         if self.after.words < LEAST_WORDS or len(self.after.each) < LEAST_WINDOWS or change.interval is None:
             return TOO_FEW
         if change.interval[1] < 0:
             return LOWER
-        return HIGHER if change.interval[0] > 0 else NO_DIFFERENCE
+        if change.interval[0] > 0:
+            return HIGHER
+        return NO_DIFFERENCE
 
-    def told(self) -> dict[str, Any]:
-        """Return what a report holds: losses, intervals, of how many words, how many windows were left out as too long."""
-        intervals = {name: ratio_over_windows(*getattr(self, name).each.T).interval for name in ("before", "after")}
+    def to_record(self) -> dict[str, Any]:
+        """Return the figures for a report: losses, intervals, change, numbers of words, windows and skipped windows."""
+        intervals = {name: estimate_ratio(*getattr(self, name).each.T).interval for name in ("before", "after")}
         change = self.change
         numbers = {
             "loss_per_character": self.to_dict(),
@@ -86,15 +96,15 @@ class Losses:
 
 
 def describe_change(change: Mapping[str, Any], words: int) -> str:
-    """Return a sentence on the change that a report holds."""
+    """Describe the `loss_change` of a report in a sentence."""
     verdict = change["verdict"]
     if verdict == TOO_FEW:
         return (
-            f"{words:,} held-out words are too few to call a difference ({LEAST_WORDS:,} words in {LEAST_WINDOWS} windows are "
-            "the least): give more text."
+            f"{words:,} held-out words are too few to detect a difference (at least {LEAST_WORDS:,} words in "
+            f"{LEAST_WINDOWS} windows are needed): give more text."
         )
     low, high = change["interval"]
     spread = f"{change['value']:+.3f}, {LEVEL:.0%} interval {low:+.3f} to {high:+.3f}"
     if verdict == NO_DIFFERENCE:
-        return f"No difference that the held-out words can tell ({spread})."
+        return f"No significant difference on the held-out words ({spread})."
     return f"The held-out loss became {verdict} ({spread})."

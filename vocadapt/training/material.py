@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from vocadapt.errors import InputError
-from vocadapt.progress import Progress, part, silent, tokenizing
+from vocadapt.progress import Progress, part, report_block, silent
 from vocadapt.text.corpus import Corpus, Part
 from vocadapt.text.source import lines_of
 from vocadapt.text.splitter import Splitter
@@ -49,7 +49,7 @@ def gather(
             for line in passage.text.splitlines(keepends=True):
                 drawn = bool(rng.random() < HELD_OUT) and not (documents and not line.strip())
                 (held_out if drawn else kept).append(line)
-            with tokenizing(passage.where):
+            with report_block(passage.where):
                 out.writelines(f"{sentence}\n" for sentence in tally.sentences("".join(kept)) if sentence or parted)
             lines += len(kept)
             progress(passage.fraction, f"{lines:,} lines, {min(len(held_out), MOST_HELD_OUT):,} held out")

@@ -13,8 +13,8 @@ from vocadapt.training.tasks.windows import AnswerSettings, best_spans, word_bou
 
 Targets = NDArray[np.float32] | NDArray[np.int64]
 Logits = NDArray[np.float32]
-MOST_LABELS = {"ner": 1000}  # entity types: two outputs each for every word
-MOST_CLASSES = 10_000  # labels of the other kinds: one output each for every text
+MOST_LABELS = {"ner": 1000}  # entity types: two outputs each per word
+MOST_CLASSES = 10_000  # labels of other kinds: one output each per text
 MOST_VALUES = 500_000_000  # outputs of all rows of a split, under all tokenizations: 2 GB
 NOT_ASKED = -100  # the target that torch's cross-entropy leaves out
 TOKEN, SEQUENCE, QUESTION = "token", "sequence", "question"  # heads
@@ -83,18 +83,18 @@ def check_values(split: str, rows: int, outputs: int, cuts: int) -> None:
     """Raise InputError if the outputs of a split do not fit in memory."""
     if rows * outputs * cuts > MOST_VALUES:
         raise InputError(
-            f"{split}: {rows:,} words or texts times {outputs:,} outputs are more than fit in memory "
-            f"(at most {MOST_VALUES // (outputs * cuts):,} with so many outputs).",
+            f"{split}: {rows:,} words or texts × {outputs:,} outputs do not fit in memory "
+            f"(at most {MOST_VALUES // (outputs * cuts):,} with that many outputs).",
             "Merge rare labels, or use fewer examples.",
         )
 
 
 def _check_number(kind: str, labels: int) -> None:
-    """Raise InputError for more labels than a head can be trained for in reasonable time and memory."""
+    """Raise InputError if there are more labels than a head can be trained for."""
     most = MOST_LABELS.get(kind, MOST_CLASSES)
     if labels > most:
         what = "entity types" if kind == "ner" else "labels"
         raise InputError(
             f"The training examples have {labels:,} {what}; at most {most:,} can be trained.",
-            f"Merge rare {what}, or leave out the examples that hold them.",
+            f"Merge rare {what}, or leave out their examples.",
         )

@@ -57,7 +57,7 @@ class ScratchSettings:
         check_settings(self)
         TrainerSettings(self.trainer)
         if self.hidden % self.heads:
-            problem = f"Cannot build layers of hidden size {self.hidden} with {self.heads} heads."
+            problem = f"The hidden size {self.hidden} cannot be divided into {self.heads} heads."
             raise InputError(problem, f"Choose a multiple of {HEAD}, such as 256.")
 
     @property
@@ -87,18 +87,18 @@ class Pretrained:
 
     def to_dict(self) -> dict[str, Any]:
         """The report, in numbers."""
-        return {**self.trained.to_dict(), **self.losses.told()}
+        return {**self.trained.to_dict(), **self.losses.to_record()}
 
 
 def pretrain_from_scratch(
     corpus: Corpus, settings: ScratchSettings, progress: Progress = silent, checkpoint: Path | None = None,
     half: bool = False,
 ) -> Pretrained:  # fmt: skip
-    """Train a small BERT on a text, from nothing; the same seed gives the same weights, stopped in between or not.
+    """Train a small BERT from scratch; the same seed gives the same weights, even if training was interrupted.
 
-    `checkpoint` keeps what is needed to go on after a stop; a second call with the same folder goes on from there.
-    With `half` the trained weights are rounded to float16, and the loss is theirs. Raises InputError for too little text, and
-    for a training that diverges.
+    checkpoint: folder for resuming; a second call with the same folder continues an interrupted training.
+    half: round the trained weights to float16 and report the loss after rounding.
+    Raises InputError for too little text, and if the training diverges.
     """
     import torch
 
@@ -120,7 +120,7 @@ def pretrain_from_scratch(
         trained = train_masked(network, blocks, how, folder, part(progress, 0.12, 0.98), listener)
         trained = replace(trained, seconds=listener.seconds or trained.seconds)  # of all that was done, stopped or not
         progress(0.98, "asking it the held-out words")
-        if half:  # what is reported is the loss of what is saved
+        if half:  # report the loss of the saved weights
             round_weights(network, torch.float16)
         after = masked_word_loss(network, vocabulary, asked)
         check_finite(after.nats, f"step {trained.steps:,}, the last", how.lr, "The held-out loss is")
@@ -163,7 +163,7 @@ def _vocabulary(material: Material, settings: ScratchSettings, folder: Path, pro
 
 
 def _rows(material: Material, blocks: Blocks, settings: ScratchSettings, folder: Path, progress: Progress) -> EmbeddingSpace:
-    """Word vectors of the wordpieces, trained on the text cut into them; by one thread, so that the seed decides them."""
+    """Train word vectors of the wordpieces on the tokenized text, in one thread for reproducibility."""
     word2vec = Word2VecSettings(dim=settings.hidden, min_count=1, epochs=3, seed=settings.training.seed, workers=1)
     space = token_vectors(material, blocks.vocabulary, word2vec, folder / "wordpieces.txt", progress)
     return replace(space, matrix=space.matrix * (ROW_SD / float(space.matrix.std())))

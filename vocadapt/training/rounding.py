@@ -1,4 +1,4 @@
-"""Rounding of trained weights to the dtype that a model is stored in: a training in float32 may move them by less."""
+"""Rounding of trained weights to the stored dtype, which can undo small updates of a float32 training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rounding:
-    """The dtype that weights were rounded to, how many of them training had changed, and how many of these are as before."""
+    """The stored dtype, the number of weights changed by training, and the number of changes undone by rounding."""
 
     dtype: str
     changed: int
     lost: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a report holds: the dtype, and the fraction of the changed weights whose update was lost."""
+        """Return the figures for a report: the dtype, and the fraction of updates lost to rounding."""
         fraction = self.lost / self.changed if self.changed else 0.0
         return {"stored_as": self.dtype, "updates_lost_to_rounding": fraction}
 
 
 def copy_weights(network: "torch.nn.Module", dtype: "torch.dtype") -> "dict[str, torch.Tensor]":
-    """Return a copy of every parameter in `dtype`, by name."""
+    """Copy every parameter in `dtype`, by name."""
     return {name: value.detach().to(dtype, copy=True) for name, value in network.named_parameters()}
 
 
 def round_weights(
     network: "torch.nn.Module", dtype: "torch.dtype", before: "dict[str, torch.Tensor] | None" = None
 ) -> Rounding:
-    """Round every parameter in place to a value that `dtype` holds.
+    """Round every parameter in place to the nearest value of `dtype`.
 
-    `before` holds the stored weights that training began with; without them no update is counted.
+    before: stored weights before training; without them lost updates are not counted.
     """
     import torch
 
@@ -50,7 +50,7 @@ def round_weights(
 
 
 def describe_rounding(numbers: Mapping[str, Any]) -> str:
-    """Return a sentence on the rounding that a report holds, "" if it holds none."""
+    """Describe the rounding in a report in a sentence; "" if it has none."""
     if "stored_as" not in numbers:
         return ""
     return (

@@ -33,7 +33,7 @@ from vocadapt.training.scoring.registry import DEFAULTS, scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
 from vocadapt.training.tasks.base import UNITS, Answer, Example, Question, Sentence, Split, Text
 from vocadapt.training.tasks.folds import of_fold
-from vocadapt.training.tasks.qa import with_word_rule
+from vocadapt.training.tasks.qa import apply_word_rule
 from vocadapt.training.tasks.seen import write_seen
 
 if TYPE_CHECKING:
@@ -125,13 +125,13 @@ class SavedRun:
         length = min(settings["length"], int(self.model.config.get("max_position_embeddings", settings["length"])))
         return EncodingSettings(length, settings["chunk"])
 
-    def read_by(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
-        """The examples, questions with the words of their contexts found by a rule ("" for the one it was trained with)."""
-        return with_word_rule(examples, rule or self.word_rule)
+    def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
+        """Set the word rule of questions ("": that of the run's training); other examples are unchanged."""
+        return apply_word_rule(examples, rule or self.word_rule)
 
     @property
     def word_rule(self) -> str:
-        """How the words of a context are found, over which it was trained to pool logits."""
+        """How a context is split into the words over which logits are pooled, as in training."""
         return str(self.record["settings"].get("word_rule", "code"))
 
     def logits(self, examples: Sequence[Example], progress: Progress = silent) -> dict[str, tuple[Logits, ...]]:

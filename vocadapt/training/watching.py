@@ -122,17 +122,17 @@ def calling(each: Callable[[int], None]) -> Any:
 
 
 def check_finite(value: float, step: str, lr: float, what: str = "The loss is") -> None:
-    """Raise InputError if a loss, or another figure of a training, is not finite: the training diverged."""
+    """Raise InputError if a loss or another figure is not finite: the training diverged."""
     if not math.isfinite(value):
         raise InputError(
             f"{what} {value} at {step}: the training diverged.",
-            f"Lower the learning rate (it is {lr:g}) or the longest gradient, or warm up for longer. "
-            "If it diverges all the same, check the model's weights.",
+            f"Lower the learning rate (it is {lr:g}) or the max gradient norm, or use a longer warmup. "
+            "If it still diverges, check the model's weights.",
         )
 
 
 def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
-    """Raise InputError if trained weights are not finite: what the last step did, no loss has seen."""
+    """Raise InputError if trained weights are not finite: the loss does not cover the last update."""
     weights = sum(float(value.detach().sum()) for value in network.parameters() if value.requires_grad)
     check_finite(weights, f"step {steps:,} of {steps:,}", lr, "The sum of the weights is")
 

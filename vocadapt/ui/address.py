@@ -1,8 +1,14 @@
-"""The address of a page: what its pickers show stands there, so that a link opens the same artefacts later.
+"""Keep the selections of a page in its address (URL query), so that a link opens the same artefacts later.
 
-A setting's key, which is its name in the address, begins with the name of its page (`map_space`); only the workspace belongs to
-all pages. Simple settings are bound by Streamlit. Pickers of artefacts, models and spaces are not, for three reasons: Streamlit
-leaves a default out of the address, it opens whatever an address names, and a value that the server sets may be lost there.
+A setting's key is also its query parameter and begins with the name of its page (`map_space`); only the workspace is
+shared by all pages. Streamlit binds simple settings itself (`bind="query-params"`). It cannot bind pickers of artefacts,
+models and spaces: it omits default values from the address, accepts any value from it, and may lose a value set by the
+server. For those, every run of a page does:
+
+1. `settle` chooses the value before the picker is drawn (see there for the order of precedence).
+2. Streamlit draws the picker with that value.
+3. `write` copies the picker's value into the address, if it is allowed there, and remembers what it wrote.
+4. On the next run, an address that differs from what was written means that a link was followed (`_link`).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,28 +17,28 @@ from pathlib import Path
 
 import streamlit as st
 
-WORKSPACE = "workspace"  # the picker's key, and its name in the address
-GOING = "going_to"  # in the session: the page that is opened next, and its address
+WORKSPACE = "workspace"  # key of the picker and query parameter
+GOING = "going_to"  # session key: the page to open next, and its query parameters
 _history = st.components.v2.component(
     "vocadapt_address", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
 )
 
 
 def here() -> dict[str, str]:
-    """The part of the address that names the workspace, for links that bring an address of their own."""
+    """Return the query parameter of the workspace, for links with query parameters of their own."""
     return {WORKSPACE: st.query_params[WORKSPACE]} if WORKSPACE in st.query_params else {}
 
 
 def keep_history() -> None:
-    """Let Back leave a page, however often its address was changed by the server."""
+    """Make Back leave the page, even if the server has changed its address."""
     _history(key="address_history", height=1)
 
 
 def go_to(page: str, **query: str) -> None:
     """Open another page from a button, in the same workspace.
 
-    `st.switch_page` fails as long as a widget is bound to the address, as the workspace's picker is. It is called by `frame`
-    on the next run, in which that picker is not bound.
+    `st.switch_page` fails while a widget is bound to the address, as the workspace picker is. So `frame` calls it on the
+    next run, in which that picker is not bound.
     """
     st.session_state[GOING] = (page, {**here(), **query})
     st.rerun()
@@ -44,11 +50,13 @@ def _same(value: str) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a picker may show.
+    """The values of a picker.
 
-    allowed: whether a value may stand in the address. first: shown where nothing was chosen. newest: the newest artefact; it is
-    shown when it has appeared since the page was last drawn ("": never). named: the name that a typed value is shown under.
-    typed: whether other values may be typed by hand.
+    allowed: whether a value may appear in the address.
+    first: the default.
+    newest: the newest artefact, selected if it was created since the last run; "" to disable.
+    named: maps a typed value to its display name.
+    typed: whether the user may type other values.
     """
 
     allowed: Callable[[str], bool]
@@ -59,10 +67,10 @@ class Choice:
 
 
 def settle(key: str, choice: Choice) -> None:
-    """Set what a picker shows, before it is drawn.
+    """Set the value of a picker, before it is drawn.
 
-    In this order: what `show_next` asked for, a link that was followed, an artefact that has just been made, what was chosen
-    before, `choice.first`.
+    The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created artefact; 4. the
+    previous selection; 5. `choice.first`.
     """
     asked = [value for value in [st.session_state.pop(f"{key}_next", None)] if value is not None]
     wanted = [value for value in (*asked, *_link(key)) if choice.allowed(value)]
@@ -78,21 +86,21 @@ def settle(key: str, choice: Choice) -> None:
 
 
 def settle_several(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
-    """The same for a picker of several values."""
+    """Set the values of a multiselect, before it is drawn: a followed link, the previous selection, or `first()`."""
     link = [value for value in _link(key) if choice.allowed(value)]
     held = link or st.session_state.get(key)
     _set(key, list(first()) if held is None else [choice.named(value) for value in held])
 
 
 def settle_text(key: str, first: str) -> None:
-    """The same for a text that is typed; an empty one stays empty."""
+    """Set the value of a text input, before it is drawn; text that the user deleted stays deleted."""
     link = _link(key)
     held = link[-1] if link else st.session_state.get(key)
     _set(key, first if held is None else held)
 
 
 def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool) -> None:
-    """Write into the address what a picker shows, but for what may not stand there: that is kept in the session alone."""
+    """Write the values of a picker into the address; values that are not allowed there stay in the session only."""
     found = [value for value in values if allowed(value)]
     st.session_state[f"{key}_linked"] = found
     if st.query_params.get_all(key) == found:
@@ -103,36 +111,36 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
         del st.query_params[key]
 
 
-def followed(key: str) -> str:
-    """What a link that was just followed says, of a setting that no widget shows; "" for none."""
+def read_link(key: str) -> str:
+    """Return the value of a setting without a widget from a link just followed; "" if there is none."""
     link = _link(key)
     return link[-1] if link else ""
 
 
 def show_next(key: str, value: str) -> None:
-    """Let a picker show something from the next run of its page on: it cannot be set once it is drawn."""
+    """Set the value of a picker for the next run: once it is drawn, it can no longer be set."""
     st.session_state[f"{key}_next"] = value
 
 
 def is_new(key: str, value: str) -> bool:
-    """Whether a picker shows an artefact that was made while its page was in use."""
+    """Return whether the value is an artefact that was created while the page was open."""
     return bool(value) and st.session_state.get(f"{key}_made") == value
 
 
 def _set(key: str, value: str | list[str] | None) -> None:
-    """Set what a widget shows, unless it does: the browser would show it anew."""
+    """Set the value of a widget only if it changes: setting it makes the browser redraw it."""
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
 
 def _link(key: str) -> list[str]:
-    """What the address holds, where the page did not write it itself: a link was followed."""
+    """Return the values in the address if the page did not write them itself, that is, a link was followed."""
     given = st.query_params.get_all(key)
     return given if given != st.session_state.get(f"{key}_linked", []) else []
 
 
 def _news(key: str, newest: str) -> bool:
-    """Whether the newest artefact of the workspace is another one than when the page was last drawn."""
+    """Return whether the workspace has a newer artefact than in the last run of the page."""
     now = (st.session_state.get(WORKSPACE), newest)
     last = st.session_state.get(f"{key}_newest", now)
     st.session_state[f"{key}_newest"] = now

@@ -13,7 +13,7 @@ from vocadapt.lab.corpora import read_corpus
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.ui import cache, choose, intake, maps, markup
 from vocadapt.ui.address import here
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import NARROW, count, duration, fraction, megabytes
@@ -62,7 +62,7 @@ def not_counted(corpus: Artefact, name: str) -> bool:
     with st.container(border=True):
         st.markdown(f"**{plain(corpus.name)} was not counted in the words of {plain(choose.shown_model(name))} yet.**")
         share = f" It is large: a seeded sample of {fraction(part.settings.sample)} of its lines is counted." if sampled else ""
-        about = estimated_bold(seconds)
+        about = format_estimate_bold(seconds)
         st.markdown(f"About {megabytes(size)} of text, about {about}, here on the page; then it is kept.{share}")
         return st.button("Count and advise", type="primary", icon=":material/calculate:", key="count")
 

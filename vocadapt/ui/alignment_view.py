@@ -15,7 +15,7 @@ from vocadapt.spaces.maps import AlignmentSettings
 from vocadapt.spaces.neighbours import METRICS, CrossSpace, ListSettings
 from vocadapt.ui import context_view, export, maps, markup, mistakes, probe
 from vocadapt.ui.cache import judged_of
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.maps import Row
 from vocadapt.ui.numbers import count, fraction, signed
 
@@ -33,9 +33,9 @@ NOT_JUDGED = "{} not judged yet. Each map is fitted on nine tenths of the anchor
 
 
 def headline(judged: Mapping[str, Row], chosen: str, anchors: int) -> None:
-    """Anchors, held-out P@5 plain and with CSLS, and chance; dashes before any judgment.
+    """Show the number of anchors, held-out P@5 with cosine and with CSLS, and chance level; dashes before evaluation.
 
-    Another map than the paper's is compared with it, P@5 with P@5 and CSLS with CSLS.
+    Other maps than that of Poerner et al. 2020 are compared with it, P@5 with P@5 and CSLS with CSLS.
     """
     row, columns = judged.get(chosen), st.columns(4)
     paper = _paper_beside(row, judged) if chosen != PAPER else None
@@ -62,7 +62,7 @@ def without_the_papers_map(first: AlignmentSettings, anchors: int, dim: int) -> 
 
 
 def not_fitted_yet(settings: AlignmentSettings, judge: JudgeMaps) -> None:
-    """Say that a map is not fitted yet, so that it has neither figures nor lists, and offer to fit it."""
+    """Say that the map is not fitted yet, and offer to fit it."""
     st.markdown(
         f"**{maps.label(settings)}** is not fitted yet: its scores and neighbor lists appear here when it is. "
         "It takes minutes to fit, in the background."
@@ -144,7 +144,7 @@ def _all_maps(judged: Mapping[str, Row], spaces: CrossSpace, chosen: str, judge:
     if not maps.best(judged):
         seconds = maps.judging_seconds(spaces)
         which = "The others are" if shown else "The maps are"
-        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {estimated(seconds)}, in the background.")
+        st.markdown(f"{NOT_JUDGED.format(which)} All of them take about {format_estimate(seconds)}, in the background.")
         if st.button("Judge every map", key="judge_all", type="primary", icon=":material/balance:"):
             judge(maps.to_judge(spaces)[0], True)
     for method, why in left_out(spaces.words, spaces.pieces, spaces.alignment.anchors, maps.FOLDS).items():
@@ -211,7 +211,7 @@ def _score(row: Row | None, name: str, csls: bool = False) -> float | None:
 
 
 def _paper_beside(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
-    """The paper's map, if it was judged on the same anchors and folds as `row`."""
+    """Return the scores of the map of Poerner et al. 2020, if evaluated on the same anchors and folds as `row`."""
     paper = judged.get(PAPER)
     if row is None or paper is None or paper.basis != row.basis:
         return None
@@ -219,7 +219,7 @@ def _paper_beside(row: Row | None, judged: Mapping[str, Row]) -> Row | None:
 
 
 def _delta(value: float | None, base: float | None) -> str | None:
-    """The difference to the same score of the paper's map."""
+    """Return the difference to the same score of the map of Poerner et al. 2020."""
     if value is None or base is None:
         return None
     return f"{signed(value - base)} vs {PAPER.lower()}"

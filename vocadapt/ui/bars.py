@@ -1,4 +1,4 @@
-"""Scale of the bars beside scores: every bar begins at 0, and all bars drawn together share one scale."""
+"""Scales of score bars: every bar begins at 0, and all bars of a group share one scale."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from vocadapt.ui.numbers import count, fraction
 
 @dataclass(frozen=True)
 class BarScale:
-    """Scale of some bars: `highest` is the score of a full bar, `note` the sentence that states the scale."""
+    """Scale of a group of bars; highest: the score of a full bar; note: a sentence that states the scale."""
 
     highest: float
     note: str
 
     def width(self, score: float) -> float:
-        """Return the width of a score's bar in percent; a score of 0 or less has none."""
+        """Return the width of a bar in percent; 0 for scores below 0."""
         if not score > 0:
             return 0.0
         return 100 * min(score / self.highest, 1.0)
 
 
-def similarity_scale(scores: Iterable[float]) -> BarScale:
-    """Scale for cosines and CSLS scores: from 0 to 1, or to the highest score if that exceeds 1."""
+def build_similarity_scale(scores: Iterable[float]) -> BarScale:
+    """Build a scale for cosines and CSLS scores: from 0 to 1, or to the highest score if that exceeds 1."""
     shown = list(scores)
     highest = max([1.0, *shown])
     end = "1" if highest == 1 else f"{fraction(highest)}, the highest score shown"
@@ -29,25 +29,25 @@ def similarity_scale(scores: Iterable[float]) -> BarScale:
     return BarScale(highest, f"Bars: 0 to {end}.{below}")
 
 
-def distance_scale(scores: Iterable[float]) -> BarScale:
-    """Scale for distances: from 0 to the largest one shown; a longer bar is farther away."""
+def build_distance_scale(scores: Iterable[float]) -> BarScale:
+    """Build a scale for distances: from 0 to the largest one; a longer bar is farther away."""
     highest = _largest(scores)
-    return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the largest distance shown. Longer is farther.")
+    return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the largest distance shown. A longer bar is farther away.")
 
 
-def count_scale(scores: Iterable[float]) -> BarScale:
-    """Scale for counts: from 0 to the largest one shown."""
+def build_count_scale(scores: Iterable[float]) -> BarScale:
+    """Build a scale for counts: from 0 to the largest one."""
     highest = _largest(scores)
     return BarScale(highest, f"Bars: 0 to {count(round(highest))}.")
 
 
-def column_scale(scores: Iterable[float]) -> BarScale:
-    """Scale for columns of a table: from 0 to the highest score in any of them."""
+def build_column_scale(scores: Iterable[float]) -> BarScale:
+    """Build a scale for columns of a table: from 0 to the highest score in any of them."""
     highest = _largest(scores)
     return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the highest score shown, in every column.")
 
 
 def _largest(scores: Iterable[float]) -> float:
-    """The largest positive score, 1 if there is none."""
+    """Return the largest positive score, 1 if there is none."""
     largest = max(scores, default=1.0)
     return largest if largest > 0 else 1.0

@@ -183,9 +183,9 @@ def _anchors(key: tuple[str, ...], _words: EmbeddingSpace, _model: LanguageModel
 
 
 def model_stamp(name: str) -> str:
-    """Changes when the files of a model folder do; a hub name stays what it is.
+    """Return a cache key that changes with the files of a model folder; constant for a hub name.
 
-    Raises InputError for a path that pages may not open: nothing is read from a typed path before this is known.
+    Raises InputError for a path that pages may not open, before anything is read from it.
     """
     check_model(name)
     folder = expand_path(name)

@@ -13,7 +13,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.spaces.change import AMONG, WITHOUT, ChangeSettings, NeighbourhoodChange, WordChange, estimate_seconds, kept_counts
 from vocadapt.spaces.change_null import Null, by_frequency
 from vocadapt.ui import cache, mistakes, probe
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.export import tsv
 from vocadapt.ui.markup import Card, neighbour_cards, plain, visible
 from vocadapt.ui.numbers import count, fraction, signed
@@ -55,7 +55,7 @@ def compared(
     done = st.session_state.setdefault("changes_asked", set())
     if seconds > AT_ONCE and key not in done:
         with st.container(border=True):
-            st.markdown(f"Every word against every other, in both spaces: about {estimated_bold(seconds)}.")
+            st.markdown(f"Every word against every other, in both spaces: about {format_estimate_bold(seconds)}.")
             if st.button("Compare the neighbours", type="primary", icon=":material/compare_arrows:", key="compare"):
                 done.add(key)
                 st.rerun()

@@ -17,7 +17,7 @@ from vocadapt.ui.address import Choice
 from vocadapt.ui.markup import plain
 from vocadapt.ui.names import (
     COMMON_MODELS,
-    allowed_in_address,
+    build_address_filter,
     label_of,
     model_behind,
     models_in_use,
@@ -46,9 +46,9 @@ TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name th
 
 
 def pick(label: str, found: Sequence[Artefact], key: str, help: str | None = None, newest: bool = False) -> Artefact:
-    """Choose one of some artefacts by name, the newest by default; the choice stands in the address.
+    """Show a picker of artefacts by name, the newest by default; return the selected one.
 
-    `newest`: one that a job has just made is shown, and said to be new.
+    newest: select an artefact when a job has just created it, and mark it as new.
     """
     names = [artefact.name for artefact in found]
     chosen = pick_name(label, names, key, names[0], newest=newest, help=help)
@@ -59,7 +59,7 @@ def pick_name(
     label: str, names: Sequence[str], key: str, first: str = "", newest: bool = False, placeholder: str = "",
     help: str | None = None,
 ) -> str:  # fmt: skip
-    """Choose one of some names, and none other; "" where there is none. The name stands in the address, the default too."""
+    """Show a picker of names; return the selected one, "" if there are none. The address always contains it."""
     allowed = frozenset(names).__contains__
     address.settle(key, Choice(allowed, first, names[0] if newest and names else ""))
     chosen = st.selectbox(
@@ -76,9 +76,10 @@ def pick_open(
     workspace: Workspace, label: str, offered: Mapping[str, str], key: str, first: str = "", placeholder: str = "",
     help: str | None = None, kinds: tuple[str, ...] = ("models",),
 ) -> str:  # fmt: skip
-    """Choose one of `offered` by the name it is shown under, or type another: its folder, file or hub name; "" for none.
+    """Show a picker that also accepts typed values; return the folder, file or hub name, "" for none.
 
-    A path that was typed does not stand in the address, and one in an address is not opened.
+    offered: display name -> folder, file or hub name. Typed paths are not written to the address, and paths in an address
+    are not opened.
     """
     choice = _open_choice(workspace, offered, kinds, first)
     address.settle(key, choice)
@@ -96,7 +97,7 @@ def pick_several(
     place: st.delta_generator.DeltaGenerator | None = None, kinds: tuple[str, ...] = ("models",), most: int | None = None,
     placeholder: str | None = None, help: str | None = None,
 ) -> dict[str, str]:  # fmt: skip
-    """The same for several of `offered`: the name each is shown under → its folder, file or hub name."""
+    """Show a multiselect that also accepts typed values, as `pick_open` does; return display name -> folder or name."""
     choice = _open_choice(workspace, offered, kinds)
     address.settle_several(key, choice, first)
     chosen = (place or st).multiselect(
@@ -108,7 +109,7 @@ def pick_several(
 
 
 def _open_choice(workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = "") -> Choice:
-    allowed = allowed_in_address(workspace, offered, kinds)
+    allowed = build_address_filter(workspace, offered, kinds)
     named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
     return Choice(allowed, first, named=named, typed=True)
 
@@ -117,9 +118,9 @@ def pick_model(
     workspace: Workspace, key: str, default: str | None = None, label: str = "Language model",
     common: tuple[str, ...] = COMMON_MODELS, help: str = MODEL_HELP,
 ) -> str:  # fmt: skip
-    """Choose a model of the workspace or one used before, or type a folder or hub name; `default` is offered first.
+    """Show a picker of models that also accepts a folder or hub name; return the folder or hub name.
 
-    Without a default it is the model used last, else the first one.
+    default: the initial selection; otherwise the model used last, else the first one.
     """
     offered = models_of(workspace, common)
     if not offered and demo.shipped():
@@ -141,10 +142,10 @@ def pick_target(workspace: Workspace, model: str, key: str, label: str = "Target
 def pick_space(
     workspace: Workspace, label: str, key: str, default: int = 0, help: str = SPACE_HELP, beside: Mapping[str, str] | None = None
 ) -> str:
-    """Choose word vectors or a model of the workspace, or type the folder or hub name of one: what `cache.opened` opens.
+    """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`, "" for none.
 
-    "" for none. What stands in the address is the name that is shown, which means the same in a copy of the workspace.
-    `beside`: what is offered instead.
+    The address contains the display name, which stays valid in a copy of the workspace.
+    beside: spaces to offer instead.
     """
     known = spaces_of(workspace) if beside is None else beside
     names = list(known)
@@ -180,7 +181,7 @@ def pick_run(
 
 
 def pick_named(label: str, key: str, offered: Mapping[str, T], default: int = 0, empty: str = "", help: str = "") -> T | None:
-    """Choose one of some things by name; None where there is none. The name stands in the address; `show_next` may set it."""
+    """Show a picker of named things; return the selected one, None if there are none. `show_next` can set it."""
     names = list(offered)
     first = names[min(default, len(names) - 1)] if names else ""
     return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
@@ -232,7 +233,7 @@ def name_for(workspace: Workspace, kind: str, wish: str, key: str, taken: Collec
     """The name of an artefact to be made; by default one that is free, none of `taken`, and that no living job is to take."""
     free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
     place = plain(str(workspace.root / kind))
-    return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Where it will lie: {place}")).strip()
+    return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Saved to: {place}")).strip()
 
 
 def stale_note(artefact: Artefact, workspace: Workspace) -> None:

@@ -1,10 +1,10 @@
-"""Full garbage collections that do not hold up an answer.
+"""Garbage collection that does not delay responses.
 
-Streamlit collects after every run of a page, in the thread that also keeps the answer from being sent. With torch, transformers
-and plotly loaded that takes .1–.2 s, nearly all of it to find once more that libraries are in use.
+Streamlit runs a full collection after every run of a page, before the response is sent. With torch, transformers and plotly
+loaded that takes .1–.2 s, nearly all of it for objects of libraries that are still in use.
 
-Each visit runs in a thread of its own, and glibc gives threads arenas of their own, whose freed memory it keeps: the server
-would grow with every visit. So arenas are few here, and what is free is returned to the system.
+Each visit runs in its own thread, and glibc allocates separate arenas for threads and keeps their freed memory, so the server
+would grow with every visit. Therefore the number of arenas is limited, and free memory is returned to the system.
 """
 
 import ctypes
@@ -41,7 +41,7 @@ class _SetAside:
 
 
 def keep_short() -> None:
-    """Keep full collections of this process short from now on, and its memory small; a second call changes nothing."""
+    """Make full collections of this process fast and limit its memory; idempotent."""
     if not any(isinstance(one, _SetAside) for one in gc.callbacks):
         gc.callbacks.append(_SetAside())
         if hasattr(LIBC, "mallopt"):
@@ -49,6 +49,6 @@ def keep_short() -> None:
 
 
 def return_free_memory() -> None:
-    """Return freed memory to the system; does nothing where the C library is not glibc."""
+    """Return freed memory to the system; does nothing if the C library is not glibc."""
     if hasattr(LIBC, "malloc_trim"):
         LIBC.malloc_trim(0)

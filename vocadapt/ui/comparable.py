@@ -89,11 +89,11 @@ def pick_two(
 
 
 def _of_task(offered: Sequence[Comparable]) -> list[Comparable]:
-    """Those of the task that is chosen, where there are several."""
+    """Let the user choose a task if there are several; return its runs."""
     names = [EVERY, *dict.fromkeys(one.task for one in offered if not one.gold)]
     if len(names) < 3:
         return list(offered)
-    task = choose.pick_name("Task", names, TASK, EVERY, help="Only runs of this task are offered below.")
+    task = choose.pick_name("Task", names, TASK, EVERY, help="Only runs of this task can be selected below.")
     return [one for one in offered if task in (EVERY, one.task)]
 
 

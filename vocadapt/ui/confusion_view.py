@@ -13,7 +13,7 @@ from vocadapt.ui.markup import MOST_ACROSS, Heat, heat_map, plain, visible
 from vocadapt.ui.numbers import count
 
 CELL = "results_cell"  # the picker's key, and its name in the address
-MOST_CLASSES = 40  # of the matrix: more cells than the browser draws at ease, or anybody reads
+MOST_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
 WIDTH = 12  # words on either side of an entity
 
 
@@ -45,7 +45,7 @@ def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> Confusi
 
 
 def _matrix(found: Confusion) -> None:
-    """Gold down, predicted across: the share of the row, and under it how many; of many classes the most confused."""
+    """Draw the matrix (rows gold, columns predicted): fraction of the row and count; of many classes the most confused."""
     whole, classes = found, len({*found.gold, *found.predicted})
     found = found.most_confused(MOST_CLASSES) if classes > MOST_CLASSES else found
     of = {gold: int(own.sum()) for gold, own in zip(whole.gold, whole.counts, strict=True)}
@@ -59,7 +59,7 @@ def _matrix(found: Confusion) -> None:
     told = "gold down, predicted across; each cell: share of its row, and how many"
     st.markdown(f":small[:gray[{count(int(whole.counts.sum()))} {found.unit}; {told}.]]")
     if classes > MOST_CLASSES:
-        st.markdown(f":small[The {MOST_CLASSES} most confused of {count(classes)} classes. *Gold → predicted* has all.]")
+        st.markdown(f":small[The {MOST_CLASSES} most confused of {count(classes)} classes. *Gold → predicted* lists all.]")
 
 
 def _heat(n: int, of: int) -> Heat:

@@ -10,7 +10,7 @@ from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.text.context import Context, ContextSettings, Hit
 from vocadapt.text.corpus import Corpus
 from vocadapt.ui import cache, export, markup, mistakes
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
 
@@ -42,17 +42,17 @@ def in_context(word: str, text: Corpus, model: str, workspace: Workspace, comman
     """
     seconds, asked = estimate_seconds(text), (word, model, text)
     if seconds > IN_THE_PAGE:
-        st.markdown(f"Looking through this text takes about {estimated(seconds)}: too long for a page. In a terminal:")
+        st.markdown(f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a terminal:")
         st.code(command or context_command(word, text.files, asdict(text.settings), model), language="bash", wrap_lines=True)
         return
     if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:
-        if not st.button(f"Show its lines: about {estimated(seconds)}", key=f"{key}_show", icon=":material/manage_search:"):
+        if not st.button(f"Show its lines: about {format_estimate(seconds)}", key=f"{key}_show", icon=":material/manage_search:"):
             return
         st.session_state[f"{key}_asked"] = asked
     try:
         found = cache.context_of(text, word, model, SETTINGS, workspace.root)
     except InputError as error:
-        st.text(f"In the text: {mistakes.in_one_line(error)}")
+        st.text(f"In the text: {mistakes.format_in_one_line(error)}")
         return
     _draw(found)
     if found.hits:

@@ -11,7 +11,7 @@ from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.occurrences import UNITS, ContextualSettings, Targets, find_targets
 from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, count_cache, job_panel, mistakes
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.numbers import count
 from vocadapt.ui.optional_input import optional_number
 from vocadapt.vocabulary.lens import Counts
@@ -20,7 +20,7 @@ HELP = {
     "layer": "0: the embedding output, position included; 1: what leaves the first layer; … the last: the top.",
     "occurrences": "The vector of a word is the mean over so many of its occurrences at most, drawn by the seed.",
     "min_count": "Words that occur less often get no vector.",
-    "first": "Only so many of the most frequent; empty: all.",
+    "first": "Number of most frequent words to use; empty: all.",
     "unit": "Whole words: the mean of their pieces. Wordpieces: as the model cuts the text.",
 }
 
@@ -98,7 +98,7 @@ def _foreseen(
     return (
         f"**{count(len(targets.names))}** {settings.unit} · {count(int(targets.taken(settings.occurrences).sum()))} occurrences "
         f"· at most {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers · at most about "
-        f"{estimated_bold(seconds)}"
+        f"{format_estimate_bold(seconds)}"
     )
 
 

@@ -17,7 +17,7 @@ from vocadapt.spaces.diagnostics import CosineTables
 from vocadapt.spaces.geometry import HUB_K, AddedNorms, Hubness, hubness_seconds
 from vocadapt.ui import choose, diagnosed, export, markup, mistakes
 from vocadapt.ui.diagnosed import NormView, Seen, short
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.markup import Card, Heat, plain
 from vocadapt.ui.numbers import count, fraction
 
@@ -112,7 +112,7 @@ def cards(spaces: Sequence[Seen], tables: CosineTables) -> None:
             if seen.key in asked:
                 _hubs(diagnosed.hubness(seen))
             else:
-                about = estimated(max(1.0, hubness_seconds(seen.space)))
+                about = format_estimate(max(1.0, hubness_seconds(seen.space)))
                 if st.button(f"Look for hubs: about {about}", key=f"hubs_{place}", icon=":material/hub:", help=HELP["hubness"]):
                     asked.add(seen.key)
                     st.rerun()
@@ -151,7 +151,7 @@ def meaning(mean: float | None, found: Diagnosis) -> str:
 
 
 def added_tokens(found: AddedNorms) -> str:
-    """Say how long the rows of added tokens are beside the original ones."""
+    """Compare the norms of added and original embeddings in a sentence."""
     ratio = found.median / found.original_median
     return (
         f"The rows of the {count(found.n)} added tokens are {ratio:.2g} times as long as the original ones: median "

@@ -20,7 +20,7 @@ from vocadapt.text.context import Context, ContextSettings
 from vocadapt.text.corpus import Corpus
 from vocadapt.ui import context_view, markup, mistakes, run_cache
 from vocadapt.ui.errors_view import Shown
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import count
 
@@ -137,7 +137,7 @@ def _looked_through(compared: RunPair) -> tuple[Corpus | None, str]:
     seconds = IN_A_REPORT * context_view.estimate_seconds(text) if text else 0.0
     if text is None or seconds <= AT_MOST:
         return text, ""
-    took = estimated(seconds)
+    took = format_estimate(seconds)
     return None, f"which takes about {took} to look through: longer than a download may; the command takes it as --corpus"
 
 
@@ -178,7 +178,7 @@ def _lines(workspace: Workspace, compared: RunPair, word: str) -> None:
         if compared.train is not None:
             _told("training examples", in_examples(compared.train, word, splitter, "training", LINES))
     except InputError as error:
-        st.text(mistakes.in_one_line(error))
+        st.text(mistakes.format_in_one_line(error))
         return
     run = compared.runs[1] or compared.runs[0]
     if run is not None and (text := _text_behind(compared)) is not None:
@@ -200,6 +200,6 @@ def _keep(workspace: Workspace, id: str, about: str, text_key: str, tags_key: st
     try:
         save_note(workspace, id, str(state.get(text_key) or ""), [str(tag) for tag in state.get(tags_key) or ()], about)
     except InputError as error:
-        st.toast(plain(mistakes.in_one_line(error)), icon=":material/error:")
+        st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")
 
 

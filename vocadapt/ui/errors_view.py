@@ -140,12 +140,12 @@ def slices(shown: Shown, slicing: Slicing) -> None:
 
 
 def cuts(slicing: Slicing) -> None:
-    """Which cut was right: the score of each tokenization over the chosen slice, if a run has two."""
+    """Show the score of each tokenization over the chosen slice, if the run has two."""
     found = slicing.by_cut(_chosen())
     if found:
         st.subheader("Which cut was right")
         if _chosen() != ALL:
-            st.markdown(f":small[:gray[Only what this slice holds: {plain(slicing.title(_chosen()))}.]]")
+            st.markdown(f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]")
         markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
 
 

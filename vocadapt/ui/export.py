@@ -7,7 +7,7 @@ import streamlit as st
 
 from vocadapt.lab.commands import command_of_made
 from vocadapt.lab.workspace import Artefact
-from vocadapt.text.spreadsheet import tsv_text
+from vocadapt.text.spreadsheet import format_tsv
 
 Download = Callable[[], str | bytes]
 
@@ -32,8 +32,8 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
 
 
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    """A tab-separated table that a spreadsheet opens as it is."""
-    return tsv_text([header, *rows])
+    """Format a table as TSV for spreadsheets."""
+    return format_tsv([header, *rows])
 
 
 def _manifest(artefact: Artefact) -> bytes:

@@ -25,7 +25,7 @@ from vocadapt.training.tasks.own import read_task_file
 from vocadapt.training.tasks.windows import WORD_RULES
 from vocadapt.ui import address, cache, choose, job_panel, mistakes, run_cache
 from vocadapt.ui.address import Choice
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction
 from vocadapt.ui.optional_input import optional_number
@@ -38,10 +38,10 @@ HELP = {
     "models": "Models of this workspace, or type a folder or hub name. One job each.",
     "task": "A task of this workspace, or type the path of a task's .toml.",
     "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
-    "limit": "Examples of each split at most, drawn at random, the same for every model and seed. Empty: all.",
+    "limit": "Maximum number of examples per split, a random sample that is the same for every model and seed. Empty: all.",
     "tokenization": "How training examples are cut. The run is scored under every cut that the model has, and pooled.",
-    "chunk": "Words of a chunk of a tagged sentence; empty: as many as fit. No span is cut.",
-    "patience": "Epochs without a better dev score after which to stop. Empty: never early.",
+    "chunk": "Words per chunk of a tagged sentence; empty: as many as fit. Entities are never split.",
+    "patience": "Number of epochs without a better dev score after which training stops. Empty: no early stopping.",
     "word_rule": "Logits are pooled over these words. " + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items()),
     "with_dev": "Then no dev score is told, and the last epoch counts.",
 }
@@ -141,7 +141,7 @@ def _toml(place: Path) -> Path:
 
 
 def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
-    """Widgets of every setting, those of the preset filled in; `questions`: the task is of questions on a context."""
+    """Show the inputs of all settings with the preset's values; questions: the task is question answering."""
     usual = TRAININGS[preset].settings
     number = PresetNumbers(usual, preset, HELP)
     changed = {
@@ -149,7 +149,7 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
         "lr": number(0, "Learning rate", "lr", "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up"),
         "length": number(0, "Wordpieces at once", "length"),
         "chunk": number(1, "Words of a chunk", "chunk", empty="as many as fit"),
-        "patience": number(0, "Patience", "patience", empty="never stop early"), "clip": number(1, "Longest gradient", "clip"),
+        "patience": number(0, "Patience", "patience", empty="no early stopping"), "clip": number(1, "Longest gradient", "clip"),
         "weight_decay": number(0, "Weight decay", "weight_decay"),
         "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
     }  # fmt: skip
@@ -222,13 +222,13 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
         total += begin + found.seconds
         st.markdown(
-            f"{plain(label)}: about {estimated_bold(begin + found.seconds)} :small[:gray[{count(found.examples)} examples "
+            f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)} :small[:gray[{count(found.examples)} examples "
             f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
             f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}; "
             f"{duration(begin)} to begin]]"
         )
     if len(wanted.models) > 1:
-        st.markdown(f"Together about {estimated_bold(total)}, one after the other.")
+        st.markdown(f"Together about {format_estimate_bold(total)}, one after the other.")
 
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:

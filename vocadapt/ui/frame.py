@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from vocadapt.lab.workspace import ARTEFACTS, Workspace, check_name
-from vocadapt.ui import address, job_strip, mistakes, paths, warming
+from vocadapt.ui import address, job_strip, mistakes, paths, preload
 from vocadapt.ui.address import WORKSPACE as HERE
 from vocadapt.ui.job_panel import running_jobs
 from vocadapt.ui.markup import plain
@@ -28,12 +28,12 @@ def draw(page: st.Page) -> None:
             sidebar()
             job_strip.draw(workspace())
             page.run()
-    finally:  # st.stop ends a page, too
-        warming.page_drawn()
+    finally:  # st.stop also ends a page
+        preload.report_page_drawn()
 
 
 def sidebar() -> None:
-    """Draw the workspace picker and the running jobs under the navigation; or open another page, where a button asked for it."""
+    """Draw the workspace picker below the navigation, or open the page that a button requested."""
     start = _start()
     going = st.session_state.pop(address.GOING, None)
     names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
@@ -41,7 +41,7 @@ def sidebar() -> None:
         st.selectbox(
             "Workspace", names, index=names.index(start.name), key=HERE, accept_new_options=True,
             bind=None if going else "query-params",  # see address.go_to
-            help=f"A project is a folder in {plain(str(start.parent))}. Type a new name to start another one.",
+            help=f"A project is a folder in {plain(str(start.parent))}. Type a new name to create one.",
         )  # fmt: skip
         if going:
             st.switch_page(going[0], query_params=going[1])

@@ -1,4 +1,4 @@
-"""What the lab's server adds to Streamlit's own protection: who may connect, and who may frame its pages."""
+"""Protection of the lab's server against other web pages: origin check of websockets, no framing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,16 +16,16 @@ REFUSED = 1008  # WebSocket: policy violation
 
 
 class Guard:
-    """ASGI middleware: refuses a websocket opened by a page of another origin, and forbids framing by other sites.
+    """ASGI middleware: rejects websockets of pages from another origin, and forbids framing by other sites.
 
-    Streamlit itself accepts every origin on the loopback address, whatever its port.
+    Streamlit itself accepts every origin on the loopback address, on any port.
     """
 
     def __init__(self, app: Application) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Application, send: Application) -> None:
-        """Pass a request on, or refuse it."""
+        """Forward a request, or reject it."""
         if scope["type"] == "websocket" and not is_same_origin(dict(scope["headers"])):
             await send({"type": "websocket.close", "code": REFUSED})
             return
@@ -39,7 +39,7 @@ class Guard:
 
 
 def is_same_origin(headers: dict[bytes, bytes]) -> bool:
-    """Return whether a page of this very server asks; programs other than browsers name no origin and pass."""
+    """Return whether the origin of a request is this server; also if there is no origin (not a browser)."""
     origin = headers.get(b"origin")
     if origin is None:
         return True
@@ -48,7 +48,7 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
 
 
 def install() -> None:
-    """Put the guard in front of every server that Streamlit starts in this process."""
+    """Add the middleware to every server that Streamlit starts in this process."""
     from starlette.middleware import Middleware
     from streamlit.web.server.starlette import starlette_app
 

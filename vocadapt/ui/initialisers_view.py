@@ -18,7 +18,7 @@ from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.words import WordCounts
 from vocadapt.ui import cache, choose, count_cache, mistakes, probe
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.markup import Card, neighbour_cards, visible
 from vocadapt.ui.numbers import count
 from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings, provenance_line
@@ -122,7 +122,7 @@ def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) 
     if st.session_state.get("trained") != asked:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
         settings = Word2VecSettings(dim=base.dim, workers=1)
-        about = f"about {estimated(estimate_seconds(WordCounts(counts, 0, 0), settings))}" if counts else "some minutes"
+        about = f"about {format_estimate(estimate_seconds(WordCounts(counts, 0, 0), settings))}" if counts else "some minutes"
         st.markdown(f"A vocabulary alone says nothing of what its tokens mean: that is learned from the text, in {about}.")
         if not st.button("Train vectors of its tokens", type="primary", icon=":material/scatter_plot:", key="train_tokens"):
             return None

@@ -9,15 +9,15 @@ from typing import BinaryIO
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from vocadapt.lab.room import check_room
+from vocadapt.lab.disk_space import check_disk_space
 from vocadapt.lab.uploads import remove_forgotten
 from vocadapt.lab.workspace import RESERVED, UPLOADS, Workspace
-from vocadapt.lab.writing import reporting_write_errors
+from vocadapt.lab.writing import convert_write_errors
 from vocadapt.text.corpus import READERS
 from vocadapt.ui import mistakes
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import megabytes
-from vocadapt.ui.paths import openable
+from vocadapt.ui.paths import resolve_allowed_path
 
 VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
 TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
@@ -39,7 +39,7 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
         if uploads:
             with mistakes.shown():
                 st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
-                st.session_state[f"{key}_turn"] = turn + 1  # a fresh widget lets go of the upload in memory
+                st.session_state[f"{key}_turn"] = turn + 1  # a new widget frees the upload in memory
                 st.rerun()
         kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
         for file in kept:
@@ -49,7 +49,7 @@ def files_from(workspace: Workspace, key: str, types: Sequence[str], several: bo
             "File or folder", key=f"{key}_path", persist_state="session", placeholder="/home/me/articles.txt.gz",
             help="Larger texts go this way: an upload ends at 200 MB a file.",
         ).strip()  # fmt: skip
-    return [openable(typed)] if typed else kept
+    return [resolve_allowed_path(typed)] if typed else kept
 
 
 def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS) -> list[Path]:
@@ -58,10 +58,10 @@ def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: s
     Uploads that were never taken in make room first.
     """
     folder, saved = workspace.root / place, []
-    with reporting_write_errors(folder):
+    with convert_write_errors(folder):
         remove_forgotten(workspace)
         folder.mkdir(parents=True, exist_ok=True)
-    check_room(folder, sum(upload.getbuffer().nbytes for upload in uploads))
+    check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
     for upload in uploads:
         target = free_file(folder, safe_name(upload.name))
         _save(upload, target)
@@ -71,7 +71,7 @@ def save_uploads(uploads: Sequence[UploadedFile], workspace: Workspace, place: s
 
 def _save(upload: BinaryIO, target: Path) -> None:
     """Write one upload, or nothing of it; raises InputError where it cannot be written."""
-    with reporting_write_errors(target):
+    with convert_write_errors(target):
         try:
             with target.open("xb") as file:
                 shutil.copyfileobj(upload, file)
@@ -81,9 +81,9 @@ def _save(upload: BinaryIO, target: Path) -> None:
 
 
 def safe_name(name: str) -> str:
-    """Return a file name of letters, digits, dots and dashes that any system takes, its known endings kept.
+    """Return a file name that is valid on any system: letters, digits, dots and dashes, known endings kept.
 
-    `../../x y.txt` → `x-y.txt`, `.txt` → `upload.txt`, `con.txt` → `upload-con.txt`.
+    `../../x y.txt` -> `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
     """
     last = re.split(r"[/\\]", name)[-1]
     cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")

@@ -45,7 +45,7 @@ def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
 
 
 def launch(workspace: Workspace, spec: Spec, name: str) -> Job:
-    """Start a job; raises InputError where it would read a path that pages may not open."""
+    """Start a job; raise InputError if it would read a path that pages may not open."""
     paths.check_inputs(spec)
     return jobs.start(workspace, spec, name)
 
@@ -92,8 +92,8 @@ def running_jobs(workspace: Workspace) -> None:
         st.fragment(_small, run_every=EVERY if alive else None)(shown, alive)
 
 
-def by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> list[Job]:
-    """The running job first, then the waiting ones in the order of the queue, then those that ended, newest first."""
+def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> list[Job]:
+    """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones, newest first."""
     order = {"running": 0, "waiting": 1}
     ended = sorted((job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True)
     alive = sorted((job for job in found if stands[job.id].alive), key=lambda job: (order[stands[job.id].state], job.id))
@@ -137,8 +137,8 @@ def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "st
 def _ask_to_stop(job: Job) -> None:
     try:
         job.cancel(grace=0)
-    except InputError as error:  # in a callback: there is no place on the page for it
-        st.toast(plain(mistakes.in_one_line(error)), icon=":material/error:")
+    except InputError as error:  # in a callback, where the page cannot show a message
+        st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")
 
 
 def resume_button(workspace: Workspace, job: Job, key: str) -> None:
@@ -189,7 +189,7 @@ def _small(shown: list[Job], alive: set[str]) -> None:
     stands = {job.id: job.status() for job in shown}
     if any(not stands[id].alive for id in alive):
         st.rerun()
-    for job in by_urgency(shown, stands):
+    for job in sort_by_urgency(shown, stands):
         status = stands[job.id]
         if not status.alive:
             link(job, f"{plain(job.target.name)} · {status.state}", ICONS[status.state])

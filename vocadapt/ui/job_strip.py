@@ -1,6 +1,6 @@
-"""The strip in the header of every page: the job that runs, how far it is, how long it will take, and how many wait behind it.
+"""Status of the running job in the header of every page: progress, remaining time, number of waiting jobs.
 
-It lies in Streamlit's header, out of the page's flow: a job that starts or ends moves nothing.
+It is positioned in Streamlit's header, so that the page does not move when a job starts or ends.
 """
 
 import streamlit as st
@@ -12,28 +12,28 @@ from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import markup
 from vocadapt.ui.address import here
-from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, by_urgency
+from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, sort_by_urgency
 from vocadapt.ui.markup import Strip
 from vocadapt.ui.numbers import duration
 
-KEY = "job_strip"  # markup_style places it by this
+KEY = "job_strip"  # markup_style positions this container
 
 
 def draw(workspace: Workspace) -> None:
-    """Draw the strip; it looks again every second while a job is alive."""
+    """Draw the strip; it is updated every second while a job runs or waits."""
     alive = any(job.status().alive for job in jobs.list_jobs(workspace, RECENT))
     st.fragment(_strip, run_every=EVERY if alive else None)(workspace)
 
 
 def strip_of(job: Job, status: Status, waiting: int) -> Strip:
-    """What the strip says of a job: the step, the name of what it makes, how far, how long, how many wait."""
+    """Build the strip of a job: step, name of the result, progress, time, number of waiting jobs."""
     share = min(max(status.fraction or 0.0, 0.0), 1.0)
     far = " · ".join(filter(None, (_how_far(job, status, share), f"{waiting} waiting" if waiting else "")))
     return Strip(STEPS[job.spec.step].about, job.target.name, far, share)
 
 
 def _how_far(job: Job, status: Status, share: float) -> str:
-    """The percentage, and the time left if the step keeps one pace, else the time passed."""
+    """Format the percentage and the time left, or the time passed if the pace of the step varies."""
     if status.state == "waiting":
         return "waiting"
     left = status.seconds_left if STEPS[job.spec.step].steady else None
@@ -42,10 +42,10 @@ def _how_far(job: Job, status: Status, share: float) -> str:
 
 
 def _strip(workspace: Workspace) -> None:
-    """The first of the living jobs; an empty strip if there is none, so that the page stays where it is."""
+    """Draw the running job, or the first waiting one; an empty strip if there is none, so that the page does not move."""
     found = jobs.list_jobs(workspace, RECENT)
     stands = {job.id: job.status() for job in found}
-    alive = [job for job in by_urgency(found, stands) if stands[job.id].alive]
+    alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]
     with st.container(key=KEY, horizontal=True, vertical_alignment="center"):
         if not alive:
             markup.strip(None)

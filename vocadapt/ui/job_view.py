@@ -11,13 +11,13 @@ from vocadapt.lab import jobs
 from vocadapt.lab.jobs import Job
 from vocadapt.lab.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import choose, job_panel, made, mistakes
+from vocadapt.ui import choose, job_panel, mistakes, result_pages
 from vocadapt.ui.address import here
 from vocadapt.ui.job_panel import CHIPS, EVERY
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import duration
 
-JOB = "jobs_job"  # its name in the address
+JOB = "jobs_job"  # query parameter
 FIRST = 15  # jobs in the list before all are asked for
 STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
 LONGEST_ID = 80  # characters of an id in a message
@@ -133,13 +133,13 @@ def _actions(workspace: Workspace, job: Job, status: Status) -> None:
 
 
 def _see(job: Job) -> None:
-    """The way to what a job made; where no page shows it, its folder."""
-    found = made.place_of(job)
+    """Link to the page of a job's result, or name its folder if no page shows it."""
+    found = result_pages.find_result_page(job)
     if found:
         page, address = found
         st.page_link(page, label="See what it made", icon=":material/arrow_forward:", query_params={**address, **here()})
     else:
-        st.markdown("No page shows what this step makes: see its folder under *Details & export*.")
+        st.markdown("No page shows the result of this step: see its folder under *Details & export*.")
 
 
 def _picture(job: Job, alive: bool) -> None:

@@ -14,7 +14,7 @@ from vocadapt.lab.spec import LeaderboardStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.settings import limits
 from vocadapt.ui import cache, choose, job_panel
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.export import tsv
 from vocadapt.ui.initialisers_view import Transfer
 from vocadapt.ui.markup import plain
@@ -86,7 +86,8 @@ def _start(workspace: Workspace, transfer: Transfer) -> None:
     )
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
     more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
-    st.markdown(f"{len(asked.named)} initialisers take about {estimated(estimate_seconds(transfer.materials, asked))}{more}.")
+    time = format_estimate(estimate_seconds(transfer.materials, asked))
+    st.markdown(f"{len(asked.named)} initialisers take about {time}{more}.")
     if st.button("Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))

@@ -7,9 +7,9 @@ import streamlit as st
 from vocadapt.analysis import figures
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.text.spreadsheet import csv_text
+from vocadapt.text.spreadsheet import format_csv
 from vocadapt.ui import choose, count_cache, job_panel, markup, mistakes
-from vocadapt.ui.estimated import estimated
+from vocadapt.ui.estimates import format_estimate
 from vocadapt.ui.lens_view import Seen, cut_line
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, fraction, signed
@@ -95,7 +95,7 @@ def selected_rows(changed: Sequence[Change]) -> list[int]:
 def changed_csv(changed: Sequence[Change]) -> str:
     """Every changed word with its count, its two cuts and the pieces saved, as a CSV file."""
     lines = [(c.word, c.count, " ".join(c.before), " ".join(c.after), c.saved) for c in changed]
-    return csv_text([("word", "count", "before", "after", "saved"), *lines])
+    return format_csv([("word", "count", "before", "after", "saved"), *lines])
 
 
 def _table(rows: Sequence[CutFigures]) -> None:
@@ -129,7 +129,8 @@ def not_counted(workspace: Workspace, corpus: Artefact, models: Sequence[Seen]) 
     seconds = STARTING + float(corpus.manifest.numbers.get("bytes", 0)) / BYTES_A_SECOND
     names = ", ".join(plain(seen.label) for seen in models)
     st.markdown(
-        f"This text was not counted in the words of **{names}** yet: other casing. Counting takes about {estimated(seconds)}."
+        f"This text was not counted in the words of **{names}** yet: other casing. "
+        f"Counting takes about {format_estimate(seconds)}."
     )
     if st.button(f"Count the words as {plain(models[0].label)} meets them", icon=":material/calculate:", key="lens_count"):
         inputs = {"text": (str(corpus.folder),), "model": (models[0].name,)}

@@ -10,14 +10,14 @@ from vocadapt.errors import InputError
 from vocadapt.lab.commands import PROGRAM
 from vocadapt.lab.workspace import Workspace, adapted_models
 from vocadapt.models.adapt import before_of
-from vocadapt.models.cached import cached
+from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.ui import address, cache, choose, count_cache, export, intake, markup, mistakes
 from vocadapt.ui.markup import Chip, CutLine, plain
 from vocadapt.ui.numbers import count, fraction, signed
 from vocadapt.vocabulary.lens import TERMS, CutFigures, Cutter, count_text, cut_text
 
-KEY = "lens_text"  # of the text: its widget, and its name in the address
+KEY = "lens_text"  # key of the text input and query parameter
 LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
 LONGEST = 20_000  # characters of a text that is drawn as chips
 SMALLEST = 0.0005  # difference that is shown
@@ -49,7 +49,7 @@ class Seen:
 
 
 def choose_models(workspace: Workspace, key: str) -> list[Seen]:
-    """Ask which models to look through; those that cannot be opened are a message. `key`: the picker's, of the page."""
+    """Show a picker of models to compare; report those that cannot be opened. key: of the picker."""
     picker = st.container()  # stands above the upload, and is drawn after it
     uploaded = _upload(workspace)
     offered = models_offered(workspace)
@@ -73,7 +73,7 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
         offered.setdefault(label, name)
     for file in sorted((workspace.root / intake.VOCABULARIES).glob("*.txt")):
         offered.setdefault(file.name, str(file))
-    for name in cached(choose.COMMON_MODELS):
+    for name in filter_cached(choose.COMMON_MODELS):
         offered.setdefault(name, name)
     return offered
 

@@ -16,7 +16,7 @@ from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import WordCounts
 from vocadapt.ui import cache, choose, count_cache, intake, job_panel
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.numbers import count, megabytes
 from vocadapt.ui.optional_input import optional_number
 
@@ -108,7 +108,7 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     size = 4 * learned * settings.dim
     return (
         f"**{count(learned)}** of {count(counts.distinct)} different words occur {settings.min_count} times or more · "
-        f"{count(counts.words)} running words · width {settings.dim} · about {estimated_bold(seconds)} "
+        f"{count(counts.words)} running words · width {settings.dim} · about {format_estimate_bold(seconds)} "
         f"· {megabytes(size)}"
     )
 

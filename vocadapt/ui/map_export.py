@@ -9,7 +9,7 @@ import streamlit as st
 from vocadapt.lab import strict_json
 from vocadapt.lab.map_files import map_table, page_of, picture_of
 from vocadapt.lab.mapping import headline
-from vocadapt.text.spreadsheet import frame_as_csv
+from vocadapt.text.spreadsheet import format_frame_as_csv
 from vocadapt.ui import mistakes
 from vocadapt.ui.export import Download
 from vocadapt.ui.map_chart import Look, Standing, seen
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
-    """A table as files, made on the click: CSV for spreadsheets, and Parquet with the tokens as they are."""
+    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged tokens."""
     return {
-        f"{name}.csv": lambda: frame_as_csv(make()),
+        f"{name}.csv": lambda: format_frame_as_csv(make()),
         f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),
     }
 

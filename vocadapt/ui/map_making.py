@@ -16,7 +16,7 @@ from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.projection import METHODS, ProjectionSettings, estimate_seconds
 from vocadapt.spaces.projectors import METRICS
 from vocadapt.ui import choose, job_panel
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.numbers import count
 from vocadapt.ui.optional_input import optional_number
@@ -37,8 +37,8 @@ def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoic
     width = spaces[0].opened.space.dim
     seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
     both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
-    first = " The first UMAP on a machine takes about 15 s more: it is compiled once." if method == "umap" else ""
-    st.markdown(f"**{count(tokens)}** tokens{both} · about {estimated_bold(seconds)}.{first}")
+    first = " The first UMAP on a machine takes about 15 s longer, for compilation." if method == "umap" else ""
+    st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
     name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
         inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
@@ -93,7 +93,7 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
             settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
         return replace(
             settings,
-            iterations=int(_optional("Iterations", "iterations", "the method's own number")),
+            iterations=int(_optional("Iterations", "iterations", "method's default")),
             metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
             pca=int(_optional("Principal components before", "pca", "all dimensions")),
             seed=int(_input("Seed", "seed", key="map_seed")),
@@ -101,13 +101,13 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
 
 
 def _input(label: str, name: str, help: str | None = None, key: str | None = None) -> float:
-    """The input of one setting within its bounds, its usual value filled in; what was typed."""
+    """Show the number input of a setting, with its bounds and default; return its value."""
     usual = getattr(STANDARD, name)
     return float(st.number_input(label, *limits(STANDARD, name), usual, help=help, key=key))
 
 
 def _optional(label: str, name: str, empty: str) -> float:
-    """The same for a setting whose 0 stands for `empty`: the field may be left empty."""
+    """Show the number input of a setting that may be empty, which means 0; empty: the meaning of 0."""
     return optional_number(label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}")
 
 

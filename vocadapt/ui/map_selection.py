@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-PICKED = "map_picked"  # the selected ids, in the address
-BY_HAND = "map_by_hand"  # the same in the session, however many: (stamp of the space, ids)
+PICKED = "map_picked"  # query parameter: the selected ids
+BY_HAND = "map_by_hand"  # session key: the selected ids without limit, as (stamp of the space, ids)
 MOST_IN_ADDRESS = 50  # ids; a larger selection is kept as a slice, and its id stands in the address
 
 
@@ -30,8 +30,8 @@ def from_address(text: str, size: int) -> list[int]:
     return list(dict.fromkeys(id for id in numbers if id < size))
 
 
-def let_go_by_hand() -> None:
-    """Forget what was selected by hand."""
+def clear_manual_selection() -> None:
+    """Clear the manual selection."""
     st.session_state.pop(BY_HAND, None)
 
 

@@ -13,7 +13,7 @@ from vocadapt.errors import InputError
 from vocadapt.lab.slices import LONGEST, Slice, delete_slice, load_slice, save_slice, slices_of
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui.map_export import table_files
-from vocadapt.ui.map_selection import MOST_IN_ADDRESS, let_go_by_hand
+from vocadapt.ui.map_selection import MOST_IN_ADDRESS, clear_manual_selection
 from vocadapt.ui.map_sources import Shown
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count
@@ -114,7 +114,7 @@ def _save(workspace: Workspace, shown: Shown, chosen: Selected, name: str) -> No
     source = {"space": shown.spaces[0].label, "map": shown.kept.name if shown.kept else "PCA"}
     made = save_slice(workspace, name, [shown.space.words[id] for id in chosen.ids], source)
     st.session_state["map_slice"] = made.id
-    let_go_by_hand()
+    clear_manual_selection()
 
 
 def _remove(workspace: Workspace, id: str, clear: Callable[[], None]) -> None:

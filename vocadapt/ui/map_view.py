@@ -11,7 +11,7 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.nearest import nearest
 from vocadapt.ui import address, choose, map_chart, map_export, map_marks, map_table, mistakes
 from vocadapt.ui.map_colours import matched, pick_colour, take_table
-from vocadapt.ui.map_selection import BY_HAND, PICKED, from_address, ids_of, let_go_by_hand, to_address
+from vocadapt.ui.map_selection import BY_HAND, PICKED, clear_manual_selection, from_address, ids_of, to_address
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.markup import Card, neighbour_cards, plain
 from vocadapt.ui.numbers import count, fraction
@@ -147,7 +147,7 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
 
 def _picked(shown: Shown) -> list[int]:
     """The ids that are selected: those of the address, or a large selection of this session on this space."""
-    if link := address.followed(PICKED):
+    if link := address.read_link(PICKED):
         st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))
     stamp, ids = st.session_state.get(BY_HAND, ("", []))
     ids = ids if stamp == shown.spaces[0].stamp else []
@@ -172,4 +172,4 @@ def _drawn_round(key: str, shown: Shown) -> None:
 def _let_go() -> None:
     """Forget what was selected, by slice or by hand."""
     st.session_state["map_slice"] = None
-    let_go_by_hand()
+    clear_manual_selection()

@@ -10,12 +10,12 @@ import streamlit as st
 from vocadapt.analysis import error_html
 from vocadapt.analysis.entry_view import EntryView
 from vocadapt.text.visible import visible as visible  # others take it from here
-from vocadapt.ui.bars import BarScale, column_scale, count_scale, distance_scale, similarity_scale
+from vocadapt.ui.bars import BarScale, build_column_scale, build_count_scale, build_distance_scale, build_similarity_scale
 from vocadapt.ui.markup_style import FILL, INK, STYLE
 from vocadapt.ui.numbers import count, fraction
 
-MARKS = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=@/\"'")  # letters that Markdown and Streamlit's additions to it may read
-ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)  # where http://x, www.x.com and a@b.c are broken
+MARKS = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=@/\"'")  # characters with a meaning in Markdown or Streamlit's extensions
+ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)  # where http://x, www.x.com and a@b.c are split
 EMPTY = ":small[]"  # Streamlit's directive for small text, around nothing
 
 
@@ -57,12 +57,12 @@ class Scores:
 
 
 def score_table(columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()) -> None:
-    """Draw scores as a table: the best of a column bold, the second underlined, bars in the columns named in `bars`.
+    """Draw scores as a table: best of a column bold, second underlined, bars in the columns `bars`.
 
     All bars of a table share one scale, from 0 to the highest score in these columns.
     """
     barred = [i for i, name in enumerate(columns) if name in bars]
-    scale = column_scale(line.values[i] for line in lines for i in barred)
+    scale = build_column_scale(line.values[i] for line in lines for i in barred)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
     ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
     body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
@@ -179,7 +179,7 @@ def marked_texts(lines: Sequence[Marked]) -> None:
 
 @dataclass(frozen=True)
 class Strip:
-    """The job strip: what the job does, the name of what it makes, how far it is in words, and from 0 to 1."""
+    """The job strip: step, name of the result, progress in words, and fraction done from 0 to 1."""
 
     about: str
     name: str
@@ -188,7 +188,7 @@ class Strip:
 
 
 def strip(shown: Strip | None) -> None:
-    """Draw the job strip; None draws an empty one, which takes the same place."""
+    """Draw the job strip; None draws an empty one of the same size."""
     if shown is None:
         _write("")
         return
@@ -206,10 +206,10 @@ def token(text: str, style: str = "") -> str:
 
 
 def plain(text: str) -> str:
-    """Return Markdown that shows a text as it is: no mark of Markdown takes effect, and no address becomes a link.
+    """Escape a text for Markdown, so that no markup takes effect and no URL becomes a link.
 
-    Streamlit links bare addresses after backslashes are resolved, so escapes cannot prevent it. An empty span ends the text
-    node in the middle of an address: nothing is added to what is displayed or copied.
+    Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty span splits the text node
+    in the middle of a URL; displayed and copied text do not change.
     """
     return EMPTY.join(map(_escape, ADDRESS.split(visible(text))))
 
@@ -264,23 +264,23 @@ def _card(card: Card, scale: BarScale) -> str:
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
 
 
-SCALES = {"similarity": similarity_scale, "distance": distance_scale, "count": count_scale}
+SCALES = {"similarity": build_similarity_scale, "distance": build_distance_scale, "count": build_count_scale}
 
 
 def _measured(card: Card) -> str:
-    """What the scores of a card are, a key of SCALES."""
+    """Return the kind of the scores of a card, a key of SCALES."""
     if card.counts:
         return "count"
     return "distance" if card.distances else "similarity"
 
 
 def _scale_of(what: str, cards: Sequence[Card]) -> BarScale:
-    """The scale that the cards of one kind of score share."""
+    """Return the scale shared by the cards of one kind of score."""
     return SCALES[what](score for card in cards if _measured(card) == what for _, score in card.rows)
 
 
 def _write_scale(note: str) -> None:
-    """State the scale of the bars under them."""
+    """Write the scale below the bars."""
     if note:
         _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
 

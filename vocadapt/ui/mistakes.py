@@ -24,18 +24,18 @@ def shown() -> Iterator[None]:
                 st.text(named(line))  # plain: it may quote a file
 
 
-def in_one_line(error: InputError) -> str:
-    """Return problem and remedy as a page displays them, in one line."""
+def format_in_one_line(error: InputError) -> str:
+    """Format problem and remedy for a page, in one line."""
     return named(f"{error.problem} {error.remedy}".strip())
 
 
 def named(message: str) -> str:
-    """Return a message as a page displays it: of bounded length, nothing hidden in it, an upload called by its name.
+    """Format a message for a page: shortened, invisible characters escaped, uploads called by their names.
 
-    Messages may quote what somebody typed, a file, or the address. The end is kept, too: it often says what to do.
+    Messages may quote input, files or the address. Long lines are shortened in the middle: the end often has the remedy.
     """
     from vocadapt.ui.frame import workspace  # the frame shows mistakes, too
 
-    with suppress(InputError):  # the mistake may be the workspace itself
+    with suppress(InputError):  # the error may be about the workspace itself
         message = as_uploaded(message, workspace())
     return "\n".join(bounded(line, LONGEST) for line in message.splitlines()[:MOST_LINES])

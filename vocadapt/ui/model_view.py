@@ -11,7 +11,7 @@ from vocadapt.lab.packing import packed, packed_size
 from vocadapt.lab.workspace import Artefact, Workspace
 from vocadapt.models.adapt import BASE, RECORD
 from vocadapt.models.card import NOT_COUNTED, SENTENCE, new_words, snippet
-from vocadapt.text.tokenizing import encode
+from vocadapt.text.tokenization import encode
 from vocadapt.ui import cache, choose, export, extension_view, markup
 from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import count, duration, fraction, megabytes

@@ -1,4 +1,4 @@
-"""Models and spaces by name: what every menu offers, and what a typed name or one in an address means."""
+"""Names of models and spaces: lists for pickers, and resolution of typed names and of names in addresses."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from vocadapt.errors import InputError
 from vocadapt.files import expand_path
 from vocadapt.lab.workspace import Artefact, Workspace
-from vocadapt.models.cached import cached
+from vocadapt.models.hub_cache import filter_cached
 from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
@@ -16,25 +16,25 @@ SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artefact
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
-    """Every model that a menu offers, by the name it is shown under: its folder or hub name.
+    """List the models that pickers offer: display name -> folder or hub name.
 
-    The models of the workspace come first, those adapted or trained here before others, the newest before all; then models that
-    artefacts of the workspace were made for, then common ones that are in the local cache:
-    another hub name may need a network that is not there, and is typed by hand.
+    1. Models of the workspace: those adapted or trained here before others, newest first.
+    2. Models that other artefacts of the workspace were made for.
+    3. Common models in the local cache; other hub names, which may need a network, can be typed.
     """
     used = models_in_use(workspace)
     models = workspace.artefacts("models")
     models.sort(key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1]))
     found = {one.name: str(one.folder) for one in models}
     there = {Path(folder).resolve() for folder in found.values()}
-    for name in (*used, *cached(common)):
+    for name in (*used, *filter_cached(common)):
         if Path(name).resolve() not in there:
             found.setdefault(shown_model(name), name)
     return found
 
 
 def spaces_of(workspace: Workspace) -> dict[str, str]:
-    """Every space of a workspace by the name it is shown under: word vectors, models, and models that these were made for."""
+    """List the spaces of a workspace (display name -> folder or hub name): word vectors, models, and their base models."""
     found = {
         f"{shown} · {one.name}": str(one.folder) for kind, shown in SPACE_KINDS.items() for one in workspace.artefacts(kind)
     }
@@ -43,9 +43,9 @@ def spaces_of(workspace: Workspace) -> dict[str, str]:
 
 
 def resolve(workspace: Workspace, typed: str, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)) -> str:
-    """What a name means: a name that a menu shows, an artefact, `models/NAME`, a path, or a hub name; "" for none.
+    """Resolve a display name, an artefact's name, `models/NAME`, a path or a hub name; return "" for none.
 
-    `kinds`: the kinds of artefacts that may be meant, the first before the others.
+    kinds: kinds of artefacts to look up, in order of precedence.
     """
     typed = typed.strip()
     if typed in offered:
@@ -60,12 +60,13 @@ def resolve(workspace: Workspace, typed: str, offered: Mapping[str, str], kinds:
     return next(same, typed)
 
 
-def allowed_in_address(
+def build_address_filter(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)
 ) -> Callable[[str], bool]:
-    """Whether a value may stand in an address: what the menu offers, an artefact of the workspace, or the name of a hub model.
+    """Build a predicate: may a value be used from an address? True for offered names, artefacts and hub names.
 
-    A path may not: a link must not open a file of whoever follows it. A hub name that is also a path here is taken for one.
+    False for paths, because a link must not open files of the user who follows it; a hub name that is also an existing
+    path counts as a path.
     """
 
     def allowed(value: str) -> bool:
@@ -79,7 +80,7 @@ def allowed_in_address(
 
 
 def label_of(name: str, offered: Mapping[str, str]) -> str:
-    """The name that a menu shows a folder or hub name under; itself where the menu lacks it."""
+    """Return the display name of a folder or hub name; the name itself if it is not offered."""
     try:
         place = expand_path(name)
     except InputError:  # no path of this machine
@@ -89,19 +90,19 @@ def label_of(name: str, offered: Mapping[str, str]) -> str:
 
 
 def models_in_use(workspace: Workspace) -> list[str]:
-    """The models that vectors and alignments of the workspace were made for, the last one first."""
+    """Return the models that vectors and alignments of the workspace were made for, newest first."""
     made = [artefact for kind in ("vectors", "alignments", "corpora") for artefact in workspace.artefacts(kind)]
     return list(dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made))))
 
 
 def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
-    """The model that an artefact was made for; None where it has none."""
+    """Return the model that an artefact was made for, None if there is none."""
     given = artefact.manifest.inputs.get("model")
     return str(workspace.root / given.paths[0]) if given else None
 
 
 def shown_model(name: str) -> str:
-    """A model's name: on the hub, or its folder and the one round it; the latter alone where the folder's tells nothing."""
+    """Return a short name of a model: its hub name, or the names of its folder and parent folder."""
     hub = SNAPSHOT.search(name)
     if hub:
         return hub[1].replace("--", "/")

@@ -1,4 +1,4 @@
-"""Number inputs that may be left empty: what an empty one means is written in the field, and below it is the setting's 0."""
+"""Number inputs that may be left empty, which means 0; the placeholder states what that stands for."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from streamlit.delta_generator import DeltaGenerator
 def optional_number(
     label: str, bounds: tuple[float, float], usual: float, empty: str, place: DeltaGenerator | None = None, **options: Any
 ) -> float:
-    """Return the number typed, or 0 if the field is empty; `empty` is what that means, such as "all".
+    """Show a number input that may be empty; return its value, 0 if empty.
 
-    A `usual` value other than 0 is filled in at first and can be cleared; such an input needs a `key`.
+    empty: the placeholder, such as "all". usual: the initial value, which can be cleared; if it is not 0, `key` is required.
     """
     lowest, highest = bounds
     key = options.get("key")

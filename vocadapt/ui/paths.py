@@ -1,8 +1,8 @@
-"""Which paths of this machine the pages may open: the one place that decides it, for whatever is typed in a browser.
+"""Which paths of this machine the pages may open, for all paths typed in a browser.
 
-On the loopback address whoever types is at this machine: everything but the system's own folders is open. Beyond it anybody in
-the network may type: open are the workspace, what came with vocadapt, downloaded models, and one folder named at the start.
-The command line is not restricted.
+On the loopback address only users of this machine can type a path: everything except system folders is allowed. On other
+addresses anybody in the network can: only the workspace, files bundled with vocadapt, downloaded models, and the folder of
+`--files-root` are allowed. The command line is not restricted.
 """
 
 import ipaddress
@@ -18,49 +18,49 @@ from vocadapt.lab.demo import DEMO
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.workspace import KINDS, UPLOADS
 
-FILES_ROOT = "VOCADAPT_FILES_ROOT"  # environment variable: the folder that is open beyond the loopback address
+FILES_ROOT = "VOCADAPT_FILES_ROOT"  # environment variable: the folder that is allowed on other addresses than the loopback
 SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
 LOCAL_NAMES = ("localhost",)
 
 
-def openable(typed: str | Path) -> Path:
-    """Return the file or folder that was typed on a page.
+def resolve_allowed_path(typed: str | Path) -> Path:
+    """Return the path of a file or folder typed on a page.
 
-    Raises InputError where pages may not open it, where nothing is there, and where it cannot be read.
+    Raises InputError if pages may not open it, if it does not exist, and if it cannot be read.
     """
     check_allowed(typed)
     return check_path(typed)
 
 
 def check_allowed(typed: str | Path) -> None:
-    """Raise InputError for a path that pages may not open, links resolved; whether anything is there plays no part."""
+    """Raise InputError for a path that pages may not open, with links resolved; it need not exist."""
     path = _resolved(typed)
     if is_loopback(_address()):
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
-            problem = f"{show_path(typed)}: the pages do not open folders of the system."
-            raise InputError(problem, "Name a folder with your files.")
+            problem = f"{show_path(typed)}: pages do not open system folders."
+            raise InputError(problem, "Give a folder with your files.")
         return
     if not any(path.is_relative_to(root) for root in _open_roots()):
         remedy = "Upload the file, or ask whoever runs the lab to start it with a folder for shared files."
-        raise InputError(f"{show_path(typed)}: this lab opens no path of its machine from the browser.", remedy)
+        raise InputError(f"{show_path(typed)}: pages of this lab do not open this path of its machine.", remedy)
 
 
 def check_model(name: str) -> None:
-    """The same for what may be a path or a name on the hub: names of nothing on this disk are left to the hub's cache."""
+    """Raise InputError for a model path that pages may not open; a name that is not an existing path is a hub name."""
     path = expand_path(name)
     if path.is_absolute() or ".." in path.parts or os.path.exists(path):  # unlike Path, false for a name too long
         check_allowed(name)
 
 
 def check_inputs(spec: Spec) -> None:
-    """The same for everything that a step is to be made from."""
+    """Raise InputError if an input of a step is a path that pages may not open."""
     for paths in spec.inputs.values():
         for path in paths:
             check_model(str(path))
 
 
 def is_loopback(address: str | None) -> bool:
-    """Return whether a server bound to this address is reached from this machine only; without one it is bound to all."""
+    """Return whether a server on this address is reachable from this machine only; None means all addresses."""
     if not address:
         return False
     if address in LOCAL_NAMES or address.startswith("unix://"):
@@ -71,8 +71,8 @@ def is_loopback(address: str | None) -> bool:
         return False
 
 
-def network_warning(address: str) -> str:
-    """Return what to say at the start where others in the network can reach the lab."""
+def build_network_warning(address: str) -> str:
+    """Build the warning for a lab that others in the network can reach."""
     root = os.environ.get(FILES_ROOT)
     files = f"files below {root}" if root else "no other files of this machine (--files-root names a folder to share)"
     return (
@@ -83,13 +83,13 @@ def network_warning(address: str) -> str:
 
 @cache
 def warn_once() -> None:
-    """Say so in the server's log, once in a process: where Streamlit was started by its own command, nobody said it before."""
+    """Write the warning to the server's log, once per process, if Streamlit was started by its own command."""
     if not is_loopback(_address()):
-        sys.stderr.write(network_warning(_address() or "every address"))
+        sys.stderr.write(build_network_warning(_address() or "every address"))
 
 
 def _address() -> str | None:
-    """The address that the running server is bound to."""
+    """Return the address that the running server is bound to."""
     import streamlit as st
 
     address: str | None = st.get_option("server.address")
@@ -97,7 +97,7 @@ def _address() -> str | None:
 
 
 def _resolved(typed: str | Path) -> Path:
-    """Return where a path leads; raises InputError for what no system takes for a path."""
+    """Resolve a path; raise InputError for an invalid one."""
     try:
         return Path(typed).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):
@@ -105,7 +105,7 @@ def _resolved(typed: str | Path) -> Path:
 
 
 def _open_roots() -> Iterator[Path]:
-    """The folders that are open beyond the loopback address."""
+    """Return the folders that are allowed on other addresses than the loopback."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     from vocadapt.ui.frame import workspace  # the frame shows jobs, and these are checked here

@@ -21,9 +21,9 @@ class PresetNumbers:
         self, column: int, label: str, name: str, form: str | None = None, most: int | None = None,
         empty: str = "",
     ) -> float:
-        """The input of one setting within its bounds, or up to `most`; its value, whole where the preset's is.
+        """Show the number input of a setting within its bounds, or up to `most`; return its value.
 
-        If `empty` is given the field may be left empty, which is the setting's 0.
+        empty: if given, the field may be left empty, which means 0.
         """
         value = getattr(self.usual, name)
         lowest, highest = limits(self.usual, name)

@@ -19,7 +19,7 @@ from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
 from vocadapt.training.stages import PRETRAININGS
 from vocadapt.ui import cache, choose, count_cache, job_panel
-from vocadapt.ui.estimated import estimated_bold
+from vocadapt.ui.estimates import format_estimate_bold
 from vocadapt.ui.markup import plain
 from vocadapt.ui.names import label_of
 from vocadapt.ui.numbers import count, fraction
@@ -175,7 +175,7 @@ def cost(workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], 
     found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
     seconds = job_seconds(workspace, "further", found.seconds)
     st.markdown(
-        f"{what} {estimated_bold(seconds)} · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
+        f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in {count(found.steps)} steps, "
         f"{found.epochs:.2f} passes over the text :small[:gray[at {count(round(per_second))} a second, {pace}; the text has "
         f"{known}]]"
     )

@@ -15,7 +15,7 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.training.run_files import RUN, SavedRun, load_run
 from vocadapt.training.tasks.base import Example, Task
 from vocadapt.training.tasks.own import files_of_task, read_task
-from vocadapt.ui import warming
+from vocadapt.ui import preload
 from vocadapt.ui.cache import model_stamp
 
 
@@ -45,12 +45,12 @@ def corpus_behind(run: Path) -> Corpus | None:
 
 
 def run_of(folder: str) -> SavedRun:
-    """Return the run in a folder, without its network; raises InputError if it holds none, or several."""
+    """Return the run of a folder, without its network; raise InputError if there is none, or several."""
     return _run(folder, run_stamp(folder))
 
 
 def network_of(folder: str) -> SavedRun:
-    """Return the run in a folder with its network, loaded once; raises InputError as `run_of` does."""
+    """Return the run of a folder with its network, loaded once; raise InputError as `run_of` does."""
     return _network(folder, run_stamp(folder))
 
 
@@ -96,8 +96,8 @@ def _run(folder: str, stamp: str) -> SavedRun:
 @st.cache_resource(max_entries=2, show_spinner="Reading the network …")
 def _network(folder: str, stamp: str) -> SavedRun:
     run = _run(folder, stamp)
-    warming.wait()
-    _ = run.network  # loaded now, while the spinner turns
+    preload.wait()
+    _ = run.network  # load it now, while the spinner is shown
     return run
 
 

@@ -18,7 +18,7 @@ from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs import tidy
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import collection, guard, paths, warming
+from vocadapt.ui import collection, guard, paths, preload
 
 ROOT = Path(vocadapt.__file__).parents[1]
 WORKSPACE = "VOCADAPT_WORKSPACE"
@@ -46,8 +46,8 @@ def serve(
 ) -> None:
     """Run app.py on one workspace; returns when the server is stopped.
 
-    `files_root`: the folder whose files the pages may open beyond the loopback address. Raises InputError when app.py is not
-    beside the package, the port or the address cannot be used, or the folder is none.
+    files_root: folder whose files the pages may open if the address is not the loopback. Raises InputError if app.py is not
+    next to the package, if the port or address cannot be used, or if files_root is not a folder.
     """
     app = ROOT / "app.py"
     if not app.is_file():
@@ -61,17 +61,17 @@ def serve(
     os.environ.setdefault(*WAITING)
     _tidy(kept)
     settle_pages()
-    warming.start(kept)
+    preload.start(kept)
     sys.stdout.write(f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n")
     sys.stdout.flush()
     if not paths.is_loopback(address):
-        sys.stderr.write(paths.network_warning(address))
-    place = {"server_address": address, "server_allowedHosts": allowed_hosts(address), "server_port": port}
+        sys.stderr.write(paths.build_network_warning(address))
+    place = {"server_address": address, "server_allowedHosts": list_allowed_hosts(address), "server_port": port}
     _run(app, {**_settings(), **place, "server_headless": not browser})
 
 
-def allowed_hosts(address: str) -> list[str]:
-    """The names under which a browser may reach the lab: a foreign name that leads here (DNS rebinding) is not among them."""
+def list_allowed_hosts(address: str) -> list[str]:
+    """List the host names accepted in requests; others (DNS rebinding) are rejected."""
     hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
     if address in EVERY_ADDRESS:
         import psutil
@@ -82,17 +82,17 @@ def allowed_hosts(address: str) -> list[str]:
 
 
 def _url(address: str, port: int | None) -> str:
-    """The address to type in a browser on this machine."""
+    """Return the URL of the lab for a browser on this machine."""
     host = LOOPBACK if address in EVERY_ADDRESS else address
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _tidy(workspace: Workspace) -> None:
-    """Clear away what killed processes left; a workspace that may not be written is served as it is."""
+    """Delete leftovers of killed processes; a read-only workspace is served unchanged."""
     try:
         tidy(workspace)
     except OSError as error:
-        sys.stderr.write(f"Warning: {workspace.root} cannot be tidied: {error.strerror}.\n")
+        sys.stderr.write(f"Warning: {workspace.root} cannot be cleaned up: {error.strerror}.\n")
 
 
 def settle_pages() -> None:
@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m vocadapt.ui.server", description="Start the lab in the browser.")
     parser.add_argument("--workspace", default="workspace", help="folder of the project (default: ./workspace)")
     parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
-    parser.add_argument("--address", default=LOOPBACK, help="address to serve on (default: this machine only)")
-    parser.add_argument("--files-root", help="folder whose files the pages may open beyond the loopback address")
+    parser.add_argument("--address", default=LOOPBACK, help="network address to serve on (default: 127.0.0.1, this machine only)")
+    parser.add_argument("--files-root", help="with another --address: folder whose files the pages may open")
     parser.add_argument("--browser", action=argparse.BooleanOptionalAction, default=True, help="open a browser window")
     return parser
 
@@ -137,10 +137,10 @@ def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def _free_port(address: str) -> int:
-    """The first free port from FIRST_PORT on."""
+    """Return the first free port from FIRST_PORT on."""
     port = next((port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None)
     if port is None:
-        raise InputError(f"The address {address} cannot be used on this machine.", "Give another one with --address, or none.")
+        raise InputError(f"The address {address} cannot be used on this machine.", "Give another --address, or leave it out.")
     return port
 
 

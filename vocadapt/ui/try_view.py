@@ -51,7 +51,7 @@ def choose_run(workspace: Workspace) -> str:
 
 
 def opened(folder: str) -> SavedRun:
-    """Return the run; its network is loaded once a text is to be read, since that takes seconds."""
+    """Return the run; its network, which takes seconds, is loaded when there is a text to process."""
     return run_cache.run_of(folder)
 
 
@@ -76,7 +76,7 @@ def ask(run: SavedRun) -> Example | None:
 
 
 def _word_rule(run: SavedRun) -> str:
-    """How the words of the context are found, over which logits are pooled; by default as the run was trained."""
+    """Show a picker of the word rule, by default that of the run's training; return it."""
     rules = list(WORD_RULES)
     help = "Logits are pooled over these words. " + "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
     first, key = rules.index(run.word_rule), f"try_words_{run.folder}"
@@ -92,7 +92,7 @@ def answer_to(folder: str, run: SavedRun, example: Example) -> None:
     markup.cut_lines([_cut_line(run, cut, text) for cut in run.cuts])
     if len(run.cuts) > 1:
         st.markdown(LEGEND)
-    tried = run_cache.tried(folder, example)  # below what needs no network: this is shown at once
+    tried = run_cache.tried(folder, example)  # below the parts that need no network and are shown at once
     if isinstance(example, Sentence):
         markup.marked_texts([_marked(tried, cut, example) for cut in tried.logits])
         _words(tried, example)

@@ -24,9 +24,9 @@ NEEDS = {"target": "the vocabulary of another model", "counts": "the counted wor
 
 @dataclass(frozen=True, eq=False)
 class AugmentationMaterials:
-    """What tokens may come from: a target vocabulary, the distinct words of a text (as `splitter` makes them) with their counts.
+    """Sources of new tokens: a target vocabulary, and the distinct words of a text (split by `splitter`) with counts.
 
-    `kept`: the tokens of `base` that stay (None: all; special tokens always do). `exact`: new tokens only match whole words.
+    kept: tokens of `base` that are kept (None: all; special tokens always). exact: new tokens only match whole words.
     """
 
     base: Vocabulary

@@ -11,10 +11,10 @@ STEMS = "a0"  # what a continuation may go on; two kinds, for a pre-tokenizer th
 
 
 def why_silent(token: str, vocabulary: Vocabulary, splitter: Splitter, exact: bool = False) -> str | None:
-    """Why a token could never come out of a model with this vocabulary and splitter; None for one that could.
+    """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if it can.
 
-    A continuation can fire where some word may hold it behind its beginning: "##oma" goes on a word, "##-" never does in BERT.
-    `exact`: the token would be an exact-word token instead of a WordPiece entry, which a CJK character can only be.
+    A continuation can be emitted if a word can contain it after its first character: "##oma" can, "##-" cannot in BERT.
+    exact: the token would be an exact-word token instead of a WordPiece entry; CJK characters can only be the latter.
     """
     if token in vocabulary.special:
         return SPECIAL

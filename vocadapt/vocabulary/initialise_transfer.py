@@ -76,7 +76,7 @@ def _sparsemax_mix(closeness: Matrix) -> Mix:
 
 
 def _nearest(closeness: Matrix, k: int) -> tuple[NDArray[np.int64], Matrix]:
-    """Return the columns and the values (n, k) of the k largest, best first."""
+    """Return columns and values (n, k) of the k largest values of each row, best first."""
     columns = select_top_k(closeness, k)
     return columns, np.take_along_axis(closeness, columns, axis=1)
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.tally import tally_for
-from vocadapt.text.tokenizing import encode
+from vocadapt.text.tokenization import encode
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words and how often each stands in a text

@@ -35,7 +35,7 @@ class Listing:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The different tokens, each at its first line; an empty line is one only where `is_empty_token` holds."""
+        """The distinct tokens, in the order of their first lines; empty lines are skipped unless `is_empty_token`."""
         return tuple(dict.fromkeys(line for line in self.lines if line or is_empty_token(self.lines)))
 
 
@@ -54,10 +54,10 @@ def read_listing(path: Path) -> Listing:
 
 
 def is_empty_token(lines: tuple[str, ...]) -> bool:
-    """Return whether an empty line is a token of its own: the only empty line, with tokens behind it.
+    """Return whether the empty line is a token: it is the only one, and tokens follow it.
 
-    So it is in the published vocabulary of SciBERT (line 30 107). No text is ever tokenized into it, but it has an id and an
-    embedding: without it every later token would get another's.
+    The published vocabulary of SciBERT has such a token (line 30,107). No text is ever tokenized into it, but it has an id
+    and an embedding: without it every later token would get a wrong id.
     """
     return lines.count("") == 1 and lines[-1] != ""
 

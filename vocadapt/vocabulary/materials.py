@@ -24,7 +24,7 @@ SHOWN = 5  # donors of a row that stand in its line
 
 
 class Donors(Sequence[tuple[str, float]]):
-    """The donors of a row with their weights, paired when they are read: FOCUS has millions, which few readers want.
+    """Sequence of (donor, weight) pairs of an embedding, created lazily: FOCUS has millions of them.
 
     Equal to the tuple of its pairs.
     """

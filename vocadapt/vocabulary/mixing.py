@@ -15,7 +15,7 @@ from vocadapt.vocabulary.materials import NO_VECTOR, Donors, Made, Materials, Pr
 
 FOLDS = 16  # columns that share one maximum when a bound is looked for
 PARTS_AT_ONCE = 2
-COLUMNS = 128  # of the donors' rows that are summed at once
+COLUMNS = 128  # columns of the donor embeddings that are summed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ def mixed(names: Sequence[str], donor_rows: Matrix, parts: Sequence[Mix], how: s
 
 
 def _weighted_sums(starts: NDArray[np.int64], columns: NDArray[np.int64], weights: Matrix, donor_rows: Matrix) -> Matrix:
-    """Return the weighted sums of donor rows (n, dim); the donors of sum i are starts[i]:starts[i + 1].
+    """Compute weighted sums of donor embeddings (n, dim); sum i has the donors starts[i]:starts[i + 1].
 
-    Some columns of the donor rows at a time: so many fit into the processor's cache, and are read again from there.
+    donor_rows: (donors, dim), processed in blocks of COLUMNS columns that fit into the processor's cache.
     """
     from scipy.sparse import csr_array
 
@@ -73,9 +73,9 @@ def where_alike(materials: Materials, choose: Callable[[Matrix], Mix], how: str)
 
 
 def _run_side_by_side(work: Callable[[slice], Mix], parts: Iterable[slice]) -> list[Mix]:
-    """Return the mix of each part, two parts at a time.
+    """Compute the mix of each part, two parts in parallel.
 
-    BLAS would share one product among two cores, and leave one of them idle while a mix is chosen.
+    A single part would leave a core idle while its donors are selected, outside of BLAS.
     """
     from threadpoolctl import threadpool_limits
 

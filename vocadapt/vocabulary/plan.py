@@ -44,13 +44,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """How a plan is made: its kind, and what that needs to know.
+    """Settings of a vocabulary plan.
 
-    `max_added`: the most tokens that `append`, `replace` and `extend` add (0: all there are; 20,000 for `extend`). `cut` and
-    `removed`: the reduction heuristic of `reduce` and `combined`, and the share of the vocabulary that goes. `refill`: the
-    augmentation heuristic of `combined` and `extend`. `renew`: every token gets a new row, not only the added ones. `seed`: of
-    a random heuristic.
-    `count_marks`: the ## of a continuation counts in its length, as in Fast 2023 (section 3.3.3) and in the presets after it.
+    max_added: maximum number of tokens that `append`, `replace` and `extend` add (0: all; 20,000 for `extend`).
+    cut, removed: reduction heuristic of `reduce` and `combined`, and the fraction of the vocabulary to remove.
+    refill: augmentation heuristic of `combined` and `extend`.
+    renew: every token gets a new embedding, not only the added ones.
+    seed: of a random heuristic.
+    count_marks: count ## as part of a token's length, as in Fast 2023 (section 3.3.3) and the presets based on it.
     """
 
     kind: str = "append"

@@ -24,10 +24,10 @@ OVER_THE_CAP = "less frequent than the cap"
 
 @dataclass(frozen=True, eq=False)
 class PlanSources:
-    """What plans are made from: word vectors, another vocabulary, the distinct words of a text with their counts.
+    """Sources of plans: word vectors, another vocabulary, the distinct words of a text with their counts.
 
-    `mode`: the tokenizer mode that the plan is for, which decides what a new token can match; "" for the usual one of its kind
-    (exact-word where words come from vectors, WordPiece entries otherwise).
+    mode: tokenizer mode, which decides what a new token can match; "" for the default of the plan's kind (exact-word if
+    words come from vectors, WordPiece otherwise).
     """
 
     domain: EmbeddingSpace | None = None
@@ -75,10 +75,10 @@ def plan_from_words(
     vocabulary: Vocabulary, splitter: Splitter, domain: EmbeddingSpace, settings: PlanSettings | None = None,
     exact: bool = True,
 ) -> VocabularyPlan:
-    """Plan from the words of a vector space, most frequent first (the order of the space).
+    """Plan to add the words of a vector space, most frequent first (the order of the space).
 
-    `exact`: the words become exact-word tokens instead of WordPiece entries.
-    Raises InputError when no word of the space is new to the model.
+    exact: the words become exact-word tokens instead of WordPiece entries.
+    Raises InputError if no word of the space is new to the model.
     """
     settings = settings or PlanSettings()
     firing, cannot = addable(vocabulary, splitter, domain.words, exact)
@@ -105,9 +105,9 @@ def plan_from_words(
 def addable(
     vocabulary: Vocabulary, splitter: Splitter, words: Iterable[str], exact: bool = True
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Of some words those that the model lacks and could be given, in their order; for each reason those that it could not.
+    """Split words that the model lacks into those that can be added, in order, and those that cannot, by reason.
 
-    `exact`: they would be exact-word tokens instead of WordPiece entries.
+    exact: they would be exact-word tokens instead of WordPiece entries.
     """
     firing = list[str]()
     cannot: dict[str, list[str]] = {CANNOT_FIRE: [], SPACED: [], TOO_LONG: []}

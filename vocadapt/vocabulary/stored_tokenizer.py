@@ -1,6 +1,6 @@
-"""The tokenizer files of a model folder, checked against what is needed of them before a library reads them.
+"""Checks of the tokenizer files of a model folder before a library reads them.
 
-Types, ids within bounds, one token for each id. What a part of tokenizer.json does to text is tried in `trial`.
+They cover types, bounds of ids, and one token per id. The effect of normalizers on text is tested in `trial`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,8 +13,8 @@ from vocadapt.files import read_json_object, show_path
 TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 )  # fmt: skip
-MAX_TOKENS = 10_000_000  # ids lie below, so that a list of all tokens by id stays small
-MAX_WORD = 1_000  # characters of a word that WordPiece may divide: its work grows with the third power
+MAX_TOKENS = 10_000_000  # upper limit of ids, so that a list of all tokens by id stays small
+MAX_WORD = 1_000  # maximum characters of a word for WordPiece: its time grows with the third power
 MAX_SHOWN = 60  # characters of a value in a message
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding")
@@ -25,14 +25,13 @@ Json = Mapping[str, Any]
 
 
 class UnfitError(Exception):
-    """What is wrong with a file; becomes an InputError that names it."""
+    """A problem in a file; converted to an InputError that names the file."""
 
 
 def check_tokenizer_files(folder: Path) -> dict[str, Any] | None:
-    """Return the content of a folder's tokenizer.json, None if it has none; raises InputError for what cannot be used.
+    """Read tokenizer.json of a folder, None if there is none; raise InputError if a tokenizer file is invalid.
 
-    The other files are checked as well, for transformers reads them: tokenizer_config.json, special_tokens_map.json and
-    added_tokens.json.
+    Also checks tokenizer_config.json, special_tokens_map.json and added_tokens.json, which transformers reads.
     """
     checks = {TOKENIZER: _check_tokenizer, CONFIG: _check_config, SPECIAL_MAP: _check_special, ADDED: _check_added}
     found: dict[str, dict[str, Any]] = {}
@@ -49,7 +48,7 @@ def check_tokenizer_files(folder: Path) -> dict[str, Any] | None:
 
 
 def _check_tokenizer(content: Json) -> None:
-    """tokenizer.json: the model, the added tokens, and the other parts as far as they name tokens."""
+    """Check tokenizer.json: the model, the added tokens, and tokens named by other parts."""
     model = content.get("model")
     _demand(isinstance(model, dict), '"model"', model, "an object")
     assert isinstance(model, dict)
@@ -57,7 +56,7 @@ def _check_tokenizer(content: Json) -> None:
         value = content.get(part)
         _demand(value is None or isinstance(value, dict), f'"{part}"', value, "an object")
     if model.get("type", "WordPiece") != "WordPiece":
-        return  # refused by its name when it is opened
+        return  # other models are refused later, with their own message
     ids = _check_vocabulary(model)
     added = content.get("added_tokens") or []
     _demand(isinstance(added, list), '"added_tokens"', added, "a list")
@@ -73,7 +72,7 @@ def _check_tokenizer(content: Json) -> None:
 
 
 def _check_vocabulary(model: Json) -> dict[str, int]:
-    """Return the ids of the wordpieces."""
+    """Check the vocabulary; return the ids of the wordpieces."""
     vocabulary = model.get("vocab")
     _demand(isinstance(vocabulary, dict), '"vocab"', vocabulary, "an object from tokens to ids")
     assert isinstance(vocabulary, dict)
@@ -99,7 +98,7 @@ def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
 
 
 def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
-    """The special tokens that are put around a text must be tokens of the vocabulary, with ids that have an embedding."""
+    """Check that the special tokens added to a text are in the vocabulary, with the same ids."""
     largest = max(ids.values(), default=-1)
     for token, i in _special_tokens(part):
         if token not in ids or i > largest:
@@ -107,7 +106,7 @@ def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
 
 
 def _special_tokens(part: Any) -> Iterator[tuple[Any, Any]]:
-    """The tokens with their ids that a post-processor puts around a text."""
+    """Return the special tokens, with ids, that a post-processor adds to a text."""
     if not isinstance(part, dict):
         return
     pairs = [part[name] for name in ("sep", "cls") if name in part]  # BertProcessing, RobertaProcessing
@@ -128,7 +127,7 @@ def _special_tokens(part: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _check_config(content: Json) -> None:
-    """tokenizer_config.json: what transformers makes tokens and settings of."""
+    """Check the tokens and settings of tokenizer_config.json."""
     decoder = content.get("added_tokens_decoder")
     _demand(decoder is None or isinstance(decoder, dict), '"added_tokens_decoder"', decoder, "an object from ids to tokens")
     for i, token in (decoder or {}).items():
@@ -147,7 +146,7 @@ def _check_config(content: Json) -> None:
 
 
 def _check_special(content: Json) -> None:
-    """The special tokens by their roles, as tokenizer_config.json and special_tokens_map.json name them."""
+    """Check the special tokens of tokenizer_config.json and special_tokens_map.json."""
     for role, value in content.items():
         if role in ("additional_special_tokens", "extra_special_tokens"):
             _demand(value is None or isinstance(value, list | dict), f'"{role}"', value, "a list of tokens")
@@ -163,14 +162,14 @@ def _check_special(content: Json) -> None:
 
 
 def _check_added(content: Json) -> None:
-    """added_tokens.json: ids by token."""
+    """Check added_tokens.json (token -> id)."""
     for token, i in content.items():
         _demand(is_id(i), f"the id of {_shown(token)}", i, _EXPECTED_ID)
     _refuse_shared_ids(content)
 
 
 def _check_added_token(token: Json) -> None:
-    """An AddedToken as JSON: its content and flags."""
+    """Check the content and flags of an AddedToken in JSON."""
     _demand(isinstance(token.get("content"), str), "the content of an added token", token.get("content"), "a text")
     for flag in FLAGS:
         value = token.get(flag, False)
@@ -183,12 +182,12 @@ def is_id(value: Any) -> bool:
 
 
 def _demand(holds: bool, what: str, value: Any, expected: str) -> None:
-    """Raise UnfitError unless the value is what it must be."""
+    """Raise UnfitError if a value does not have the required form."""
     if not holds:
         raise UnfitError(f"{what} is {_shown(value)}, expected {expected}")
 
 
 def _shown(value: Any) -> str:
-    """A value as a message can hold it."""
+    """Format a value for a message."""
     text = repr(value) if not isinstance(value, dict | list) else type(value).__name__
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

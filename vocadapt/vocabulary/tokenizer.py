@@ -13,7 +13,7 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.text.tokenizing import encode_batch
+from vocadapt.text.tokenization import encode_batch
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of

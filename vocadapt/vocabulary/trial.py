@@ -1,8 +1,13 @@
-"""Normalizers and pre-tokenizers of a tokenizer.json, tried once before any text is read with them.
+"""Test the normalizer and pre-tokenizer of a tokenizer.json before any text is tokenized with them.
 
-A regular expression may take exponential time, and a replacement may expand a text until memory is full. Both happen inside a
-library that cannot be interrupted, so parts that could do so are tried in a process of their own, with a limit on its time and
-memory, on lines made to provoke them. The parts of BERT and others that cannot are not tried: opening them costs nothing.
+A regular expression may take exponential time, and a replacement may expand a text until memory is full. Both happen
+inside a library that cannot be interrupted, so:
+
+1. Parts of types that can do neither (SAFE: BERT's and others) are accepted without a test.
+2. All others normalize or split adversarial lines, in a subprocess with limits on time and memory.
+3. If the subprocess fails, the last name that it printed tells which part failed.
+
+Example: the pattern "(a+)+$" takes exponential time on "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", so the subprocess times out.
 """
 
 import json
@@ -17,17 +22,17 @@ from typing import Any
 
 from vocadapt.errors import InputError
 
-SECONDS, MEGABYTES = 5.0, 2048  # limits of the process: processor time, so that a busy machine changes no verdict, and memory
-PATIENCE = 60.0  # seconds by the clock, for a process that is given little of the processor
-LOOK_EVERY = 0.25  # seconds between two looks at the processor time
-MAX_GROWTH = 100  # times its length that a text may become; the Unicode normal forms reach 18
+SECONDS, MEGABYTES = 5.0, 2048  # limits of the process: processor time, so a busy machine changes no verdict, and memory
+PATIENCE = 60.0  # seconds of wall time, for a process that gets little processor time
+POLL_SECONDS = 0.25  # between two readings of the processor time
+MAX_GROWTH = 100  # maximum length of a processed text, relative to the text; Unicode normal forms reach 18
 SAFE = {
     "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents", "ByteLevel",
     "BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Punctuation", "Digits", "CharDelimiterSplit", "UnicodeScripts",
 }  # fmt: skip
-INSIDE = ("normalizers", "pretokenizers")  # where a Sequence holds its parts
+INSIDE = ("normalizers", "pretokenizers")  # keys of the parts of a Sequence
 
-# Imports nothing but json, sys, resource and tokenizers. Reads [name, kind, part] triples, prints each name before its trial.
+# Source of the subprocess. It reads [name, kind, part] triples and prints each name before it tests the part.
 SCRIPT = """
 import json, resource, sys
 megabytes, growth = int(sys.argv[1]), int(sys.argv[2])
@@ -50,15 +55,15 @@ for name, kind, part in work["parts"]:
         else:
             size = sum(len(word) for word, _ in built.pre_tokenize_str(line))
         if size > growth * (len(line) + 10):
-            sys.exit(f"it makes {size:,} characters of {len(line):,}")
+            sys.exit(f"it turns {len(line):,} characters into {size:,}")
 print("done", flush=True)
 """
 
 
 def try_parts(tokenizer: Mapping[str, Any]) -> None:
-    """Try the normalizer and the pre-tokenizer of a parsed tokenizer.json; raises InputError naming the part that fails.
+    """Test the normalizer and pre-tokenizer of a parsed tokenizer.json; raise InputError if one of them fails.
 
-    Parts that are known to be safe are not tried. The verdict on a part is remembered for the life of the process.
+    Parts that are known to be safe are not tested. Results are cached for the life of the process.
     """
     for kind in ("normalizer", "pre_tokenizer"):
         part = tokenizer.get(kind)
@@ -71,13 +76,15 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
 
 @lru_cache(maxsize=256)
 def _try(kind: str, part: str) -> str:
-    """Return what fails in a part, given as JSON, and how; empty if nothing does."""
+    """Return which part of a normalizer or pre-tokenizer (as JSON) fails and why; "" if none does."""
+    # 1. Test each part of a Sequence alone, then all of them in order.
     whole = json.loads(part)
     single = [one for one in _single(whole) if one.get("type") not in SAFE]
     parts = [(_describe(one), kind, one) for one in single]
     if whole not in single:
-        parts.append(("all parts one after the other", kind, whole))
-    work = json.dumps({"parts": parts, "lines": list(provoking_lines(part))})
+        parts.append(("all parts in sequence", kind, whole))
+    work = json.dumps({"parts": parts, "lines": list(build_adversarial_lines(part))})
+    # 2. Run the test in a subprocess, and kill its process group if it exceeds the time limit.
     command = [sys.executable, "-I", "-c", SCRIPT, str(MEGABYTES), str(MAX_GROWTH)]
     environment = {**os.environ, "RUST_BACKTRACE": "0", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     process = subprocess.Popen(
@@ -95,25 +102,26 @@ def _try(kind: str, part: str) -> str:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
-    tried = out.splitlines() or ["all parts"]
-    return "" if tried[-1] == "done" else f"{tried[-1]}: {reason}"
+    # 3. The last name printed is that of the part that failed.
+    last = (out.splitlines() or ["all parts"])[-1]
+    return "" if last == "done" else f"{last}: {reason}"
 
 
 def _communicate(process: "subprocess.Popen[str]", work: str) -> tuple[str, str]:
-    """Return what a process writes; raises TimeoutExpired if it takes more processor time than SECONDS, or ever so long."""
-    begun = time.monotonic()
-    given: str | None = work
+    """Return the output of a process; raises TimeoutExpired after SECONDS of processor time or PATIENCE of wall time."""
+    start = time.monotonic()
+    pending: str | None = work
     while True:
         try:
-            return process.communicate(given, timeout=LOOK_EVERY)
+            return process.communicate(pending, timeout=POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            if _processor_time(process.pid) > SECONDS or time.monotonic() - begun > PATIENCE:
+            if _processor_time(process.pid) > SECONDS or time.monotonic() - start > PATIENCE:
                 raise
-        given = None  # it goes on with what it was given first
+        pending = None  # the input was taken by the first call
 
 
 def _processor_time(pid: int) -> float:
-    """Return the seconds of processor time that a process took; 0 if it has ended."""
+    """Return the seconds of processor time that a process has used; 0 if it has ended."""
     import psutil
 
     try:
@@ -123,10 +131,10 @@ def _processor_time(pid: int) -> float:
     return float(used.user + used.system)
 
 
-def provoking_lines(part: str) -> Iterator[str]:
-    """Lines on which patterns run away and replacements expand, the shortest first.
+def build_adversarial_lines(part: str) -> Iterator[str]:
+    """Generate lines on which patterns backtrack exponentially and replacements expand, the shortest first.
 
-    Runs of each character that stands in the part itself, and of common ones, with an end that a pattern for them may not match.
+    They repeat each character of the part's own JSON, and common ones, and end in a character that may not match.
     """
     characters = sorted({*" \t!.,-_'#▁0aAxé中", *(one for one in part if one.isalnum())})[:80]
     for length in (10, 30, 1_000):
@@ -140,7 +148,7 @@ def provoking_lines(part: str) -> Iterator[str]:
 
 
 def _single(part: Any) -> Iterator[Mapping[str, Any]]:
-    """The parts that a Sequence holds, at any depth; any other part itself."""
+    """Flatten a Sequence into its parts, at any depth; any other part is yielded as it is."""
     inner = next((part[name] for name in INSIDE if isinstance(part.get(name), list)), None)
     if part.get("type") != "Sequence" or inner is None:
         yield part
@@ -150,7 +158,7 @@ def _single(part: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _describe(part: Mapping[str, Any]) -> str:
-    """A part by its type and its pattern, on one line."""
+    """Describe a part by its type and pattern, on one line."""
     pattern = part.get("pattern")
     shown = next(iter(pattern.values()), "") if isinstance(pattern, dict) else pattern
     name = str(part.get("type", "a part without a type"))[:40]
@@ -158,8 +166,12 @@ def _describe(part: Mapping[str, Any]) -> str:
 
 
 def _reason(errors: str, code: int) -> str:
-    """Why the process ended, from what it wrote and how it ended."""
+    """Return why the subprocess failed, from its stderr and exit code."""
     lines = [line for line in errors.splitlines() if line.strip()]
+    if code < 0 and lines:
+        return f"it needs more than {MEGABYTES:,} MB, or crashes the process"
     if code < 0:
-        return f"it needs more than {MEGABYTES:,} MB, or ends the process" if lines else f"it ends the process (signal {-code})"
-    return lines[-1].rpartition("Exception: ")[2][:200] if lines else "it ends the process"
+        return f"it crashes the process (signal {-code})"
+    if not lines:
+        return "it ends the process"
+    return lines[-1].rpartition("Exception: ")[2][:200]

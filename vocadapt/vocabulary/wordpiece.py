@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_json_object
-from vocadapt.text.tokenizing import TokenizerErrors
+from vocadapt.text.tokenization import TokenizerErrors
 from vocadapt.vocabulary.listing import SPECIAL_TOKENS as SPECIAL_TOKENS  # others take it from here
 from vocadapt.vocabulary.listing import read_listing, said
 from vocadapt.vocabulary.stored_tokenizer import CONFIG, TOKENIZER, check_tokenizer_files
@@ -218,13 +218,13 @@ def _check_kind(path: Path, kind: str) -> None:
     """Raise InputError unless the model of a tokenizer is WordPiece."""
     if kind != "WordPiece":
         raise InputError(
-            f"{path}: its tokenizer is {kind[:40]}, and vocadapt works with WordPiece (BERT-type) models: others, not yet.",
+            f"{path}: its tokenizer is {kind[:40]}, but vocadapt supports only WordPiece (BERT-type) models.",
             "Choose a BERT-type model, such as bert-base-uncased.",
         )
 
 
 def _stored_flags(folder: Path) -> dict[str, bool]:
-    """Return what tokenizer_config.json says of BERT's normalizer, under the normalizer's own names."""
+    """Return the settings of BERT's normalizer in tokenizer_config.json, under the normalizer's own keys."""
     path = folder / CONFIG
     stored = read_json_object(path) if path.exists() else {}
     return {name: stored[key] for key, name in NORMALIZER_FLAGS.items() if isinstance(stored.get(key), bool)}

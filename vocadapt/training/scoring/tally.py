@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 
-MOST_CELLS = 50_000_000  # units times labels that are counted together: three columns of 8 bytes each, 1.2 GB
+MOST_CELLS = 50_000_000  # units × labels: three columns of 8 bytes each, 1.2 GB
 Array = NDArray[np.float64]
 Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
 
@@ -58,10 +58,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Score:
-    """Figures under the definition they have: fractions from 0 to 1, the headline one by name, and each label's own.
+    """Scores from 0 to 1 with their definition: the main one by name, and those of each label.
 
-    `classes`: of which classes, if there are two. `units` is the number of sentences, documents or questions; `rules` are the
-    conventions it used; 0/0 counts as 0.
+    classes: the scored classes, if there are two. units: number of sentences, documents or questions. rules: scoring
+    conventions. 0/0 counts as 0.
     """
 
     scorer: str
@@ -129,12 +129,12 @@ class Scorer:
                      self.classes(tally.labels, rules))  # fmt: skip
 
     def defined(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
-        """The definition, and for a task of two classes which of them the figures are of."""
+        """Return the definition; for binary tasks with the positive class."""
         classes = self.classes(labels, rules)
         return f"{self.about}; here {classes}" if classes else self.about
 
     def classes(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
-        """Which classes the figures are of; "" unless there are two, or one is named by the rules."""
+        """Describe the scored classes; "" unless there are two or the rules name one."""
         if "positive" in self.uses:
             lacking = "" if rules.positive in labels else ", which no example has"
             return f"of the class {rules.positive!r}{lacking}"
@@ -165,10 +165,10 @@ def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
 
 
 def check_cells(units: int, labels: int) -> None:
-    """Raise InputError if so many units and labels are more than can be counted in memory."""
+    """Raise InputError if the counts of units × labels do not fit in memory."""
     if units * labels > MOST_CELLS:
         raise InputError(
-            f"{units:,} examples times {labels:,} labels are {units * labels:,} counts; at most {MOST_CELLS:,} can be scored.",
+            f"{units:,} examples × {labels:,} labels are {units * labels:,} counts; at most {MOST_CELLS:,} can be scored.",
             "Merge rare labels, or score fewer examples.",
         )
 

@@ -83,10 +83,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """A question on a context; no answer at all is an empty tuple, answers that are not known are None.
+    """A question on a context; answers: empty if there is no answer, None if they are not known.
 
-    `word_rule`: what a word of the context is, over which logits are pooled (windows.WORD_RULES). It is how the question is read
-    and no part of what is asked: questions that differ in it alone are equal.
+    word_rule: how to split the context into the words over which logits are pooled (windows.WORD_RULES). It is ignored
+    when questions are compared.
     """
 
     id: str

@@ -42,8 +42,8 @@ def read_questions(path: Path) -> Split:
     return Split(questions, {"documents": documents, **notes}, path)
 
 
-def with_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
-    """The examples, questions with the words of their contexts found by a rule; raises InputError for an unknown one."""
+def apply_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
+    """Set the word rule of all questions among the examples; raise InputError for an unknown rule."""
     check_word_rule(rule)
     return tuple(replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples)
 

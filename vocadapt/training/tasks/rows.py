@@ -18,7 +18,7 @@ NAMES = {
     "id": ("id", "index", "pairID"),
 }
 KNOWN = {name.lower(): role for role, names in NAMES.items() for name in names}
-MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, unpacked: all of them are held
+MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, uncompressed: all are kept in memory
 LONGEST_NAME = 40  # characters of a column's name
 
 
@@ -27,10 +27,10 @@ NLI_LABELS = frozenset({"entailment", "neutral", "contradiction", "not_entailmen
 
 @dataclass(frozen=True)
 class Shape:
-    """What every row must have, and what the columns are where no header says it, by their number.
+    """The columns of a task's files, required and optional, and their order in files without a header.
 
-    `columns`: how the columns of this kind of file are called, for messages; `called`: the names for what every row must have.
-    `labels`: the labels by which a column is known as that of the label, where its number does not tell (NLI).
+    columns: usual column names, for messages. called: names of the required columns.
+    labels: the possible labels, to recognize the label column if the order is ambiguous (NLI).
     """
 
     needs: str
@@ -40,16 +40,17 @@ class Shape:
     labels: frozenset[str] = frozenset()
 
     def roles(self, cells: Sequence[str]) -> tuple[str, ...] | None:
-        """What the columns of a first line without a header are; None if that cannot be told."""
+        """Infer the roles of the columns from a first line that is not a header; None if ambiguous."""
         if not self.labels:
             return self.without_header.get(len(cells))
         return self.without_header.get(len(cells)) or _roles_of_pair(cells, self.labels)
 
 
 def _roles_of_pair(cells: Sequence[str], labels: frozenset[str]) -> tuple[str, ...] | None:
-    """The columns of a labelled pair of sentences, by the first line; None unless there is exactly one way to read it.
+    """Infer the columns of a labeled sentence pair from the first line; None if ambiguous.
 
-    The label is the one cell that is a label; of three others the id is the one at an end that holds no blank.
+    1. The label is the only cell that is one of the labels.
+    2. Of three other cells, the id is the first or last one, whichever contains no space.
 
     Example: "p1", "No fever.", "He is afebrile.", "entailment" -> id, text, pair, label.
     """
@@ -78,17 +79,17 @@ PREDICTIONS = Shape("label", {1: ("label",), 2: ("id", "label"), 3: ("id", "text
 
 
 def shape_of(kind: str) -> Shape:
-    """The columns of a kind of task's files."""
+    """Return the columns of the files of a kind of task."""
     return {"nli": PAIRS, "multilabel": SEVERAL}.get(kind, TEXTS)
 
 
 def rows_of(path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = TEXTS) -> Iterator[tuple[str, Row]]:
-    """Place and row of every line: columns by what they are (text, pair, label, id), others dropped.
+    """Read the place and row of every line; a row maps roles (text, pair, label, id) to cells.
 
-    JSON lines where the first line is a JSON object, else tab-separated columns without quoting; without a header line they are
-    what the shape says: text, or text and label, or id, text and label; of NLI two sentences, with a label and an id where it can
-    be told which these are. `chosen` (role → column) overrides the usual names.
-    Raises InputError, with the line, for a ragged row, JSON that is none, a column that is not there, and a file without rows.
+    The file is JSON lines if the first line is a JSON object, else tab-separated without quoting. Without a header the
+    columns are: text; or text and label; or id, text and label; for NLI two sentences, with label and id if unambiguous.
+    chosen: role -> column, instead of the usual names.
+    Raises InputError, with the line, for a ragged row, invalid JSON, a missing column, and a file without rows.
     """
     rows = json_rows(path, _example_of(shape)) if _is_json(path) else _table_rows(path, shape, frozenset((chosen or {}).values()))
     empty = True
@@ -100,7 +101,7 @@ def rows_of(path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = 
 
 
 def json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[str, Row]]:
-    """Place and object of every JSON line; blank lines are passed over. `example`: what a line looks like, for messages."""
+    """Read the place and object of every JSON line, skipping blank lines; example: a valid line, for messages."""
     with opened(path, max_bytes=MAX_TASK_BYTES) as source:
         for number, line in enumerate(source.lines(), start=1):
             if not line.strip():
@@ -113,7 +114,7 @@ def json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[st
 
 
 def _example_of(shape: Shape) -> str:
-    """A line of JSON with the columns of a shape: {"id": "…", "text": "…", "label": "…"}."""
+    """Return an example line with the columns of a shape: {"id": "…", "text": "…", "label": "…"}."""
     return "{" + ", ".join(f'"{name}": "…"' for name in shape.columns.split(", ")) + "}"
 
 
@@ -155,7 +156,7 @@ def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
         return cells
     roles = shape.roles(cells)
     if roles is None:
-        problem = f"{place} has {len(cells)} columns and no header that says what they are."
+        problem = f"{place} has {len(cells)} columns and no header that names them."
         raise InputError(problem, f"Name them on the first line: {shape.columns}.")
     return roles
 

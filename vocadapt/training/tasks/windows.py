@@ -24,7 +24,7 @@ WORDS = {
 }
 WORD_RULES = {
     "code": "at whitespace and at runs of ASCII punctuation, as the program released with Poerner et al. 2020",
-    "paper": "at whitespace only, as the paper says",
+    "paper": "at whitespace only, as described in the paper (Poerner et al. 2020)",
 }
 
 
@@ -45,9 +45,9 @@ class AnswerSettings:
 
 
 def check_word_rule(rule: str) -> str:
-    """The rule itself; raises InputError for one that does not exist."""
+    """Return the rule; raise InputError if it is unknown."""
     if rule not in WORD_RULES:
-        raise InputError(f"Unknown way to find words {rule!r}.", f"Choose one of: {', '.join(WORD_RULES)}.")
+        raise InputError(f"Unknown word rule {rule!r}.", f"Choose one of: {', '.join(WORD_RULES)}.")
     return rule
 
 
@@ -102,10 +102,10 @@ def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int]
 def best_spans(
     start: NDArray[np.float64], end: NDArray[np.float64], bounds: NDArray[np.int64], characters: int = 500, most: int = 1
 ) -> list[tuple[int, int, float]]:
-    """First word, last word and score of the best answers: start[first] + end[last], no longer than so many characters.
+    """Return first word, last word and score (start[first] + end[last]) of the best answers within a length in characters.
 
-    Best first, the earlier first among equals. The work grows with the words of the context times those of the longest answer;
-    it is done for SPANS spans at a time, so that a context of a megabyte takes no more memory than a short one.
+    Best first, the earlier first among equals. Time grows with words of the context × words of the longest answer; spans
+    are scored in blocks of SPANS, so that memory does not grow with the context.
     """
     width = _widest(bounds, characters)
     step = max(1, SPANS // width)
@@ -127,11 +127,11 @@ def best_spans(
 def _span_scores(
     start: NDArray[np.float64], end: NDArray[np.float64], bounds: NDArray[np.int64], characters: int, block: tuple[int, int, int]
 ) -> NDArray[np.float64]:
-    """Scores of the spans that begin in a block of words (from, to, most words): (words, most words), -inf for no answer."""
+    """Score the spans that begin in a block (first word, end, maximum words): (words, maximum words), -inf if invalid."""
     begin, stop, width = block
     scores = np.full((stop - begin, width), -np.inf)
     for more in range(width):
-        count = max(0, min(stop, len(bounds) - more) - begin)  # words of the block that have so many more after them
+        count = max(0, min(stop, len(bounds) - more) - begin)  # words of the block that are followed by `more` words
         own, later = slice(begin, begin + count), slice(begin + more, begin + more + count)
         short = bounds[later, 1] - bounds[own, 0] <= characters
         scores[:count, more] = np.where(short, start[own] + end[later], -np.inf)
@@ -139,7 +139,7 @@ def _span_scores(
 
 
 def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """The places of the highest finite scores, at most so many, best first; the earlier first among equals."""
+    """Return the indices of at most `most` highest finite scores, best first; the earlier first among equals."""
     if most == 1 and len(scores):
         best = int(scores.argmax())
         return np.array([best] if np.isfinite(scores[best]) else [], dtype=np.int64)

@@ -8,9 +8,9 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.lab import strict_json
+from vocadapt.lab.file_cache import SETTLED, CachedReader
 from vocadapt.lab.job import Job
 from vocadapt.lab.jobs import list_jobs
-from vocadapt.lab.kept import SETTLED, KeptReader
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.spec import CorpusStep, Spec
 from vocadapt.lab.status import Status, write_status
@@ -33,7 +33,7 @@ class Counting:
 
 def test_a_file_is_read_again_only_when_it_changed(tmp_path):
     count = Counting()
-    reader, file = KeptReader(count), tmp_path / "a"
+    reader, file = CachedReader(count), tmp_path / "a"
     file.write_text("one")
     settle()
     assert [reader(file), reader(file)] == ["one", "one"] and count.read == ["a"]
@@ -51,14 +51,14 @@ def test_a_file_is_read_again_only_when_it_changed(tmp_path):
 
 def test_a_file_that_was_just_written_is_not_kept(tmp_path):
     count = Counting()
-    reader, file = KeptReader(count), tmp_path / "a"
+    reader, file = CachedReader(count), tmp_path / "a"
     for text in ("one", "two", "six"):
         file.write_text(text)
         assert reader(file) == text
 
 
 def test_no_more_than_so_many_are_kept_and_what_raises_is_not(tmp_path):
-    reader = KeptReader(Counting(), max_entries=3)
+    reader = CachedReader(Counting(), max_entries=3)
     for number in range(10):
         (tmp_path / str(number)).write_text(str(number))
     settle()
@@ -69,7 +69,7 @@ def test_no_more_than_so_many_are_kept_and_what_raises_is_not(tmp_path):
     def refuse(path: Path) -> str:
         raise InputError("no")
 
-    refusing = KeptReader(refuse)
+    refusing = CachedReader(refuse)
     with pytest.raises(InputError):
         refusing(tmp_path / "1")
     assert len(refusing) == 0

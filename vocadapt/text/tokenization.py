@@ -1,6 +1,6 @@
-"""The one place where text meets the tokenizers library: what it raises or panics with becomes an InputError here.
+"""Calls of the tokenizers library on text: its exceptions and panics become InputError.
 
-`encode` and `encode_batch` take the place of the methods of the same names. `tokenizer_errors` is for the few other calls.
+Use `encode` and `encode_batch` instead of the methods of the same names, `tokenizer_errors` around other calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,16 @@ from types import TracebackType
 from tokenizers import Encoding, Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.progress import tokenizing
+from vocadapt.progress import report_block
 
-MOST_TEXTS, MOST_CHARACTERS = 10_000, 4_000_000  # of a block: enough to keep every core busy
-LONG_TEXT = 10_000  # characters; a shorter one alone needs no watching
+MOST_TEXTS, MOST_CHARACTERS = 10_000, 4_000_000  # per block: enough to keep all cores busy
+LONG_TEXT = 10_000  # characters; a shorter text alone is not reported
 MOST_SHOWN = 200  # characters of a library's message
 
 
 @dataclass(frozen=True)
 class TokenizerErrors:
-    """Turn any exception of the tokenizers library, its panics included, into an InputError with this problem and remedy.
+    """Context manager: convert exceptions and panics of the tokenizers library into an InputError.
 
     The library raises bare `Exception`; a panic of its Rust code is a `PanicException`, which derives from BaseException and
     can be imported from nowhere, so it is recognized by its name.
@@ -36,9 +36,9 @@ class TokenizerErrors:
             self.convert(error)
 
     def convert(self, error: BaseException) -> None:
-        """Raise the InputError for an error of the library; do nothing for any other. For code that is called for each word."""
+        """Raise the InputError for an error of the library; do nothing for others. For code called for each word."""
         if not isinstance(error, InputError) and is_library_error(error):
-            raise InputError(f"{self.problem} ({first_line(error)}).", self.remedy) from error
+            raise InputError(f"{self.problem} ({summarize_error(error)}).", self.remedy) from error
 
 
 tokenizer_errors = TokenizerErrors(
@@ -47,17 +47,17 @@ tokenizer_errors = TokenizerErrors(
 
 
 def is_library_error(error: BaseException) -> bool:
-    """Return whether an error can come from the tokenizers library: an Exception, or a panic of its Rust code.
+    """Return whether an error can come from the tokenizers library: an Exception, or a Rust panic.
 
-    Lack of memory is a fault of no file, and has a message of its own.
+    A MemoryError is no fault of a file, and has a message of its own.
     """
     if isinstance(error, MemoryError):
         return False
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def first_line(error: BaseException) -> str:
-    """Return the beginning of an error's message, on one line."""
+def summarize_error(error: BaseException) -> str:
+    """Return the beginning of an error message, on one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:MOST_SHOWN]
 
@@ -74,16 +74,16 @@ def encode(tokenizer: Tokenizer, text: str, add_special_tokens: bool = True) -> 
 
 
 def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
-    """Tokenize texts, block by block; each block is reported, so that a watchdog can end one that never ends."""
+    """Tokenize texts block by block; each block is reported to the watchdog."""
     found: list[Encoding] = []
     for block in _blocks(texts):
-        with tokenizing(f"{len(block):,} texts, the first of which begins with {block[0][:40]!r}"), tokenizer_errors:
+        with report_block(f"{len(block):,} texts, the first begins with {block[0][:40]!r}"), tokenizer_errors:
             found += tokenizer.encode_batch(block, add_special_tokens=add_special_tokens)
     return found
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Consecutive texts, of bounded number and length together."""
+    """Split texts into blocks of bounded number and total length."""
     block: list[str] = []
     characters = 0
     for text in texts:

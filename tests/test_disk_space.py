@@ -9,7 +9,7 @@ import pytest
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs
-from vocadapt.lab.room import FLOOR, bytes_needed, check_room
+from vocadapt.lab.disk_space import FLOOR, check_disk_space, estimate_bytes
 from vocadapt.lab.spec import ConvertStep, CorpusStep, FinetuneStep, ImportStep, MapStep, ModelStep, Spec, VectorsStep
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
@@ -37,24 +37,24 @@ def test_what_a_step_writes(tiny_bert, tmp_path):
     (text / "more" / "b.txt").write_bytes(b"b" * 500)
     weights = (tiny_bert / "model.safetensors").stat().st_size
     given = {"text": str(text), "model": str(tiny_bert)}
-    assert bytes_needed(Spec("corpus", CorpusStep(copy=True), {"text": str(text)})) == FLOOR + 1_500
-    assert bytes_needed(Spec("corpus", CorpusStep(), {"text": str(text)})) == FLOOR
-    assert bytes_needed(Spec("convert", ConvertStep(), {"model": str(tiny_bert)})) == FLOOR + weights
-    assert bytes_needed(Spec("model", ModelStep(), {"model": "a/hub-name"})) == FLOOR
+    assert estimate_bytes(Spec("corpus", CorpusStep(copy=True), {"text": str(text)})) == FLOOR + 1_500
+    assert estimate_bytes(Spec("corpus", CorpusStep(), {"text": str(text)})) == FLOOR
+    assert estimate_bytes(Spec("convert", ConvertStep(), {"model": str(tiny_bert)})) == FLOOR + weights
+    assert estimate_bytes(Spec("model", ModelStep(), {"model": "a/hub-name"})) == FLOOR
     runs = Spec("finetune", FinetuneStep(seeds=(1, 2, 3)), {"model": str(tiny_bert), "task": "t"})
-    assert bytes_needed(runs) == FLOOR + 3 * weights
+    assert estimate_bytes(runs) == FLOOR + 3 * weights
     vectors = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=10)), given)
-    assert bytes_needed(vectors) == FLOOR + int(30 * (1_500 / 6) ** 0.5) * 10 * 4
-    assert bytes_needed(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
-    assert bytes_needed(Spec("map", MapStep(), {"space": "x"})) == FLOOR
+    assert estimate_bytes(vectors) == FLOOR + int(30 * (1_500 / 6) ** 0.5) * 10 * 4
+    assert estimate_bytes(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
+    assert estimate_bytes(Spec("map", MapStep(), {"space": "x"})) == FLOOR
 
 
 def test_the_nearest_folder_that_exists_is_asked(disk, tmp_path):
     asked = disk(FLOOR)
-    check_room(tmp_path / "not" / "there", FLOOR)
+    check_disk_space(tmp_path / "not" / "there", FLOOR)
     assert asked == [tmp_path]
-    with pytest.raises(InputError, match=r"about 3\.0 GB are needed, and the disk has 52 MB free"):
-        check_room(tmp_path / "not" / "there", 3_000_000_000)
+    with pytest.raises(InputError, match=r"about 3\.0 GB are needed, but the disk has 52 MB free"):
+        check_disk_space(tmp_path / "not" / "there", 3_000_000_000)
 
 
 def test_no_step_and_no_job_starts_without_room(disk, tmp_path):

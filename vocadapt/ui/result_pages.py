@@ -1,4 +1,4 @@
-"""Where what a job made is shown: the page, and the address that selects it there."""
+"""Pages that show the results of jobs, and the query parameters that select a result there."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,15 +9,15 @@ from vocadapt.ui.map_controls import NONE
 from vocadapt.ui.names import label_of, models_of, spaces_of
 
 Address = dict[str, str]
-SPACE_ROLES = ("vectors", "target")  # what the rows of new tokens were transferred from
+SPACE_ROLES = ("vectors", "target")  # inputs that the embeddings of new tokens were transferred from
 
 VECTORS, ALIGNMENT = "pages/words/vectors.py", "pages/words/alignment.py"
 LENS, INITIALISERS, ADAPT = "pages/vocabulary/lens.py", "pages/vocabulary/initialisers.py", "pages/vocabulary/adapt.py"
 MAP, PRETRAINING, RESULTS = "pages/see/map.py", "pages/train/pretraining.py", "pages/train/results.py"
 
 
-def place_of(job: Job) -> tuple[str, Address] | None:
-    """The page that shows what a finished job made, and its address; None where no page shows it."""
+def find_result_page(job: Job) -> tuple[str, Address] | None:
+    """Return the page that shows the result of a finished job, and its query parameters; None if there is none."""
     view = VIEWS.get(job.spec.step)
     if view is None:
         return None
@@ -26,7 +26,7 @@ def place_of(job: Job) -> tuple[str, Address] | None:
 
 
 def _named(key: str) -> Callable[[Job], Address]:
-    """The address of a page whose picker of this key shows the artefact by its name."""
+    """Return a function that builds the query parameters that select the artefact in the picker of this key."""
     return lambda job: {key: job.target.name}
 
 

@@ -1,4 +1,4 @@
-"""Small files read once for each change: pages list hundreds of artefacts and jobs at every turn."""
+"""Cache of parsed small files: pages list hundreds of artefacts and jobs in every run."""
 
 import os
 import threading
@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 MAX_ENTRIES = 5000
-SETTLED = 50_000_000  # nanoseconds: a younger file may be rewritten within one tick of the file system's clock
+SETTLED = 50_000_000  # nanoseconds: a younger file may change again without a change of its times
 
 
-class KeptReader(Generic[T]):
-    """Read a file by a function, and keep the value until the file changes: its inode, size or times.
+class CachedReader(Generic[T]):
+    """Function that reads a file, cached until the file's inode, size or times change.
 
-    Values are shared, so nobody may change them. Beyond `max_entries` the least recently used is dropped.
+    Values are shared: do not modify them. At most `max_entries` are kept; the least recently used is dropped.
     """
 
     def __init__(self, read: Callable[[Path], T], max_entries: int = MAX_ENTRIES) -> None:
@@ -25,7 +25,7 @@ class KeptReader(Generic[T]):
         self._lock = threading.Lock()
 
     def __call__(self, path: Path) -> T:
-        """Return the value of a file; raises what the function raises, and OSError if there is no file."""
+        """Return the value of a file; raise OSError if it does not exist, and what the function raises."""
         name, state = str(path), os.stat(path)
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         with self._lock:

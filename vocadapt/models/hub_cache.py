@@ -1,10 +1,10 @@
-"""Which hub models lie in the local cache: decided on the disk alone, the network is never asked."""
+"""Which hub models are in the local cache, without network access."""
 
 from collections.abc import Iterable
 
 
 def is_cached(name: str) -> bool:
-    """Whether a hub model was downloaded before, so that it opens without a network."""
+    """Return whether a hub model is in the local cache, so that it opens without a network."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -14,6 +14,6 @@ def is_cached(name: str) -> bool:
         return False
 
 
-def cached(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of some hub names that are in the local cache, in their order."""
+def filter_cached(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the hub names that are in the local cache, in their order."""
     return tuple(name for name in names if is_cached(name))

@@ -1,4 +1,4 @@
-"""Exact nearest neighbors of every row by Euclidean distance, block by block, so that the search reports how far it is."""
+"""Exact nearest neighbors of every row by Euclidean distance, block by block, to report progress."""
 
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,13 @@ from vocadapt.progress import Progress, silent
 if TYPE_CHECKING:
     from vocadapt.spaces.space import Matrix
 
-BLOCK = 1000  # rows searched between two reports
+BLOCK = 1000  # rows searched between two progress reports
 
 
-def exact_neighbours(
+def find_exact_neighbors(
     rows: "Matrix", k: int, progress: Progress = silent
 ) -> "tuple[NDArray[np.int64], NDArray[np.float64]]":
-    """Return the k nearest other rows of each row, nearest first: their indices and distances, both (n, k); k < n."""
+    """Find the k < n nearest other rows of each row (n, dim); return indices and distances (n, k), nearest first."""
     from sklearn.neighbors import NearestNeighbors
 
     search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(rows)
@@ -25,7 +25,7 @@ def exact_neighbours(
         progress(start / len(rows), "nearest neighbors of every token")
         own = np.arange(start, min(start + BLOCK, len(rows)))
         far, near = search.kneighbors(rows[own])
-        # A row is its own nearest, unless others are equal to it: then the last is left out in its place.
+        # A row is its own nearest neighbor, unless other rows equal it: then the last neighbor is dropped instead.
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True
         indices[own], distances[own] = near[~itself].reshape(-1, k), far[~itself].reshape(-1, k)

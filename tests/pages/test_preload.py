@@ -6,17 +6,17 @@ import pytest
 
 from vocadapt.lab.manifest import Manifest
 from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import warming
+from vocadapt.ui import preload
 
 
 @pytest.fixture
 def imported(monkeypatch):
     """What the thread imports, once it may."""
     names = []
-    monkeypatch.setattr(warming, "PAUSE", 0.0)
-    monkeypatch.setattr(warming, "_page_drawn", threading.Event())
-    monkeypatch.setattr(warming, "_needed", threading.Event())
-    monkeypatch.setattr(warming.importlib, "import_module", names.append)
+    monkeypatch.setattr(preload, "PAUSE", 0.0)
+    monkeypatch.setattr(preload, "_page_drawn", threading.Event())
+    monkeypatch.setattr(preload, "_needed", threading.Event())
+    monkeypatch.setattr(preload.importlib, "import_module", names.append)
     return names
 
 
@@ -24,18 +24,18 @@ def test_nothing_is_imported_before_the_first_page(imported, tmp_path):
     folder = tmp_path / "runs" / "ner"
     folder.mkdir(parents=True)
     Manifest("runs", "ner", {}).save(folder)
-    thread = warming.start(Workspace(tmp_path))
+    thread = preload.start(Workspace(tmp_path))
     thread.join(0.1)
     assert thread.is_alive() and imported == []
-    warming.page_drawn()
+    preload.report_page_drawn()
     thread.join(20)
-    warming.wait()
-    assert imported == list(warming.LIBRARIES)
+    preload.wait()
+    assert imported == list(preload.LIBRARIES)
 
 
 def test_a_workspace_without_a_run_is_left_alone(imported, tmp_path):
-    thread = warming.start(Workspace(tmp_path))
-    warming.page_drawn()
+    thread = preload.start(Workspace(tmp_path))
+    preload.report_page_drawn()
     thread.join(20)
     assert not thread.is_alive() and imported == []
 
@@ -44,8 +44,8 @@ def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, tmp_path
     folder = tmp_path / "runs" / "ner"
     folder.mkdir(parents=True)
     Manifest("runs", "ner", {}).save(folder)
-    thread = warming.start(Workspace(tmp_path))
-    warming.wait()
-    warming.page_drawn()
+    thread = preload.start(Workspace(tmp_path))
+    preload.wait()
+    preload.report_page_drawn()
     thread.join(20)
     assert not thread.is_alive() and imported == []

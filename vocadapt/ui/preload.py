@@ -1,8 +1,7 @@
-"""Import what the page Try it needs while the visitor reads the first page.
+"""Import the libraries of the page Try it in the background.
 
-torch and the BERT classes of transformers take some five seconds to import. The thread that imports them begins once the
-first page is drawn, so that it slows no first page, and only if the workspace holds a run that could be tried: they take
-some hundred megabytes.
+torch and the BERT classes of transformers take about five seconds to import, and some hundred megabytes. The import starts
+after the first page is drawn, so as not to slow it, and only if the workspace has a run to try.
 """
 
 import importlib
@@ -11,28 +10,28 @@ import threading
 from vocadapt.lab.workspace import Workspace
 
 LIBRARIES = ("torch", "transformers.models.bert.modeling_bert")
-PAUSE = 2.0  # seconds after the first page, in which the browser fetches its parts
+PAUSE = 2.0  # seconds after the first page, in which the browser loads its resources
 _page_drawn = threading.Event()
 _lock = threading.Lock()
 _needed = threading.Event()  # somebody imports them: the thread does not begin any more
 
 
-def page_drawn() -> None:
-    """Report that a page is drawn."""
+def report_page_drawn() -> None:
+    """Report that a page has been drawn."""
     _page_drawn.set()
 
 
 def start(workspace: Workspace) -> threading.Thread:
     """Start the thread that waits for the first page and then imports the libraries."""
-    thread = threading.Thread(target=_import_libraries, args=(workspace,), name="warming", daemon=True)
+    thread = threading.Thread(target=_import_libraries, args=(workspace,), name="preload", daemon=True)
     thread.start()
     return thread
 
 
 def wait() -> None:
-    """Wait until imports that have begun are done, and begin no others: the caller imports the libraries itself.
+    """Wait for the end of a running import, and begin no other: the caller imports the libraries itself.
 
-    Two threads that import circular modules can meet half of one.
+    Two threads importing circular modules can see an incomplete one.
     """
     with _lock:
         _needed.set()
