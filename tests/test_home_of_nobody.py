@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from vocadapt.lab.room import bytes_needed
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
+from vocadapt.lab.disk_space import estimate_bytes
 from vocadapt.lab.nulls import made_here
 from vocadapt.lab.opening import open_space
 from vocadapt.lab.spec import ConvertStep, CorpusStep, Spec
@@ -50,4 +50,4 @@ def test_a_link_that_leads_nowhere_takes_no_room(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "pytorch_model.bin").symlink_to(tmp_path / "blobs" / "gone")
     (folder / "model.safetensors").write_bytes(bytes(1000))
-    assert bytes_needed(Spec("convert", ConvertStep(), {"model": str(folder)})) >= 1000
+    assert estimate_bytes(Spec("convert", ConvertStep(), {"model": str(folder)})) >= 1000

@@ -23,7 +23,7 @@ from vocadapt.models import language_model
 from vocadapt.models.checks import check_network, read_config
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
-from vocadapt.models.loading import library_errors
+from vocadapt.models.loading import convert_library_errors
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenization import encode, encode_batch
 from vocadapt.vocabulary import trial
@@ -392,9 +392,9 @@ def test_what_the_library_panics_with_is_an_input_error() -> None:
 
 
 def test_lack_of_memory_is_no_fault_of_a_file() -> None:
-    with pytest.raises(MemoryError), library_errors("config.json and weights do not fit together"):
+    with pytest.raises(MemoryError), convert_library_errors("config.json and weights do not fit together"):
         raise MemoryError
-    with pytest.raises(InputError, match="do not fit"), library_errors("config.json and weights do not fit together"):
+    with pytest.raises(InputError, match="do not fit"), convert_library_errors("config.json and weights do not fit together"):
         raise KeyError("hidden_size")
 
 

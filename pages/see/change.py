@@ -12,7 +12,7 @@ st.markdown(
 )
 job_panel.job_panel(workspace, ["vectors", "contextual"])
 
-spaces, asked = st.columns([1, 1], gap="large")
+spaces, asked = st.columns([5, 6], gap="medium")
 with spaces, st.container(horizontal=True):
     before = choose.pick_space(workspace, "Before", "change_before")
     after = choose.pick_space(workspace, "After", "change_after", default=1)

@@ -12,6 +12,7 @@ from vocadapt.lab.slices import slices_of
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.change import ChangeSettings, neighbourhood_change
+from vocadapt.ui import change_view
 from vocadapt.ui.change_view import three_cards, whole_list, within
 
 PAGE = "pages/see/change.py"
@@ -181,3 +182,10 @@ def test_the_parts_by_hand():
     assert lines[0].split("\t") == ["word", "overlap", "only before", "both", "only after"]
     assert lines[1].split("\t")[0] == "a" and len(lines) == 6
     assert replace(change, words=("<i>", "b", "c", "d", "e")).word("<i>").word == "<i>"
+
+
+def test_a_selected_row_becomes_the_word_that_is_asked(monkeypatch):
+    state = {"ranked_0_5": {"selection": {"rows": [1]}}, "change_word": "aspirin"}
+    monkeypatch.setattr(change_view.st, "session_state", state)
+    change_view._take_selected("ranked_0_5", ["aspirin", "lidocaine"])
+    assert state["change_word"] == "lidocaine"

@@ -8,7 +8,7 @@ from vocadapt.lab.estimating import estimate_slowdown
 from vocadapt.lab.status import Status
 from vocadapt.lab.workspace import Workspace
 from vocadapt.models import hub_cache as cache
-from vocadapt.ui import choose, estimates, job_panel, job_strip, markup
+from vocadapt.ui import choose, estimates, job_panel, job_strip, job_view, markup
 from vocadapt.ui.names import models_of
 
 
@@ -114,3 +114,19 @@ def test_the_running_job_stands_before_those_that_wait():
     states = {"5": "waiting", "4": "running", "3": "waiting", "2": "done", "1": "failed"}
     stands = {id: Status(state) for id, state in states.items()}
     assert [job.id for job in job_panel.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
+
+
+def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkeypatch, tmp_path):
+    class Running(Made):
+        id = "20260101-000000-0-corpus"
+
+        @staticmethod
+        def status():
+            return Status("running", fraction=0.25, started=0.0, updated=1.0)
+
+    links = []
+    monkeypatch.setattr(job_strip.jobs, "list_jobs", lambda *_: [Running()])
+    monkeypatch.setattr(job_strip, "sort_by_urgency", lambda found, _: found)
+    monkeypatch.setattr(job_strip.st, "page_link", lambda page, **given: links.append(given["query_params"]))
+    job_strip._strip(tmp_path)
+    assert links == [{job_view.JOB: Running.id}]

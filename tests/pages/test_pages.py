@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.lab_material import KNOWN, NEW
 from tests.walk_material import HOSTILE
@@ -358,3 +359,25 @@ def test_after_the_demo_home_offers_a_text_to_train_on(open_page, seeded, tmp_pa
     app = open_page(HOME, workspace)
     assert not app.exception and any(button.key == "take_news" for button in app.button)
     assert not any(button.key == "take_news" for button in open_page(HOME, seeded).button)
+
+
+def ask_in_two_spaces():
+    import streamlit as st
+
+    from vocadapt.ui import probe
+
+    words = {"medical": ["baseline", "placebo", "outcomes"], "news": ["arafat", "taliban", "outcomes"]}
+    space = words[st.selectbox("Space", list(words), key="space")]
+    probe.ask_for_word("vectors_word", "Type a word", space[:2], space)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"), [(None, "arafat"), ("placebo", "arafat"), ("outcomes", "outcomes"), ("nosuchword", "nosuchword")]
+)
+def test_an_example_that_another_space_lacks_gives_way_to_one_of_its_own(typed, kept):
+    app = AppTest.from_function(ask_in_two_spaces).run()
+    if typed:
+        app.text_input(key="vectors_word").set_value(typed).run()
+    app.selectbox(key="space").set_value("news").run()
+    assert app.text_input(key="vectors_word").value == kept
+    assert not app.exception

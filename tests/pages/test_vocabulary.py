@@ -60,7 +60,7 @@ def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_be
     app = open_page(VOCABULARY, seeded)
     app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt"), str(tiny_bert)]).run()
     assert not app.exception
-    assert any("is empty" in text for text in texts(app))
+    assert any("repeats" in text for text in texts(app))
     assert "Tokens kept" in figures_of(app)
 
 

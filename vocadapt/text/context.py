@@ -88,7 +88,8 @@ def one_word(typed: str, splitter: Splitter) -> str:
         raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
     words = splitter.words(typed)
     if len(words) != 1:
-        raise InputError(f"{typed[:100]!r} is {len(words)} words to this model: {' '.join(words[:8])}", "Type one word.")
+        which = f": {' '.join(words[:8])}" if words else "."
+        raise InputError(f"{typed[:100]!r} is {len(words)} words to this model{which}", "Type one word.")
     return words[0]
 
 

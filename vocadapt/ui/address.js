@@ -6,6 +6,13 @@ export default function () {
   window.vocadaptAddress = true
   const push = window.history.pushState.bind(window.history)
   const replace = window.history.replaceState.bind(window.history)
+  // A link names the workspace, and Streamlit adds it again, because its picker is bound to the address.
+  const namedOnce = (url) => {
+    const next = new URL(url, window.location.href)
+    const names = next.searchParams.getAll("workspace")
+    if (names.length > 1) next.searchParams.set("workspace", names.at(-1))
+    return next
+  }
   let left = ""
   document.addEventListener(
     "click",
@@ -15,13 +22,13 @@ export default function () {
     true,
   )
   window.history.pushState = (state, title, url) => {
-    const next = new URL(url, window.location.href)
+    const next = namedOnce(url)
     if (next.pathname === window.location.pathname) {
-      replace(state, title, url)
+      replace(state, title, next)
       return
     }
     if (left && new URL(left).pathname === window.location.pathname) replace(null, "", left)
     left = ""
-    push(state, title, url)
+    push(state, title, next)
   }
 }

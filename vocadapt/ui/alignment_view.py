@@ -75,7 +75,7 @@ def neighbours(spaces: CrossSpace, model: LanguageModel, vectors: Artefact, work
     """A word to type, its four lists and its lines; a fragment, so that a question does not draw the whole page again."""
     words, options = st.columns([2, 1], gap="large")
     with words:
-        word = probe.ask_for_word("alignment_word", "Type a word", probe.telling(spaces, model))
+        word = probe.ask_for_word("alignment_word", "Type a word", probe.telling(spaces, model), spaces.words)
     with options, st.container(horizontal=True, vertical_alignment="center"):
         k = st.number_input(
             "Neighbours", 3, 50, 8, key="alignment_k", bind="query-params", label_visibility="collapsed", width=130

@@ -246,12 +246,12 @@ def _keep(workspace: Workspace, change: NeighbourhoodChange, rows: list[int], ke
 def _take_selected(key: str, words: list[str]) -> None:
     rows = st.session_state[key]["selection"]["rows"]
     if rows and rows[0] < len(words):
-        st.session_state["word"] = words[rows[0]]
+        st.session_state["change_word"] = words[rows[0]]
 
 
 def _word(change: NeighbourhoodChange, null: Null | None, examples: list[str]) -> None:
     """The three cards of the word that was typed or selected."""
-    word = probe.ask_for_word("change_word", "Select a word on the left, or type one", examples)
+    word = probe.ask_for_word("change_word", "Select a word on the left, or type one", examples, change.index)
     if not word:
         return
     with mistakes.shown():

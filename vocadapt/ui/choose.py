@@ -151,7 +151,7 @@ def pick_space(
     names = list(known)
     first = names[min(default, len(names) - 1)] if names else ""
     return pick_open(
-        workspace, label, known, key, first, "Type a model, or a folder of word vectors", help, ("vectors", "models")
+        workspace, label, known, key, first, "Model or word vectors", help, ("vectors", "models")
     )
 
 

@@ -90,7 +90,7 @@ def token_inspector(transfer: Transfer) -> None:
     key, materials = transfer.key, transfer.materials
     space = materials.similar
     examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][: probe.EXAMPLES]
-    token = probe.ask_for_word("initialisers_token", "Type a token of the target", examples)
+    token = probe.ask_for_word("initialisers_token", "Type a token of the target", examples, space)
     methods = st.multiselect("Initialisers", list(INITIALISERS), list(SHOWN), key="initialisers_methods", bind="query-params")
     if not token:
         return

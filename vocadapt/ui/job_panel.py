@@ -27,6 +27,7 @@ LATELY = 300.0  # seconds for which the sidebar tells of a job that has ended
 BY_FORCE = 10.0  # seconds of asking before force is offered
 DISMISSED = "dismissed_job"
 PAGE = "pages/start/jobs.py"
+JOB = "jobs_job"  # the job that the page shows, in its address
 ICONS = {
     "waiting": ":material/hourglass_empty:", "running": ":material/play_circle:", "done": ":material/check_circle:",
     "failed": ":material/error:", "cancelled": ":material/cancel:", "interrupted": ":material/power_off:",
@@ -152,7 +153,7 @@ def resume_button(workspace: Workspace, job: Job, key: str) -> None:
 
 def link(job: Job, label: str, icon: str | None = None) -> None:
     """The way to a job on its own page."""
-    st.page_link(PAGE, label=label, icon=icon, query_params={"jobs_job": job.id, **here()})
+    st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **here()})
 
 
 def _living(job: Job) -> None:

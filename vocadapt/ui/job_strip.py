@@ -12,7 +12,7 @@ from vocadapt.lab.steps import STEPS
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import markup
 from vocadapt.ui.address import here
-from vocadapt.ui.job_panel import EVERY, PAGE, RECENT, sort_by_urgency
+from vocadapt.ui.job_panel import EVERY, JOB, PAGE, RECENT, sort_by_urgency
 from vocadapt.ui.markup import Strip
 from vocadapt.ui.numbers import duration
 
@@ -52,4 +52,4 @@ def _strip(workspace: Workspace) -> None:
             return
         first = alive[0]
         markup.strip(strip_of(first, stands[first.id], len(alive) - 1))
-        st.page_link(PAGE, label="Details", query_params={"job": first.id, **here()}, width="content")
+        st.page_link(PAGE, label="Details", query_params={JOB: first.id, **here()}, width="content")

@@ -13,11 +13,10 @@ from vocadapt.lab.status import METRICS, Status, read_metrics
 from vocadapt.lab.workspace import Workspace
 from vocadapt.ui import choose, job_panel, mistakes, result_pages
 from vocadapt.ui.address import here
-from vocadapt.ui.job_panel import CHIPS, EVERY
+from vocadapt.ui.job_panel import CHIPS, EVERY, JOB
 from vocadapt.ui.markup import plain, visible
 from vocadapt.ui.numbers import duration
 
-JOB = "jobs_job"  # query parameter
 FIRST = 15  # jobs in the list before all are asked for
 STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
 LONGEST_ID = 80  # characters of an id in a message

@@ -42,7 +42,8 @@ class Chosen:
     @property
     def wish(self) -> str:
         """A name for what comes out."""
-        return "-".join([choose.shown_model(self.model), self.vectors.name if self.vectors else self.recipe.name])
+        made_with = self.vectors.name if self.vectors else self.recipe.name
+        return f"{choose.shown_model(self.model).rpartition('/')[2]}-{made_with}"
 
 
 def recipe_form(workspace: Workspace) -> Chosen | None:

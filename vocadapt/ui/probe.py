@@ -1,6 +1,6 @@
 """Questions put to spaces by a typed word: what is near it, within one space and across two."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +27,18 @@ class Answer:
     pieces: tuple[str, ...]
 
 
-def ask_for_word(key: str, label: str, examples: Sequence[str]) -> str:
-    """A text field with examples to click under it; what is asked for stands in the address."""
-    address.settle_text(key, examples[0] if examples else "")
+def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container[str] = ()) -> str:
+    """A text field with examples to click under it; what is asked for stands in the address.
+
+    words: the words of the space. An example of another space that this one lacks gives way to an example of this one.
+    """
+    first = examples[0] if examples else ""
+    address.settle_text(key, first)
+    word = st.session_state[key]
+    offered_before = word in st.session_state.get(f"{key}_offered", ())
+    if offered_before and word not in examples and word not in words:
+        st.session_state[key] = first
+    st.session_state[f"{key}_offered"] = tuple(examples)
     word = st.text_input(label, key=key, persist_state="session", label_visibility="collapsed", placeholder=label)
     address.write(key, [word])
     if examples:

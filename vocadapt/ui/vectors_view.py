@@ -44,7 +44,7 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
 def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> None:
     """The similar-words probe, and the word's lines; its examples are words that the model cuts, where there is one."""
     space, here = cache.space_of(vectors), _here(model)
-    typed = probe.ask_for_word("vectors_word", "Type a word", probe.examples_of(space, here))
+    typed = probe.ask_for_word("vectors_word", "Type a word", probe.examples_of(space, here), space)
     if typed:
         with mistakes.shown():
             word = as_known(typed, here.splitter, space) if here else typed

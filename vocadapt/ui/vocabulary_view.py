@@ -81,8 +81,8 @@ def _ask(vocabulary: Vocabulary) -> ReductionSettings:
     if least == 100:
         right.markdown("All of its tokens must stay: they are special, or shorter than four characters.")
         return ReductionSettings(heuristic, 1.0)
-    if "keep" in st.session_state and not least <= st.session_state["keep"] <= 100:
-        del st.session_state["keep"]
+    if st.session_state.get("vocabulary_keep", least) < least:  # it was set for another model
+        st.session_state["vocabulary_keep"] = least
     keep = right.slider("Keep, percent of the vocabulary", least, 100, max(50, least), key="vocabulary_keep", bind="query-params")
     right.markdown(f":small[:gray[{least} % at least: special tokens and those shorter than four characters always stay]]")
     return ReductionSettings(heuristic, keep / 100)

@@ -84,7 +84,7 @@ def _try(kind: str, part: str) -> str:
     if whole not in single:
         parts.append(("all parts in sequence", kind, whole))
     work = json.dumps({"parts": parts, "lines": list(build_adversarial_lines(part))})
-    # 2. Run the test in a subprocess, and kill its process group if it exceeds the time limit.
+    # 2. Run the test in a subprocess, and kill its process group if it exceeds a limit of time.
     command = [sys.executable, "-I", "-c", SCRIPT, str(MEGABYTES), str(MAX_GROWTH)]
     environment = {**os.environ, "RUST_BACKTRACE": "0", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     process = subprocess.Popen(
