@@ -1,4 +1,4 @@
-"""Run some 300 hostile commands, each in its own process: python -m tests.attacks [--only PART] [--every N]
+"""Run 480 hostile commands, each in its own process: python -m tests.attacks [--only PART] [--every N]
 
 A command passes if it ends in time with exit code 0, 1 or 2, without a traceback, panic or abort. If it is refused, its
 message must have at most three printable lines of bounded length, and no output may be left behind.

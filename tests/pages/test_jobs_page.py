@@ -151,7 +151,7 @@ def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(open_page, wor
     app.sidebar.button(key=f"stop_{endless.id}").click().run()
     assert endless.wait(30).state == "cancelled" and done.wait(60).state == "done"
     links = [link.proto.label for link in open_page(VECTORS, workspace).sidebar.get("page_link")]
-    assert links == ["quick · done", "long · cancelled"]
+    assert links == ["done · quick", "cancelled · long"]
 
 
 def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):

@@ -193,7 +193,7 @@ def _small(shown: list[Job], alive: set[str]) -> None:
     for job in sort_by_urgency(shown, stands):
         status = stands[job.id]
         if not status.alive:
-            link(job, f"{plain(job.target.name)} · {status.state}", ICONS[status.state])
+            link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
             continue
         with st.container(border=True, gap="xsmall"):
             st.markdown(f"{CHIPS[status.state]}  \n{title(job)}")
