@@ -208,7 +208,7 @@ def test_a_body_without_its_weights_is_refused(make_bert):
     folder = make_bert()
     tensors = load_file(folder / "model.safetensors")
     save_file({name: value for name, value in tensors.items() if "layer.1" not in name}, folder / "model.safetensors")
-    with pytest.raises(InputError, match="num_hidden_layers is 2, and the weights hold 1 layers"):
+    with pytest.raises(InputError, match="num_hidden_layers is 2, but the weights have 1 layers"):
         with_fresh_head(open_model(folder), "token", ("O", "B"), 1)
 
 

@@ -109,7 +109,7 @@ def test_no_word_becomes_unreadable_in_real_vocabularies(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"keep": 0.0}, "from 1e-09 to 1, got 0"), ({"keep": 1.5}, "to 1, got 1.5"), ({"keep": float("nan")}, "got nan"),
+        ({"keep": 0.0}, "above 0 and up to 1, got 0"), ({"keep": 1.5}, "to 1, got 1.5"), ({"keep": float("nan")}, "got nan"),
         ({"keep": -0.5}, "got -0.5"), ({"heuristic": "shortest"}, "last, longest, freq, random, cost"), ({"seed": -1}, "seed"),
     ],
 )  # fmt: skip

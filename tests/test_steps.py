@@ -118,8 +118,8 @@ def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_
     text.write_text("sepsis_x again, and this was not trained on\n", encoding="utf-8")
     edited = run_step(Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "edited")
     assert "departures" not in edited.manifest.numbers
-    assert "was changed since" in edited.manifest.numbers["departures_not_counted"]
-    assert "was not counted (the text behind" in (edited.folder / "README.md").read_text(encoding="utf-8")
+    assert "has changed since" in edited.manifest.numbers["departures_not_counted"]
+    assert "was not counted (the training text" in (edited.folder / "README.md").read_text(encoding="utf-8")
     assert "not_counted" in json.loads((edited.folder / "vocadapt.json").read_text())["departures"].popitem()[0]
     assert "departures_not_counted" not in made.manifest.numbers
     text.unlink()
@@ -135,7 +135,7 @@ def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
     step = ModelStep(PRESETS["green-bert-random"], certify=False)
     made = run_step(Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m")
     assert made.manifest.numbers["added"] == 5 and "departures" not in made.manifest.numbers
-    assert "cannot be read" in made.manifest.numbers["departures_not_counted"]
+    assert "no longer be read" in made.manifest.numbers["departures_not_counted"]
 
 
 def test_the_words_file_lies_in_the_draft_and_is_gone_in_the_end(text, tiny_bert, tmp_path, monkeypatch):

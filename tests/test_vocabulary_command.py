@@ -26,15 +26,15 @@ def test_compare_a_model_and_a_faulty_vocabulary(ask, tiny_bert, tmp_path, capsy
     (tmp_path / "v.txt").write_text("[PAD]\n[unk]\nheart\n\nheart\nzzz", encoding="utf-8")
     found = ask("vocabulary", "compare", tiny_bert, tmp_path / "v.txt")
     assert found["models"] == [str(tiny_bert), str(tmp_path / "v.txt")]
-    assert found["size"] == [len(TINY_TOKENS), 4]
-    assert found["common"] == [[len(TINY_TOKENS), 2], [2, 4]]
-    assert found["share"][1] == [0.5, 1.0]
-    assert [fault["line"] for fault in found["faults"][str(tmp_path / "v.txt")]] == [2, 4, 5, 6, 0]
+    assert found["size"] == [len(TINY_TOKENS), 5]
+    assert found["common"] == [[len(TINY_TOKENS), 2], [2, 5]]
+    assert found["share"][1] == [0.4, 1.0]
+    assert [fault["line"] for fault in found["faults"][str(tmp_path / "v.txt")]] == [2, 5, 6, 0]
     assert found["lengths_common"] == {"5": 1}
     assert found["unreachable"][0]["unused"] == 1
     assert main(["vocabulary", "compare", str(tiny_bert), str(tmp_path / "v.txt")]) == 0
     shown = capsys.readouterr().out
-    assert "line 4 is empty" in shown and "No model is made with it" in shown
+    assert "line 5 repeats 'heart'" in shown and "No model is made with it" in shown
 
 
 def test_compare_the_shared_vocabularies(ask, shared):

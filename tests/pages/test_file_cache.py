@@ -79,10 +79,11 @@ def test_no_more_than_so_many_are_kept_and_what_raises_is_not(tmp_path):
 def full(tmp_path) -> Workspace:
     """A workspace with 40 corpora and 40 jobs."""
     workspace = Workspace(tmp_path / "w")
+    (tmp_path / "text.txt").write_text("heart disease\n", encoding="utf-8")
     for number in range(40):
         folder = workspace.folder("corpora", f"c-{number}")
         folder.mkdir(parents=True)
-        strict_json.write(folder / "corpus.json", {"files": [], "settings": {}})
+        strict_json.write(folder / "corpus.json", {"files": [str(tmp_path / "text.txt")], "settings": {}})
         Manifest("corpora", folder.name, {}, numbers={"words": number}).save(folder)
         job = workspace.root / "jobs" / f"20260101-0000{number:02d}-000000-corpus"
         job.mkdir(parents=True)
