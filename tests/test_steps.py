@@ -10,6 +10,7 @@ import pytest
 from tests.lab_material import KNOWN, NEW, QUICK, write_text
 from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
+from vocadapt.cores import count_cores
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.lab.alignments import load_judged
 from vocadapt.lab.commands import command_of
@@ -37,7 +38,7 @@ from vocadapt.spaces.alignment import Alignment, AlignmentSettings, AnchorFilter
 from vocadapt.spaces.choosing import TokenChoice
 from vocadapt.spaces.files import load_space
 from vocadapt.spaces.projectors import ProjectionSettings
-from vocadapt.spaces.word2vec import Word2VecSettings, usable_cores
+from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
 from vocadapt.training.finetune_settings import training_preset
@@ -145,7 +146,7 @@ def test_the_words_file_lies_in_the_draft_and_is_gone_in_the_end(text, tiny_bert
     assert {path.name for path in made.folder.iterdir()} == {"manifest.json", "vectors.safetensors", "words.txt"}
     adapted = run_step(Spec("model", ModelStep(recipe, certify=False), inputs), tmp_path / "m")
     assert not [path for path in adapted.folder.rglob("*") if path.name.startswith("vocadapt-") or path.name == "sentences.txt"]
-    assert adapted.manifest.numbers["workers"] == usable_cores()
+    assert adapted.manifest.numbers["workers"] == count_cores()
 
 
 def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny_bert, tmp_path):

@@ -15,7 +15,6 @@ def shown_in(page, label):
     return page.get_by_test_id("stMain").get_by_role("combobox", name=re.compile(label)).first
 
 
-@pytest.mark.nightly  # passed in two of four runs: the page may show the older artefact after the link of a second job
 def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, tiny_bert):
     from playwright.sync_api import expect
 

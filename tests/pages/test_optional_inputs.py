@@ -74,7 +74,7 @@ def test_every_estimate_says_what_it_is_of(monkeypatch):
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 0.0)
     assert estimates.format_estimate(60) == "60 s" and estimates.format_estimate_bold(60) == "**60 s**"
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 4.0)
-    monkeypatch.setattr(estimating.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(estimating, "count_cores", lambda: 2)
     assert estimates.format_estimate(60) == "3 min (this machine is busy: 3 × longer than when idle)"
     assert estimates.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
     assert estimating.scale_to_current_load(60) == 180

@@ -1,5 +1,6 @@
 """Libraries of later pages are imported after the first page, and only for a workspace that has a run."""
 
+import asyncio
 import threading
 
 import pytest
@@ -15,6 +16,7 @@ def imported(monkeypatch):
     names = []
     monkeypatch.setattr(preload, "PAUSE", 0.0)
     monkeypatch.setattr(preload, "_page_drawn", threading.Event())
+    monkeypatch.setattr(preload, "_requested", threading.Event())
     monkeypatch.setattr(preload, "_needed", threading.Event())
     monkeypatch.setattr(preload.importlib, "import_module", names.append)
     return names
@@ -49,3 +51,25 @@ def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, tmp_path
     preload.report_page_drawn()
     thread.join(20)
     assert not thread.is_alive() and imported == []
+
+
+@pytest.mark.parametrize("path, starts", [("/try_it", True), ("/", False), ("/try_it/_stcore/stream", False)])
+def test_a_request_of_try_it_starts_the_imports_without_a_pause(imported, monkeypatch, tmp_path, path, starts):
+    monkeypatch.setattr(preload, "PAUSE", 1e6)
+    folder = tmp_path / "runs" / "ner"
+    folder.mkdir(parents=True)
+    Manifest("runs", "ner", {}).save(folder)
+    thread = preload.start(Workspace(tmp_path))
+    forwarded = []
+
+    async def app(scope, receive, send):
+        forwarded.append(scope["path"])
+
+    asyncio.run(preload.RequestWatcher(app)({"type": "http", "path": path}, None, None))
+    thread.join(20 if starts else 0.1)
+    assert forwarded == [path]
+    assert imported == (list(preload.LIBRARIES) if starts else [])
+    preload._needed.set()
+    preload._requested.set()
+    preload._page_drawn.set()
+    thread.join(20)

@@ -7,6 +7,7 @@ import os
 from itertools import islice
 from statistics import median
 
+from vocadapt.cores import count_cores
 from vocadapt.lab.jobs import each_job
 from vocadapt.lab.workspace import Workspace
 
@@ -26,7 +27,7 @@ def estimate_slowdown(load: float | None = None, cores: int | None = None) -> fl
     """
     if load is None:
         load = _read_load_average()
-    cores = cores or os.cpu_count() or 1
+    cores = cores or count_cores()
     factor = min(1 + max(load, 0.0) / cores, MOST)
     return max(1.5, round(2 * factor) / 2) if factor >= QUIET else 1.0
 

@@ -6,7 +6,6 @@ call of gensim's compiled trainer with the learning rate that belongs to it, and
 """
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress, duration, silent
 from vocadapt.settings import LARGEST_SEED, MAX_COUNT, SMALLEST, bounded, check_settings
@@ -57,7 +57,7 @@ class Word2VecSettings:
     @property
     def threads(self) -> int:
         """How many threads train: `workers`, or one for each core this process may use."""
-        return self.workers or usable_cores()
+        return self.workers or count_cores()
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,6 @@ def trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
         share = kept / (settings.sample * kept.sum())
         kept = kept * np.minimum(1, (np.sqrt(share) + 1) / share)
     return float(kept.sum())
-
-
-def usable_cores() -> int:
-    """How many cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cut_into_slices(sentences: Path) -> list[Slice]:

@@ -9,6 +9,10 @@ server. For those, every run of a page does:
 2. Streamlit draws the picker with that value.
 3. `write` copies the picker's value into the address, if it is allowed there, and remembers what it wrote.
 4. On the next run, an address that differs from what was written means that a link was followed (`_link`).
+
+When a page is entered, both sides may hold an older value: the address that this page wrote on an earlier visit, and the
+browser, which kept the picker's value from then. So the address of a page just entered counts as a link, and the value is sent
+to the browser even if the server's did not change (`enter`, `_is_arrival`).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +23,7 @@ import streamlit as st
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 GOING = "going_to"  # session key: the page to open next, and its query parameters
+VISIT = "page_visit"  # session key: the page that is open, and how many pages have been entered so far
 _history = st.components.v2.component(
     "vocadapt_address", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
 )
@@ -27,6 +32,13 @@ _history = st.components.v2.component(
 def here() -> dict[str, str]:
     """Return the query parameter of the workspace, for links with query parameters of their own."""
     return {WORKSPACE: st.query_params[WORKSPACE]} if WORKSPACE in st.query_params else {}
+
+
+def enter(page: str) -> None:
+    """Note which page is open; a page other than in the last run has just been entered."""
+    last, count = st.session_state.get(VISIT, ("", 0))
+    if page != last:
+        st.session_state[VISIT] = (page, count + 1)
 
 
 def keep_history() -> None:
@@ -103,6 +115,7 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
     """Write the values of a picker into the address; values that are not allowed there stay in the session only."""
     found = [value for value in values if allowed(value)]
     st.session_state[f"{key}_linked"] = found
+    st.session_state[f"{key}_visit"] = st.session_state.get(VISIT)
     if st.query_params.get_all(key) == found:
         return
     if found:
@@ -128,15 +141,21 @@ def is_new(key: str, value: str) -> bool:
 
 
 def _set(key: str, value: str | list[str] | None) -> None:
-    """Set the value of a widget only if it changes: setting it makes the browser redraw it."""
-    if key not in st.session_state or st.session_state[key] != value:
+    """Set the value of a widget only if it changes or its page was just entered: setting it makes the browser redraw it."""
+    if _is_arrival(key) or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
 
 def _link(key: str) -> list[str]:
     """Return the values in the address if the page did not write them itself, that is, a link was followed."""
     given = st.query_params.get_all(key)
-    return given if given != st.session_state.get(f"{key}_linked", []) else []
+    written = st.session_state.get(f"{key}_linked", [])
+    return given if _is_arrival(key) or given != written else []
+
+
+def _is_arrival(key: str) -> bool:
+    """Return whether the picker has not been drawn yet since its page was entered."""
+    return st.session_state.get(f"{key}_visit") != st.session_state.get(VISIT)
 
 
 def _news(key: str, newest: str) -> bool:

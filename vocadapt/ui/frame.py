@@ -23,13 +23,12 @@ def workspace() -> Workspace:
 def draw(page: st.Page) -> None:
     """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps its trace in the log."""
     paths.warn_once()
-    try:
-        with mistakes.shown():
-            sidebar()
-            job_strip.draw(workspace())
-            page.run()
-    finally:  # st.stop also ends a page
-        preload.report_page_drawn()
+    address.enter(page.url_path)
+    with mistakes.shown():
+        sidebar()
+        job_strip.draw(workspace())
+        page.run()
+    preload.report_page_drawn()  # not if the run is interrupted: then the page is drawn again at once
 
 
 def sidebar() -> None:

@@ -47,8 +47,8 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
     return origin.lower() in (scheme + host.lower() for scheme in (b"http://", b"https://"))
 
 
-def install() -> None:
-    """Add the middleware to every server that Streamlit starts in this process."""
+def install(*classes: Callable[[Application], Any]) -> None:
+    """Add Guard, then the middleware classes, to every server that Streamlit starts in this process."""
     from starlette.middleware import Middleware
     from streamlit.web.server.starlette import starlette_app
 
@@ -57,7 +57,7 @@ def install() -> None:
         return
 
     def guarded() -> list[Any]:
-        return [Middleware(Guard), *own()]
+        return [*map(Middleware, (Guard, *classes)), *own()]
 
     guarded.guarded = True  # type: ignore[attr-defined]
     starlette_app.create_streamlit_middleware = guarded

@@ -1,17 +1,21 @@
 """Import the libraries of the page Try it in the background.
 
 torch and the BERT classes of transformers take about five seconds to import, and some hundred megabytes. The import starts
-after the first page is drawn, so as not to slow it, and only if the workspace has a run to try.
+only if the workspace has a run to try: at once if a browser requests Try it itself, otherwise some seconds after the first
+page is drawn, so as not to slow it.
 """
 
 import importlib
 import threading
 
 from vocadapt.lab.workspace import Workspace
+from vocadapt.ui.guard import Application, Scope
 
+PATH = "/try_it"
 LIBRARIES = ("torch", "transformers.models.bert.modeling_bert")
-PAUSE = 2.0  # seconds after the first page, in which the browser loads its resources
+PAUSE = 6.0  # seconds after the first page, in which the browser loads its resources and draws the figures
 _page_drawn = threading.Event()
+_requested = threading.Event()  # a browser requested Try it itself: no pause
 _lock = threading.Lock()
 _needed = threading.Event()  # somebody imports them: the thread does not begin any more
 
@@ -19,6 +23,20 @@ _needed = threading.Event()  # somebody imports them: the thread does not begin 
 def report_page_drawn() -> None:
     """Report that a page has been drawn."""
     _page_drawn.set()
+
+
+class RequestWatcher:
+    """ASGI middleware: starts the import when a browser requests the page Try it, before the page itself runs."""
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Application, send: Application) -> None:
+        """Forward a request."""
+        if scope["type"] == "http" and scope["path"] == PATH:
+            _requested.set()
+            _page_drawn.set()
+        await self.app(scope, receive, send)
 
 
 def start(workspace: Workspace) -> threading.Thread:
@@ -39,7 +57,7 @@ def wait() -> None:
 
 def _import_libraries(workspace: Workspace) -> None:
     _page_drawn.wait()
-    threading.Event().wait(PAUSE)
+    _requested.wait(PAUSE)
     if not workspace.artefacts("runs"):
         return
     with _lock:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import vocadapt
+from vocadapt.cores import count_cores
 from vocadapt.errors import InputError
 from vocadapt.files import check_folder
 from vocadapt.lab.jobs import tidy
@@ -59,6 +60,7 @@ def serve(
     if files_root is not None:
         os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
     os.environ.setdefault(*WAITING)
+    leave_a_core_free()
     _tidy(kept)
     settle_pages()
     preload.start(kept)
@@ -79,6 +81,17 @@ def list_allowed_hosts(address: str) -> list[str]:
         found = (one.address.partition("%")[0] for all in psutil.net_if_addrs().values() for one in all)
         hosts += [socket.gethostname(), socket.getfqdn(), *found]
     return list(dict.fromkeys(hosts))
+
+
+def leave_a_core_free() -> None:
+    """Let matrix products of the pages use all cores but one, at least one; jobs are processes of their own and use all.
+
+    OpenBLAS's threads wait for each other at work. If the browser draws on the same cores, that costs more than a second
+    thread gains: on two cores, the first visit of Diagnostics took 12 s with two threads and 6 s with one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(max(1, count_cores() - 1), user_api="blas")
 
 
 def _url(address: str, port: int | None) -> str:
@@ -117,7 +130,7 @@ def _run(app: Path, flags: dict[str, object]) -> None:
     from streamlit.web import bootstrap
 
     collection.keep_short()
-    guard.install()
+    guard.install(preload.RequestWatcher)
     bootstrap.load_config_options(flags)
     bootstrap.run(str(app), False, [], flags)
 

@@ -1,6 +1,5 @@
 """Rows as weighted sums of old rows, which most initialisers make: who gives, how much, and the same as provenance."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from vocadapt.cores import count_cores
 from vocadapt.spaces.nearest import blocks
 from vocadapt.spaces.space import Matrix
 from vocadapt.vocabulary.materials import NO_VECTOR, Donors, Made, Materials, Provenance, has_vector, mean_row
@@ -79,13 +79,8 @@ def _run_side_by_side(work: Callable[[slice], Mix], parts: Iterable[slice]) -> l
     """
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(_cores() // PARTS_AT_ONCE or 1), ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+    with threadpool_limits(count_cores() // PARTS_AT_ONCE or 1), ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
         return list(pool.map(work, parts))
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def with_fallback(materials: Materials, able: Sequence[bool], make: Callable[[tuple[str, ...]], Made]) -> Made:
