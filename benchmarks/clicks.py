@@ -22,8 +22,8 @@ from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up  # noqa: 
 
 BOUND = 0.3
 MAPS = {
-    "4 000 wordpieces": "space=model+·+demo-bert",
-    "20 000 words": "space=word+vectors+·+demo-biomedical&tokens=first&first=0&shortest=0",
+    "4 000 wordpieces": "map_space=model+·+demo-bert",
+    "20 000 words": "map_space=word+vectors+·+demo-biomedical&map_tokens=first&map_all=true&map_shortest=0",
 }
 WORDS = (
     "cancer", "patients", "treatment", "blood", "cell", "water", "risk", "virus", "heart", "protein", "brain", "surgery",

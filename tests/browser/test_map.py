@@ -13,7 +13,7 @@ from vocadapt.lab.workspace import Workspace
 
 pytestmark = pytest.mark.browser
 
-ALL = "map_tokens=first&map_first=0&map_shortest=0"
+ALL = "map_tokens=first&map_all=true&map_shortest=0"
 POINT = """(id) => {
   const chart = document.querySelector('.js-plotly-plot'), {xaxis, yaxis} = chart._fullLayout;
   const plane = chart.querySelector('.nsewdrag').getBoundingClientRect();

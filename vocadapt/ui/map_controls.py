@@ -98,9 +98,13 @@ def pick_tokens(view: Artefact | None = None) -> TokenChoice:
             values["high"] = int(optional_number(
                 "to", limits(THESIS, "high"), 0, "the end", right, key="map_to", bind="query-params",
             ))  # fmt: skip
-        bounds = limits(THESIS, "first")
-        most = st.number_input("The first", *bounds, THESIS.first, 1000, key="map_first", bind="query-params", help="0: all.")
-        values["first"] = int(most)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            every = st.toggle("All of them", key="map_all", bind="query-params")
+            highest = limits(THESIS, "first")[1]
+            most = st.number_input(
+                "The first", 1, highest, THESIS.first, 1000, key="map_first", bind="query-params", disabled=every
+            )
+        values["first"] = 0 if every else int(most)
     return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
 
 
