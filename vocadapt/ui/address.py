@@ -11,8 +11,8 @@ server. For those, every run of a page does:
 4. On the next run, an address that differs from what was written means that a link was followed (`_link`).
 
 When a page is entered, both sides may hold an older value: the address that this page wrote on an earlier visit, and the
-browser, which kept the picker's value from then. So the address of a page just entered counts as a link, and the value is sent
-to the browser even if the server's did not change (`enter`, `_is_arrival`).
+browser, which kept the picker's value from then and may send it again. So the address of a page just entered prevails, and the
+value is sent to the browser even if the server's did not change (`enter`, `_is_arrival`).
 """
 
 from collections.abc import Callable, Sequence
@@ -85,7 +85,7 @@ def settle(key: str, choice: Choice) -> None:
     previous selection; 5. `choice.first`.
     """
     asked = [value for value in [st.session_state.pop(f"{key}_next", None)] if value is not None]
-    wanted = [value for value in (*asked, *_link(key)) if choice.allowed(value)]
+    wanted = [value for value in (*asked, *_link(key, choice.allowed)) if choice.allowed(value)]
     news, held = _news(key, choice.newest), st.session_state.get(key)
     if held is not None and not (choice.typed or choice.allowed(held)):
         held = None
@@ -99,7 +99,7 @@ def settle(key: str, choice: Choice) -> None:
 
 def settle_several(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
     """Set the values of a multiselect, before it is drawn: a followed link, the previous selection, or `first()`."""
-    link = [value for value in _link(key) if choice.allowed(value)]
+    link = [value for value in _link(key, choice.allowed) if choice.allowed(value)]
     held = link or st.session_state.get(key)
     _set(key, list(first()) if held is None else [choice.named(value) for value in held])
 
@@ -146,11 +146,19 @@ def _set(key: str, value: str | list[str] | None) -> None:
         st.session_state[key] = value
 
 
-def _link(key: str) -> list[str]:
-    """Return the values in the address if the page did not write them itself, that is, a link was followed."""
+def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
+    """Return the values in the address if a link was followed, that is, if the page did not write them itself.
+
+    If the page was just entered, they count as a link also if the session holds another value: an older one of the browser's.
+    Values that are not allowed in the address are not compared: they are in the session only.
+    """
     given = st.query_params.get_all(key)
-    written = st.session_state.get(f"{key}_linked", [])
-    return given if _is_arrival(key) or given != written else []
+    if given != st.session_state.get(f"{key}_linked", []):
+        return given
+    held = st.session_state.get(key) or []
+    values = [held] if isinstance(held, str) else list(held)
+    is_older = _is_arrival(key) and [value for value in values if allowed(value)] != given
+    return given if is_older else []
 
 
 def _is_arrival(key: str) -> bool:
