@@ -30,6 +30,7 @@ test: $(VENV)/ready-dev
 
 lint: $(VENV)/ready-dev
 	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m mypy
 
 bench: $(VENV)/ready-dev

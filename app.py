@@ -6,10 +6,13 @@ import streamlit as st
 
 from vocadapt.ui import frame
 
-ICON = Path(__file__).parent / "assets" / "icon.png"  # a file of ours: Streamlit fetches other icons from the network
+ICON = (
+    Path(__file__).parent / "assets" / "icon.png"
+)  # a file of ours: Streamlit fetches other icons from the network
 st.set_page_config(page_title="vocadapt", page_icon=str(ICON), layout="wide")
 
-# No url_path, and page files one folder down: see "pages beside st.navigation" in the design notes on the look.
+# No url_path, and page files one folder down: see "pages beside st.navigation" in the design notes
+# on the look.
 page = st.navigation(
     {
         "": [
@@ -22,21 +25,39 @@ page = st.navigation(
             st.Page("pages/words/alignment.py", title="Alignment", icon=":material/join_inner:"),
         ],
         "Vocabulary": [
-            st.Page("pages/vocabulary/lens.py", title="Tokenizer lens", icon=":material/center_focus_strong:"),
-            st.Page("pages/vocabulary/vocabulary.py", title="Vocabulary", icon=":material/data_usage:"),
-            st.Page("pages/vocabulary/initialisers.py", title="Initialisers", icon=":material/start:"),
+            st.Page(
+                "pages/vocabulary/lens.py",
+                title="Tokenizer lens",
+                icon=":material/center_focus_strong:",
+            ),
+            st.Page(
+                "pages/vocabulary/vocabulary.py", title="Vocabulary", icon=":material/data_usage:"
+            ),
+            st.Page(
+                "pages/vocabulary/initialisers.py", title="Initialisers", icon=":material/start:"
+            ),
             st.Page("pages/vocabulary/adapt.py", title="Adapt", icon=":material/library_add:"),
         ],
         "See": [
             st.Page("pages/see/map.py", title="Map", icon=":material/map:"),
-            st.Page("pages/see/diagnostics.py", title="Diagnostics", icon=":material/compass_calibration:"),
-            st.Page("pages/see/change.py", title="Neighbourhood change", icon=":material/compare_arrows:"),
+            st.Page(
+                "pages/see/diagnostics.py",
+                title="Diagnostics",
+                icon=":material/compass_calibration:",
+            ),
+            st.Page(
+                "pages/see/change.py",
+                title="Neighbourhood change",
+                icon=":material/compare_arrows:",
+            ),
         ],
         "Train": [
             st.Page("pages/train/pretraining.py", title="Pretraining", icon=":material/menu_book:"),
             st.Page("pages/train/finetune.py", title="Fine-tune", icon=":material/play_circle:"),
             st.Page("pages/train/results.py", title="Results", icon=":material/bar_chart:"),
-            st.Page("pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"),
+            st.Page(
+                "pages/train/errors.py", title="Error analysis", icon=":material/troubleshoot:"
+            ),
             st.Page("pages/train/try_it.py", title="Try it", icon=":material/edit_note:"),
         ],
     },

@@ -1,12 +1,14 @@
-"""What word counts say of a map before it is trained: seeded samples of several texts → anchors, words, width → held-out P@5.
+"""What word counts say of a map before it is trained: seeded samples of several texts → anchors,
+words, width → held-out P@5.
 
     python benchmarks/advise.py measure TABLE.tsv   train and judge what the table lacks; each line is kept at once
     python benchmarks/advise.py fit TABLE.tsv       the fit, its leave-one-out errors, the constants of vocabulary/forecast.py
 
-Needs ../shared/data/text and, without --model, MiniLM of the development package. Every run: lines drawn with seed 1, CBOW with
-the defaults (one worker for each core), the paper's least-squares map, ten folds, P@5 among the anchors' wordpieces: what
-`vocadapt align` prints. Six minutes on two cores. Two errors are printed: leave one run out, and leave one
-text out, which is the one that a new text should expect; the interval of the forecast is made of the second.
+Needs ../shared/data/text and, without --model, MiniLM of the development package. Every run: lines
+drawn with seed 1, CBOW with the defaults (one worker for each core), the paper's least-squares map,
+ten folds, P@5 among the anchors' wordpieces: what `vocadapt align` prints. Six minutes on two
+cores. Two errors are printed: leave one run out, and leave one text out, which is the one that a
+new text should expect; the interval of the forecast is made of the second.
 """
 
 import argparse
@@ -32,9 +34,12 @@ from vocadapt.vocabulary import forecast
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"
 FOLDS, SEED = 10, 1
 MILLIONS = {  # words of the whole text, as MiniLM splits it: only to draw about the wanted size
-    "biomedical-fulltext": 21.0, "general-wikipedia": 11.7, "legal-contracts": 4.8, "general-reviews": 7.3,
+    "biomedical-fulltext": 21.0,
+    "general-wikipedia": 11.7,
+    "legal-contracts": 4.8,
+    "general-reviews": 7.3,
     "biomedical-abstracts": 1.65,
-}  # fmt: skip
+}
 SIZES = {  # million words
     "biomedical-fulltext": (0.03, 0.1, 0.3, 1, 3, 10),
     "general-wikipedia": (0.03, 0.1, 0.3, 1, 3),
@@ -43,8 +48,23 @@ SIZES = {  # million words
     "biomedical-abstracts": (0.1, 0.3, 1.65),
 }
 RUNS = sorted((size, text, 384) for text, sizes in SIZES.items() for size in sizes)
-RUNS += [(0.3, "biomedical-fulltext", 768), (1, "biomedical-fulltext", 768)]  # a wider source: more of the map to learn
-COLUMNS = ("text", "sample", "dim", "words", "vectors", "anchors", "median", "p5", "p5_pieces", "chance", "seconds")
+RUNS += [
+    (0.3, "biomedical-fulltext", 768),
+    (1, "biomedical-fulltext", 768),
+]  # a wider source: more of the map to learn
+COLUMNS = (
+    "text",
+    "sample",
+    "dim",
+    "words",
+    "vectors",
+    "anchors",
+    "median",
+    "p5",
+    "p5_pieces",
+    "chance",
+    "seconds",
+)
 
 
 def minilm():
@@ -54,7 +74,9 @@ def minilm():
 
 
 def precision(space, target, exclude):
-    """P@5 among the anchors' wordpieces and among all, over ten folds: as `held_out` reads it, without CSLS and its hubs."""
+    """P@5 among the anchors' wordpieces and among all, over ten folds: as `held_out` reads it,
+    without CSLS and its hubs.
+    """
     settings = AlignmentSettings()
     anchors = find_anchors(space, target, exclude=exclude)
     fold = split(len(anchors), FOLDS, SEED)
@@ -64,12 +86,18 @@ def precision(space, target, exclude):
         test, own = anchors.source_rows[fold == i], anchors.target_rows[fold == i]
         similarity = unit_rows(alignment.map_source(space.matrix[test])) @ pieces.T
         nearer = similarity > similarity[np.arange(len(own)), own][:, None]
-        hits[:, i] = [(nearer[:, rows].sum(axis=1) < 5).mean() for rows in (anchors.target_rows, slice(None))]
+        hits[:, i] = [
+            (nearer[:, rows].sum(axis=1) < 5).mean() for rows in (anchors.target_rows, slice(None))
+        ]
     return anchors, *hits.mean(axis=1)
 
 
 def measure(table, model):
-    done = {(row["text"], float(row["sample"]), int(row["dim"])) for row in read(table)} if table.is_file() else set()
+    done = (
+        {(row["text"], float(row["sample"]), int(row["dim"])) for row in read(table)}
+        if table.is_file()
+        else set()
+    )
     for size, text, dim in RUNS:
         sample = min(1.0, round(size / MILLIONS[text], 6))
         if (text, sample, dim) in done:
@@ -78,11 +106,29 @@ def measure(table, model):
         corpus = open_corpus([TEXTS / f"{text}.txt.gz"], CorpusSettings(sample=sample, seed=SEED))
         space = domain_space(Sources(corpus=corpus), model, Word2VecSettings(dim=dim))
         anchors, p5, p5_pieces = precision(space, model.space, model.vocabulary.special)
-        if len(anchors) < 3000 and not done:  # once, where it is cheap: this is the figure of `vocadapt align`
-            assert abs(held_out(space, model.space, exclude=model.vocabulary.special).precision(5) - p5) < 1e-9
+        if (
+            len(anchors) < 3000 and not done
+        ):  # once, where it is cheap: this is the figure of `vocadapt align`
+            assert (
+                abs(
+                    held_out(space, model.space, exclude=model.vocabulary.special).precision(5) - p5
+                )
+                < 1e-9
+            )
         median = float(np.median(space.counts[anchors.source_rows]))
-        values = (text, sample, dim, int(space.counts.sum()), len(space), len(anchors), median, p5, p5_pieces, 5 / len(anchors),
-                  time.perf_counter() - start)  # fmt: skip
+        values = (
+            text,
+            sample,
+            dim,
+            int(space.counts.sum()),
+            len(space),
+            len(anchors),
+            median,
+            p5,
+            p5_pieces,
+            5 / len(anchors),
+            time.perf_counter() - start,
+        )
         write(table, values)
         done.add((text, sample, dim))
 
@@ -91,7 +137,10 @@ def write(table, values):
     new = not table.is_file()
     with table.open("a", encoding="utf-8") as file:
         lines = [COLUMNS, values] if new else [values]
-        file.writelines("\t".join(f"{v:.5g}" if isinstance(v, float) else str(v) for v in line) + "\n" for line in lines)
+        file.writelines(
+            "\t".join(f"{v:.5g}" if isinstance(v, float) else str(v) for v in line) + "\n"
+            for line in lines
+        )
     print(*values, flush=True)
 
 
@@ -101,30 +150,57 @@ def read(table):
 
 
 def fit(table):
-    """Fit logit(P@5) on the logarithm of the words, and print what stands in vocadapt/vocabulary/forecast.py."""
-    rows = [row for row in read(table) if int(row["dim"]) == 384 and float(row["words"]) > 50_000]  # below: chance
-    value = {name: np.log10([float(row[name]) for row in rows]) for name in ("words", "anchors", "median", "vectors")}
+    """Fit logit(P@5) on the logarithm of the words, and print what stands in
+    vocadapt/vocabulary/forecast.py.
+    """
+    rows = [
+        row for row in read(table) if int(row["dim"]) == 384 and float(row["words"]) > 50_000
+    ]  # below: chance
+    value = {
+        name: np.log10([float(row[name]) for row in rows])
+        for name in ("words", "anchors", "median", "vectors")
+    }
     p5, text = np.array([float(row["p5"]) for row in rows]), np.array([row["text"] for row in rows])
     logit = np.log(p5 / (1 - p5))
-    print(f"{len(rows)} runs on {len(set(text))} texts; errors are of logit(P@5), root mean square:")
-    for chosen in (("words",), ("anchors",), ("median",), ("words", "anchors"), ("words", "median"), tuple(value)[:3]):
+    print(
+        f"{len(rows)} runs on {len(set(text))} texts; errors are of logit(P@5), root mean square:"
+    )
+    for chosen in (
+        ("words",),
+        ("anchors",),
+        ("median",),
+        ("words", "anchors"),
+        ("words", "median"),
+        tuple(value)[:3],
+    ):
         X = np.column_stack([np.ones(len(rows)), *(value[name] for name in chosen)])
         one, whole = (left_out(X, logit, groups) for groups in (np.arange(len(rows)), text))
         weights = np.linalg.lstsq(X, logit, rcond=None)[0].round(3)
         errors = [np.sqrt(np.mean(error**2)) for error in (one, whole)]
-        print(f"  {' + '.join(chosen):26s} leave one run out {errors[0]:.3f}, one text out {errors[1]:.3f}, worst "
-              f"{np.abs(whole).max():.3f}, weights {weights}")  # fmt: skip
+        print(
+            f"  {' + '.join(chosen):26s} leave one run out {errors[0]:.3f}, one text out"
+            f" {errors[1]:.3f}, worst {np.abs(whole).max():.3f}, weights {weights}"
+        )
         if chosen == ("words",):
             half = forecast.T_95 * errors[1]
             found = *weights, round(half, 2), (np.abs(whole) <= half).sum()
     words, anchors = (10 ** value[name] for name in ("words", "anchors"))
-    print(f"INTERCEPT, SLOPE = {found[0]}, {found[1]}; HALF = {found[2]} (holds {found[3]} of {len(rows)} left-out texts' runs)")
-    print(f"words {words.min():,.0f} to {words.max():,.0f}, anchors {anchors.min():,.0f} to {anchors.max():,.0f}")
+    print(
+        f"INTERCEPT, SLOPE = {found[0]}, {found[1]}; HALF = {found[2]} (holds {found[3]} of"
+        f" {len(rows)} left-out texts' runs)"
+    )
+    print(
+        f"words {words.min():,.0f} to {words.max():,.0f}, anchors {anchors.min():,.0f} to"
+        f" {anchors.max():,.0f}"
+    )
     for row in read(table):
         if row not in rows:
             said = forecast.forecast(int(row["words"]), int(row["anchors"]), int(row["dim"]))
-            print(f"not fitted: {row['text']} {row['words']} words, width {row['dim']}: P@5 {row['p5']}, chance {row['chance']}, "
-                  f"forecast {said.p5:.4f} ({said.low:.4f} to {said.high:.4f})")  # fmt: skip
+            print(
+                f"not fitted: {row['text']} {row['words']} words, width {row['dim']}: P@5"
+                f" {row['p5']}, chance {row['chance']}, forecast {said.p5:.4f} ({said.low:.4f} to"
+                f" {said.high:.4f})"
+            )
 
 
 def left_out(X, y, groups):

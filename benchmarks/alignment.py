@@ -1,8 +1,9 @@
-"""The least-squares map of 20 000 anchors × 768: time and accuracy against numpy.linalg.lstsq, in one process.
+"""The least-squares map of 20 000 anchors × 768: time and accuracy against numpy.linalg.lstsq, in
+one process.
 
-Baseline: numpy.linalg.lstsq in float64. Budget: at most 1/4 of its time, relative difference of W at most 1e-6;
-a condition that normal equations cannot take goes through lstsq itself and takes as long.
-Run it as `python -m benchmarks.alignment` on a quiet machine.
+Baseline: numpy.linalg.lstsq in float64. Budget: at most 1/4 of its time, relative difference of W
+at most 1e-6; a condition that normal equations cannot take goes through lstsq itself and takes as
+long. Run it as `python -m benchmarks.alignment` on a quiet machine.
 """
 
 import time
@@ -17,7 +18,9 @@ ANCHORS, DIM = 20_000, 768
 
 
 def anchors(condition, rng):
-    """Source rows with singular values from 1 down to 1/condition, and target rows that they explain in part."""
+    """Source rows with singular values from 1 down to 1/condition, and target rows that they
+    explain in part.
+    """
     left = np.linalg.qr(rng.normal(size=(ANCHORS, DIM)))[0]
     right = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0]
     x = (left * np.geomspace(1, 1 / condition, DIM)) @ right * np.sqrt(ANCHORS)
@@ -37,15 +40,26 @@ def main():
     rng = np.random.default_rng(1)
     for condition in (30, 1e5, 1e9):
         x, y = anchors(condition, rng)
-        (reference, *_), slow = timed(lambda x, y: np.linalg.lstsq(x, y, rcond=None), x, y, repeats=2)
+        (reference, *_), slow = timed(
+            lambda x, y: np.linalg.lstsq(x, y, rcond=None), x, y, repeats=2
+        )
         ours, fast = timed(solve_least_squares, x, y)
         error = np.linalg.norm(ours - reference) / np.linalg.norm(reference)
-        print(f"condition {condition:.0e}: {fast:.2f} s, lstsq {slow:.2f} s, ratio {fast / slow:.3f}, difference {error:.1e}")
+        print(
+            f"condition {condition:.0e}: {fast:.2f} s, lstsq {slow:.2f} s, ratio {fast / slow:.3f},"
+            f" difference {error:.1e}"
+        )
         if condition == 30:
             words = tuple(map(str, range(ANCHORS)))
-            source, target = EmbeddingSpace(words, x.astype(np.float32)), EmbeddingSpace(words, y.astype(np.float32))
+            source, target = (
+                EmbeddingSpace(words, x.astype(np.float32)),
+                EmbeddingSpace(words, y.astype(np.float32)),
+            )
             _, whole = timed(fit_alignment, source, target)
-            print(f"    the whole of fit_alignment, from float32 spaces: {whole:.2f} s, ratio {whole / slow:.3f}")
+            print(
+                f"    the whole of fit_alignment, from float32 spaces: {whole:.2f} s, ratio"
+                f" {whole / slow:.3f}"
+            )
 
 
 if __name__ == "__main__":

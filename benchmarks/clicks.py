@@ -1,10 +1,12 @@
-"""How long after a click on the map, or after Enter behind a typed word, the neighbours stand on the page: under 300 ms.
+"""How long after a click on the map, or after Enter behind a typed word, the neighbours stand on
+the page: under 300 ms.
 
     python benchmarks/clicks.py [--times 12] [--rounds 2]      (needs playwright and a Chromium)
 
-A server of its own on the demo workspace, a Chromium with software rendering, two maps: 4 000 wordpieces of demo-bert, as the
-page begins, and all 20 000 words of demo-biomedical. The clock is the browser's: from the event itself to the change of the page,
-and to the end of the frame in which it is seen.
+A server of its own on the demo workspace, a Chromium with software rendering, two maps: 4 000
+wordpieces of demo-bert, as the page begins, and all 20 000 words of demo-biomedical. The clock is
+the browser's: from the event itself to the change of the page, and to the end of the frame in which
+it is seen.
 """
 
 import argparse
@@ -23,12 +25,36 @@ from tests.browser.conftest import ARGUMENTS, free_port, wait_until_up  # noqa: 
 BOUND = 0.3
 MAPS = {
     "4 000 wordpieces": "map_space=model+·+demo-bert",
-    "20 000 words": "map_space=word+vectors+·+demo-biomedical&map_tokens=first&map_all=true&map_shortest=0",
+    "20 000 words": (
+        "map_space=word+vectors+·+demo-biomedical&map_tokens=first&map_all=true&map_shortest=0"
+    ),
 }
 WORDS = (
-    "cancer", "patients", "treatment", "blood", "cell", "water", "risk", "virus", "heart", "protein", "brain", "surgery",
-    "insulin", "dose", "tumor", "women", "age", "infection", "pressure", "response", "muscle", "health", "lung", "bone",
-)  # fmt: skip
+    "cancer",
+    "patients",
+    "treatment",
+    "blood",
+    "cell",
+    "water",
+    "risk",
+    "virus",
+    "heart",
+    "protein",
+    "brain",
+    "surgery",
+    "insulin",
+    "dose",
+    "tumor",
+    "women",
+    "age",
+    "infection",
+    "pressure",
+    "response",
+    "muscle",
+    "health",
+    "lung",
+    "bone",
+)
 WATCH = """() => {
   window.watched = {};
   const title = () => document.querySelector('[data-testid="neighbours"] .va-title')?.textContent ?? '';
@@ -60,8 +86,12 @@ PLACES = """(ids) => {  // pixels of points of the map by their place in its fir
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=12, help="words typed, and points clicked, in a round")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--times", type=int, default=12, help="words typed, and points clicked, in a round"
+    )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--maps", nargs="*", default=list(MAPS))
     options = parser.parse_args()
@@ -70,7 +100,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         address, server = serve(Path(folder))
         try:
-            chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
+            chromium = driver.chromium.launch(
+                executable_path=shutil.which("chromium"), args=ARGUMENTS
+            )
             slowest = [measure(chromium, address, name, options) for name in options.maps]
         finally:
             server.terminate()
@@ -109,7 +141,10 @@ def measure(chromium, address: str, name: str, options: argparse.Namespace) -> f
         typed = [typing(page, word) for word in WORDS[: options.times]]
         clicked = clicking(page, options.times)
         for kind, times in (("typed", typed), ("clicked", clicked)):
-            print(f"{name:18s} round {turn + 1}  {kind:8s} n = {len(times):2d}   {said(times)}", flush=True)
+            print(
+                f"{name:18s} round {turn + 1}  {kind:8s} n = {len(times):2d}   {said(times)}",
+                flush=True,
+            )
             slowest = max(slowest, *(one["shown"] for one in times))
         page.close()
     return slowest
@@ -139,7 +174,9 @@ def clicking(page, times: int) -> list[dict[str, float]]:  # type: ignore[no-unt
 
 
 def watched(page, timeout: int = 60_000) -> dict[str, float]:  # type: ignore[no-untyped-def]
-    """Seconds from the event until it was sent, was first answered, the neighbours stood in the page, were painted."""
+    """Seconds from the event until it was sent, was first answered, the neighbours stood in the
+    page, were painted.
+    """
     from playwright.sync_api import TimeoutError as TooLong
 
     try:
@@ -161,8 +198,14 @@ def rest(page) -> None:  # type: ignore[no-untyped-def]
 def said(times: list[dict[str, float]]) -> str:
     """Least, median and most of the whole, medians of its parts; milliseconds."""
     whole = [1000 * one["shown"] for one in times]
-    parts = {key: statistics.median(1000 * one[key] for one in times) for key in ("sent", "answered", "painted")}
-    spread = f"in the page after {min(whole):4.0f} / {statistics.median(whole):4.0f} / {max(whole):4.0f} ms (least, median, most)"
+    parts = {
+        key: statistics.median(1000 * one[key] for one in times)
+        for key in ("sent", "answered", "painted")
+    }
+    spread = (
+        f"in the page after {min(whole):4.0f} / {statistics.median(whole):4.0f} / {max(whole):4.0f}"
+        " ms (least, median, most)"
+    )
     return spread + "".join(f"   {key} {value:4.0f}" for key, value in parts.items())
 
 

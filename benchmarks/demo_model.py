@@ -1,9 +1,12 @@
-"""Is the demo model worth shipping? Its F1 on NCBI-disease against the same net untrained, three seeds each, on a stated sample.
+"""Is the demo model worth shipping? Its F1 on NCBI-disease against the same net untrained, three
+seeds each, on a stated sample.
 
-    python benchmarks/demo_model.py [--model DIR] [--train 1200] [--test 500] [--epochs 4] [--seeds 1 2 3]
+    python benchmarks/demo_model.py [--model DIR] [--train 1200] [--test 500] [--epochs 4] [--seeds
+    1 2 3]
 
-Token classification on the first piece of each word, entity-strict F1 (a span counts when both ends and the type are right).
-Prints a row for each run, mean ± sd, and the difference in standard deviations. Needs ../shared.
+Token classification on the first piece of each word, entity-strict F1 (a span counts when both ends
+and the type are right). Prints a row for each run, mean ± sd, and the difference in standard
+deviations. Needs ../shared.
 """
 
 import argparse
@@ -38,10 +41,14 @@ def spans(tags):
 
 
 def encode(tokenizer, sentence):
-    """Ids of a sentence and the place of each word's first piece; words beyond the model's length are left out and counted."""
+    """Ids of a sentence and the place of each word's first piece; words beyond the model's length
+    are left out and counted.
+    """
     ids, first = [tokenizer.token_to_id("[CLS]")], []
     for word in sentence[0]:
-        pieces = tokenizer.encode(word, add_special_tokens=False).ids or [tokenizer.token_to_id("[UNK]")]
+        pieces = tokenizer.encode(word, add_special_tokens=False).ids or [
+            tokenizer.token_to_id("[UNK]")
+        ]
         if len(ids) + len(pieces) >= LONGEST:
             break
         first.append(len(ids))
@@ -76,16 +83,25 @@ def run(folder, trained, seed, train, test, epochs):
     """Fine-tune one network and give its entity-strict F1."""
     import torch
     from tokenizers import Tokenizer
-    from transformers import AutoConfig, AutoModelForTokenClassification, get_linear_schedule_with_warmup
+    from transformers import (
+        AutoConfig,
+        AutoModelForTokenClassification,
+        get_linear_schedule_with_warmup,
+    )
 
     torch.manual_seed(seed)
     config = AutoConfig.from_pretrained(folder, num_labels=3)
     kind = AutoModelForTokenClassification
-    network = (kind.from_pretrained(folder, config=config) if trained else kind.from_config(config)).float()
+    network = (
+        kind.from_pretrained(folder, config=config) if trained else kind.from_config(config)
+    ).float()
     optimizer = torch.optim.AdamW(network.parameters(), lr=LR, weight_decay=0.01)
     steps = epochs * -(-len(train) // BATCH)
     schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
-    tokenizer, rng = Tokenizer.from_file(str(folder / "tokenizer.json")), np.random.default_rng(seed)
+    tokenizer, rng = (
+        Tokenizer.from_file(str(folder / "tokenizer.json")),
+        np.random.default_rng(seed),
+    )
     tokenizer.no_truncation()
     examples = [(*encode(tokenizer, sentence), sentence[1]) for sentence in train]
     network.train()
@@ -133,10 +149,17 @@ def main():
             start = time.perf_counter()
             scores[trained].append(run(options.model, trained, seed, drawn, asked, options.epochs))
             name = "pretrained" if trained else "untrained"
-            print(f"{name:<11} seed {seed}  F1 {scores[trained][-1]:.4f}  {time.perf_counter() - start:.0f} s", flush=True)
+            print(
+                f"{name:<11} seed {seed}  F1 {scores[trained][-1]:.4f} "
+                f" {time.perf_counter() - start:.0f} s",
+                flush=True,
+            )
     sd = {trained: stdev(found) for trained, found in scores.items()}
     gain = mean(scores[True]) - mean(scores[False])
-    print(f"pretrained {mean(scores[True]):.4f} ± {sd[True]:.4f}, untrained {mean(scores[False]):.4f} ± {sd[False]:.4f}")
+    print(
+        f"pretrained {mean(scores[True]):.4f} ± {sd[True]:.4f}, untrained {mean(scores[False]):.4f}"
+        f" ± {sd[False]:.4f}"
+    )
     ratio = mean(scores[True]) / max(mean(scores[False]), 1e-9)
     print(f"ratio {ratio:.2f}; {gain:+.4f}, {gain / max(*sd.values(), 1e-9):.1f} sd")
 

@@ -1,8 +1,10 @@
-"""How often exact-word tokenizers depart from the rule, on all of the shared text, uncased and cased.
+"""How often exact-word tokenizers depart from the rule, on all of the shared text, uncased and
+cased.
 
     python benchmarks/departures.py
 
-Needs ../shared/data. The added words are those of the text that occur five times or more, the model lacks and that can fire.
+Needs ../shared/data. The added words are those of the text that occur five times or more, the model
+lacks and that can fire.
 """
 
 from collections import Counter
@@ -26,11 +28,16 @@ def main() -> None:
             old = tokenizer_of_tokens(read_tokens(SHARED / f"vocab/bert-base-{casing}.txt"))
             splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)
             counts = count_words(corpus, splitter).counts
-            added = [word for word, n in counts.items() if n >= 5 and word not in vocabulary and splitter.keeps(word)]
+            added = [
+                word
+                for word, n in counts.items()
+                if n >= 5 and word not in vocabulary and splitter.keeps(word)
+            ]
             found = departures(vocabulary, exact_word(old, added), splitter, pieces)
             print(
-                f"{text.name:32} {casing:8} {len(added):>7,} words added, {len(pieces):>9,} distinct pieces: "
-                f"{found.missed + found.other:,} departures of {found.added_words:,} occurrences ({found.share:.5f})",
+                f"{text.name:32} {casing:8} {len(added):>7,} words added, {len(pieces):>9,}"
+                f" distinct pieces: {found.missed + found.other:,} departures of"
+                f" {found.added_words:,} occurrences ({found.share:.5f})",
                 flush=True,
             )
 

@@ -1,12 +1,15 @@
-"""Do new rows land beside wordpieces of their own kind? Disease and drug names that the model cuts, from NER training mentions.
+"""Do new rows land beside wordpieces of their own kind? Disease and drug names that the model cuts,
+from NER training mentions.
 
     python benchmarks/domain_words.py [--vectors DIR] [--model M]
 
-Needs ../shared/data. Without --vectors they are trained first (biomedical-fulltext, the defaults, some minutes); without
---model it is MiniLM of the development package. A word counts when it is a whole single-word mention of one class only
-(NCBI-disease and BC5CDR-disease, or BC5CDR-chem; training files), has a vector, and is cut into several wordpieces by the
-model. Scored is the share of these words whose five nearest wordpieces (cosine, special tokens aside) hold a mention of the
-same class, for rows made by fitted maps, by the identity map, and at random; wanted: aligned ≥ 3 × random, identity at chance.
+Needs ../shared/data. Without --vectors they are trained first (biomedical-fulltext, the defaults,
+some minutes); without --model it is MiniLM of the development package. A word counts when it is a
+whole single-word mention of one class only (NCBI-disease and BC5CDR-disease, or BC5CDR-chem;
+training files), has a vector, and is cut into several wordpieces by the model. Scored is the share
+of these words whose five nearest wordpieces (cosine, special tokens aside) hold a mention of the
+same class, for rows made by fitted maps, by the identity map, and at random; wanted: aligned ≥ 3 ×
+random, identity at chance.
 """
 
 import argparse
@@ -60,10 +63,17 @@ def mentions(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def single_words(model: LanguageModel) -> dict[str, set[str]]:
-    """Class → its single-word mentions as the model spells words; words of both classes are left out."""
+    """Class → its single-word mentions as the model spells words; words of both classes are left
+    out.
+    """
     classes: dict[str, set[str]] = {}
     for kind, folders in SOURCES.items():
-        found = (m for folder in folders for m in mentions(SHARED / "ner" / folder / "train.tsv") if len(m) == 1)
+        found = (
+            m
+            for folder in folders
+            for m in mentions(SHARED / "ner" / folder / "train.tsv")
+            if len(m) == 1
+        )
         spelled = (model.splitter.words(mention[0]) for mention in found)
         classes[kind] = {words[0] for words in spelled if len(words) == 1 and len(words[0]) > 2}
     both = classes["disease"] & classes["drug"]
@@ -71,7 +81,9 @@ def single_words(model: LanguageModel) -> dict[str, set[str]]:
 
 
 def hits(rows: np.ndarray, pieces: EmbeddingSpace, same: list[np.ndarray]) -> float:
-    """Share of rows whose five nearest pieces hold one of `same` (a mask over pieces for each row)."""
+    """Share of rows whose five nearest pieces hold one of `same` (a mask over pieces for each
+    row).
+    """
     nearest = np.argpartition(-(unit_rows(rows) @ pieces.unit.T), 5, axis=1)[:, :5]
     return float(np.mean([mask[row].any() for mask, row in zip(same, nearest, strict=True)]))
 
@@ -83,9 +95,14 @@ def main() -> None:
     arguments = parser.parse_args()
     model = open_model(arguments.model or minilm())
     domain = load_space(arguments.vectors) if arguments.vectors else train(model)
-    pieces = model.space.take([i for i, token in enumerate(model.space.words) if token not in model.vocabulary.special])
+    pieces = model.space.take(
+        [i for i, token in enumerate(model.space.words) if token not in model.vocabulary.special]
+    )
     classes = single_words(model)
-    masks = {kind: np.array([piece in words for piece in pieces.words]) for kind, words in classes.items()}
+    masks = {
+        kind: np.array([piece in words for piece in pieces.words])
+        for kind, words in classes.items()
+    }
     asked = [
         (word, kind)
         for kind, words in classes.items()
@@ -94,15 +111,25 @@ def main() -> None:
     ]
     same = [masks[kind] for _, kind in asked]
     vectors = domain.matrix[domain.rows(word for word, _ in asked)]
-    print(f"n = {len(asked)} words that the model cuts " + str({k: sum(kind == k for _, kind in asked) for k in classes}))
-    print("wordpieces of the class: " + str({kind: int(mask.sum()) for kind, mask in masks.items()}) + f" of {len(pieces)}")
+    print(
+        f"n = {len(asked)} words that the model cuts "
+        + str({k: sum(kind == k for _, kind in asked) for k in classes})
+    )
+    print(
+        "wordpieces of the class: "
+        + str({kind: int(mask.sum()) for kind, mask in masks.items()})
+        + f" of {len(pieces)}"
+    )
     chance = np.mean([1 - (1 - mask.mean()) ** 5 for mask in same])
     print(f"{'chance (five pieces drawn at random)':40s} {chance:.3f}")
     for name, settings in MAPS.items():
         alignment = fit_alignment(domain, model.space, settings, model.vocabulary.special)
         print(f"{name:40s} {hits(alignment.apply(vectors), pieces, same):.3f}")
     rng = np.random.default_rng(1)
-    draws = [hits(rng.normal(0, 0.02, (len(asked), model.dim)).astype(np.float32), pieces, same) for _ in range(5)]
+    draws = [
+        hits(rng.normal(0, 0.02, (len(asked), model.dim)).astype(np.float32), pieces, same)
+        for _ in range(5)
+    ]
     print(f"{'random rows (mean of five draws)':40s} {np.mean(draws):.3f}")
 
 

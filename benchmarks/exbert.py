@@ -1,16 +1,19 @@
-"""exBERT's stage 1 against a plain masked-word step, and against the way the public code takes through its data.
+"""exBERT's stage 1 against a plain masked-word step, and against the way the public code takes
+through its data.
 
-Budgets. *A step* at most 1.15 × the plain step of the full model, though the network is a third larger: frozen weights get no
-gradients; module of s3, same batch and length. Met without dropout, missed with .1 (1.11 to 1.33 ×): the module has as many
-attention weights as BERT (heads × length²) in a third of its units, and torch's attention with dropout computes, draws and
-multiplies them all, while without dropout its fused kernel stores none (one core: .028 s instead of .010 s per layer of the
-module, .029 s instead of .020 s per layer of BERT).
-*Wordpieces a second* at least 3 × a stand-in for the public code, whose network, frozen weights and
-optimiser are ours, and whose path is its own: every batch of plain strings is cut anew by the legacy Python
-tokenizer, padded to the length, masked one wordpiece after the other, and scored at all positions. Only wordpieces that are no
-padding count. All are steps of AdamW, in turn, in the processor's time of one thread, so that a busy machine does not speak;
-once without dropout, as `pretrain` trains unless it is told otherwise, and once with BERT's .1, as published. Run it as
-`OMP_NUM_THREADS=1 python -m benchmarks.exbert`; `python -m benchmarks.exbert 2` takes two steps of each.
+Budgets. *A step* at most 1.15 × the plain step of the full model, though the network is a third
+larger: frozen weights get no gradients; module of s3, same batch and length. Met without dropout,
+missed with .1 (1.11 to 1.33 ×): the module has as many attention weights as BERT (heads × length²)
+in a third of its units, and torch's attention with dropout computes, draws and multiplies them all,
+while without dropout its fused kernel stores none (one core: .028 s instead of .010 s per layer of
+the module, .029 s instead of .020 s per layer of BERT). *Wordpieces a second* at least 3 × a
+stand-in for the public code, whose network, frozen weights and optimiser are ours, and whose path
+is its own: every batch of plain strings is cut anew by the legacy Python tokenizer, padded to the
+length, masked one wordpiece after the other, and scored at all positions. Only wordpieces that are
+no padding count. All are steps of AdamW, in turn, in the processor's time of one thread, so that a
+busy machine does not speak; once without dropout, as `pretrain` trains unless it is told otherwise,
+and once with BERT's .1, as published. Run it as `OMP_NUM_THREADS=1 python -m benchmarks.exbert`;
+`python -m benchmarks.exbert 2` takes two steps of each.
 """
 
 import random
@@ -39,7 +42,9 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def invented():
-    """A vocabulary of OLD + NEW tokens, a third of them continuations, and sentences of words of one to three of them."""
+    """A vocabulary of OLD + NEW tokens, a third of them continuations, and sentences of words of
+    one to three of them.
+    """
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     tokens = dict.fromkeys([*SPECIAL, *letters, *(f"##{letter}" for letter in letters)])
@@ -51,14 +56,20 @@ def invented():
     ranks = [1 / (place + 1) for place in range(len(starts))]
     drawn = iter(rng.choices(starts, ranks, k=40 * SENTENCES))
     words = (word + "".join(rng.choices(ends, k=rng.choice((0, 0, 1, 2)))) for word in drawn)
-    return tuple(tokens), [" ".join(next(words) for _ in range(rng.randint(12, 30))) for _ in range(SENTENCES)]
+    return tuple(tokens), [
+        " ".join(next(words) for _ in range(rng.randint(12, 30))) for _ in range(SENTENCES)
+    ]
 
 
 def bert(tokens):
     """A network of the demo's size."""
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=tokens, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024
+        vocab_size=tokens,
+        hidden_size=256,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        intermediate_size=1024,
     )
     return transformers.BertForMaskedLM(config).train()
 
@@ -83,7 +94,9 @@ class Ours:
         """One step; gives the wordpieces it read."""
         examples = [self.reading[self.place + row] for row in range(BATCH)]
         self.place += BATCH
-        ids, labels = (torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels"))
+        ids, labels = (
+            torch.stack([example[key] for example in examples]) for key in ("input_ids", "labels")
+        )
         most = self.network.config.vocab_size - 1  # the plain model knows the first tokens only
         masked_loss(self.network, ids.clamp(max=most), labels.clamp(max=most)).backward()
         advance(self.optimizer)
@@ -91,7 +104,9 @@ class Ours:
 
 
 class Public:
-    """A step the way the public code goes: pairs of sentences as strings, legacy tokenizer, padding, every position scored."""
+    """A step the way the public code goes: pairs of sentences as strings, legacy tokenizer,
+    padding, every position scored.
+    """
 
     def __init__(self, network, tokens, folder):
         self.network, self.optimizer, self.rng = network, optimizer_of(network), random.Random(1)
@@ -100,31 +115,44 @@ class Public:
         self.strings, self.place = self.packed(folder), 0
 
     def packed(self, folder):
-        """`[CLS] A [SEP] B [SEP]`, each of whole sentences below LENGTH pieces in all; done beforehand, and not counted."""
+        """`[CLS] A [SEP] B [SEP]`, each of whole sentences below LENGTH pieces in all; done
+        beforehand, and not counted.
+        """
         strings, parts, size = [], [], 3
         for line in (folder / "sentences.txt").read_text(encoding="utf-8").splitlines():
             pieces = len(self.tokenizer.tokenize(line))
             if size + pieces > LENGTH and parts:
                 half = (len(parts) + 1) // 2
-                strings.append(f"[CLS] {' '.join(parts[:half])} [SEP] {' '.join(parts[half:])} [SEP]")
+                strings.append(
+                    f"[CLS] {' '.join(parts[:half])} [SEP] {' '.join(parts[half:])} [SEP]"
+                )
                 parts, size = [], 3
             parts, size = [*parts, line], size + pieces
         return strings
 
     def masked(self, ids):
-        """Wordpiece after wordpiece: 15 % of all but the first are asked; 80 % of these hidden, 10 % another one."""
+        """Wordpiece after wordpiece: 15 % of all but the first are asked; 80 % of these hidden, 10
+        % another one.
+        """
         labels = [NOT_ASKED] * len(ids)
         for place in range(1, len(ids)):
             if self.rng.random() < SHARE:
                 labels[place], fate = ids[place], self.rng.random()
-                ids[place] = 4 if fate < 0.8 else self.rng.randrange(OLD + NEW) if fate < 0.9 else ids[place]
+                ids[place] = (
+                    4 if fate < 0.8 else self.rng.randrange(OLD + NEW) if fate < 0.9 else ids[place]
+                )
         return ids, labels
 
     def step(self):
         """One step; gives the wordpieces it read, padding left out."""
-        ids, labels = torch.zeros(BATCH, LENGTH, dtype=torch.long), torch.full((BATCH, LENGTH), NOT_ASKED)
+        ids, labels = (
+            torch.zeros(BATCH, LENGTH, dtype=torch.long),
+            torch.full((BATCH, LENGTH), NOT_ASKED),
+        )
         for row in range(BATCH):
-            pieces = self.tokenizer.tokenize(self.strings[(self.place + row) % len(self.strings)])[:LENGTH]
+            pieces = self.tokenizer.tokenize(self.strings[(self.place + row) % len(self.strings)])[
+                :LENGTH
+            ]
             own, asked = self.masked(self.tokenizer.convert_tokens_to_ids(pieces))
             ids[row, : len(own)], labels[row, : len(own)] = torch.tensor(own), torch.tensor(asked)
         self.place += BATCH
@@ -151,17 +179,25 @@ def main(steps):
         (folder / "sentences.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
         plain = bert(OLD)
         begin(plain, "continued", [])
-        ways = {"plain": Ours(plain, tokens, folder), "stage 1": Ours(stage_one(), tokens, folder),
-                "public path": Public(stage_one(), tokens, folder)}  # fmt: skip
+        ways = {
+            "plain": Ours(plain, tokens, folder),
+            "stage 1": Ours(stage_one(), tokens, folder),
+            "public path": Public(stage_one(), tokens, folder),
+        }
         found = {dropout: measured(ways, steps, dropout) for dropout in (OURS, PUBLISHED)}
         for dropout, (seconds, pace) in found.items():
             report(dropout, seconds, pace)
         ours, theirs = found[OURS][1]["stage 1"], found[PUBLISHED][1]["public path"]
-        print(f"each with the dropout it trains under unless told otherwise ({OURS:g}, {PUBLISHED:g}): {ours / theirs:.2f} x")
+        print(
+            f"each with the dropout it trains under unless told otherwise ({OURS:g},"
+            f" {PUBLISHED:g}): {ours / theirs:.2f} x"
+        )
 
 
 def measured(ways, steps, dropout):
-    """Of each way the median seconds of a step, and the wordpieces a second at that pace; the first step is not counted."""
+    """Of each way the median seconds of a step, and the wordpieces a second at that pace; the first
+    step is not counted.
+    """
     seconds, read = {name: [] for name in ways}, dict.fromkeys(ways, 0)
     for turn in range(steps + 1):
         for name, way in ways.items():

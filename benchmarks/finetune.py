@@ -1,8 +1,10 @@
-"""Fine-tuning examples a second, against padding to 128 without grouping; and the price of 100 000 rows that no example uses.
+"""Fine-tuning examples a second, against padding to 128 without grouping; and the price of 100 000
+rows that no example uses.
 
-Budget: at least 3 × the baseline, which is the plain loop (AdamW, every batch padded to 128, in file order) over the same
-sentences with the same network; a step with 100 000 added rows at most 1.1 × one without. Run it as
-`python -m benchmarks.finetune` on a quiet machine; `python -m benchmarks.finetune 96` reads fewer sentences.
+Budget: at least 3 × the baseline, which is the plain loop (AdamW, every batch padded to 128, in
+file order) over the same sentences with the same network; a step with 100 000 added rows at most
+1.1 × one without. Run it as `python -m benchmarks.finetune` on a quiet machine; `python -m
+benchmarks.finetune 96` reads fewer sentences.
 """
 
 import sys
@@ -28,7 +30,9 @@ SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)
 
 
 def task(vocabulary, count):
-    """Invented sentences of the model's own words, as long as those of NCBI-disease: 25 words on average, few above 60."""
+    """Invented sentences of the model's own words, as long as those of NCBI-disease: 25 words on
+    average, few above 60.
+    """
     rng = np.random.default_rng(0)
     words = [token for token in vocabulary.tokens if token.isalpha() and len(token) > 3]
     sizes = np.clip(rng.gamma(3.5, 7.0, size=count), 4, 100).astype(int)
@@ -47,7 +51,10 @@ def padded(network, prepared):
         batch = batch_of(views[part], prepared.pad, prepared.targets[part])
         short = WIDTH - batch["input_ids"].shape[1]
         fill = {"labels": -100, "input_ids": prepared.pad}
-        batch = {name: torch.nn.functional.pad(value, (0, short), value=fill.get(name, 0)) for name, value in batch.items()}
+        batch = {
+            name: torch.nn.functional.pad(value, (0, short), value=fill.get(name, 0))
+            for name, value in batch.items()
+        }
         labels = batch.pop("labels")
         loss_of(network(**batch).logits, labels, asked(labels)).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -75,10 +82,17 @@ def main():
     wide = network()
     wide.resize_token_embeddings(len(model.vocabulary) + ADDED, mean_resizing=False)
     ours(network(), prepared)  # warm
-    seconds = {"padded": padded(network(), prepared), "ours": ours(network(), prepared), "wide": ours(wide, prepared)}
+    seconds = {
+        "padded": padded(network(), prepared),
+        "ours": ours(network(), prepared),
+        "wide": ours(wide, prepared),
+    }
     rates = {name: count / value for name, value in seconds.items()}
     ratio = rates["ours"] / rates["padded"]
-    print(f"{count} sentences: {rates['ours']:.1f}/s = {ratio:.2f} × padding to {WIDTH} without grouping")
+    print(
+        f"{count} sentences: {rates['ours']:.1f}/s = {ratio:.2f} × padding to {WIDTH} without"
+        " grouping"
+    )
     print(f"with {ADDED:,} added rows: {seconds['wide'] / seconds['ours']:.2f} × the time without")
 
 

@@ -2,9 +2,10 @@
 
     python benchmarks/first_visits.py [--pages vocabulary change] [--times 1]     (needs playwright and a Chromium)
 
-The workspace holds the demo, gensim's news text with word counts, and a token classification run of the demo model.
-Each visit starts a fresh server. Time is measured from the request until the page is complete and shows no spinner. The
-server's CPU seconds are printed too: they depend less on the load of the machine.
+The workspace holds the demo, gensim's news text with word counts, and a token classification run of
+the demo model. Each visit starts a fresh server. Time is measured from the request until the page
+is complete and shows no spinner. The server's CPU seconds are printed too: they depend less on the
+load of the machine.
 """
 
 import argparse
@@ -29,9 +30,24 @@ from vocadapt.lab.workspace import Workspace  # noqa: E402
 
 BOUND = 6.0
 PAGES = (
-    "", "advise", "jobs", "vectors", "alignment", "lens", "vocabulary", "initialisers", "adapt", "map", "diagnostics",
-    "change", "pretraining", "finetune", "results", "errors", "try_it",
-)  # fmt: skip
+    "",
+    "advise",
+    "jobs",
+    "vectors",
+    "alignment",
+    "lens",
+    "vocabulary",
+    "initialisers",
+    "adapt",
+    "map",
+    "diagnostics",
+    "change",
+    "pretraining",
+    "finetune",
+    "results",
+    "errors",
+    "try_it",
+)
 DRAWN = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   return app?.dataset.testScriptState === 'notRunning' && document.querySelector('h1')
@@ -40,9 +56,20 @@ DRAWN = """() => {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", nargs="*", choices=PAGES, default=PAGES, metavar="PAGE", help="Home is an empty name")
-    parser.add_argument("--times", type=int, default=1, help="visits of each page; the fastest counts")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--pages",
+        nargs="*",
+        choices=PAGES,
+        default=PAGES,
+        metavar="PAGE",
+        help="Home is an empty name",
+    )
+    parser.add_argument(
+        "--times", type=int, default=1, help="visits of each page; the fastest counts"
+    )
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
@@ -51,15 +78,24 @@ def main() -> int:
         prepare(Workspace(Path(folder) / "first"))
         chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         for name in options.pages:
-            seconds, processor = min(visit(chromium, Path(folder), name) for _ in range(options.times))
-            print(f"{name or 'home':14s} {seconds:5.1f} s, server CPU {processor:5.1f} s", flush=True)
+            seconds, processor = min(
+                visit(chromium, Path(folder), name) for _ in range(options.times)
+            )
+            print(
+                f"{name or 'home':14s} {seconds:5.1f} s, server CPU {processor:5.1f} s", flush=True
+            )
             slowest = max(slowest, seconds)
-    print(f"slowest {slowest:.1f} s (budget {BOUND:g} s); load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(
+        f"slowest {slowest:.1f} s (budget {BOUND:g} s); load {os.getloadavg()[0]:.1f} on"
+        f" {os.cpu_count()} cores"
+    )
     return 0 if slowest <= BOUND else 1
 
 
 def prepare(workspace: Workspace) -> None:
-    """Open the demo, import the news text, and fine-tune the demo model for two epochs on synthetic sentences."""
+    """Open the demo, import the news text, and fine-tune the demo model for two epochs on synthetic
+    sentences.
+    """
     from tests.finetune_material import sentences, write_conll
     from vocadapt.cli import main as vocadapt
 
@@ -68,13 +104,27 @@ def prepare(workspace: Workspace) -> None:
     inputs = {"text": (str(news_text()),), "model": (model,)}
     run_step(Spec("corpus", CorpusStep(copy=True), inputs), workspace.folder("corpora", "news"))
     file = str(write_conll(workspace.root / "ner.txt", sentences(20)))
-    tune = ["finetune", "--model", model, "--task", "ner", "--train", file, "--test", file, "--epochs", "2"]
+    tune = [
+        "finetune",
+        "--model",
+        model,
+        "--task",
+        "ner",
+        "--train",
+        file,
+        "--test",
+        file,
+        "--epochs",
+        "2",
+    ]
     if vocadapt([*tune, "--workspace", root, "--name", "ner"]):
         raise SystemExit("the fine-tuning failed")
 
 
 def visit(chromium, folder: Path, name: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Visit a page of a fresh server; return the seconds it takes and the CPU seconds of the server."""
+    """Visit a page of a fresh server; return the seconds it takes and the CPU seconds of the
+    server.
+    """
     address, server = serve_workspace(folder, folder / "first")
     try:
         page = chromium.new_page(viewport={"width": 1440, "height": 980})

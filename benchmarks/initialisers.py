@@ -1,10 +1,12 @@
-"""Every initialiser on a target of 30 522 tokens at width 768: seconds, and FOCUS against the published package's loop.
+"""Every initialiser on a target of 30 522 tokens at width 768: seconds, and FOCUS against the
+published package's loop.
 
-Random data with the thesis' overlap: 12 000 of the tokens are the model's, 18 522 are new. Budgets: syntactic and aligned < 1 s,
-semantic ≤ 4 s, focus < 10 s and at most 1/3 of the published loop on the same input, omp for 5 000 tokens < 60 s.
-Baseline: `focus_additional_token_initialization` of PyPI's deepfocus (with entmax and fastdist) where FOCUS_AT names the folder
-it is installed in; else its loop written again, a full sort and a mix for one token at a time.
-Run it as `python -m benchmarks.initialisers` on a quiet machine.
+Random data with the thesis' overlap: 12 000 of the tokens are the model's, 18 522 are new. Budgets:
+syntactic and aligned < 1 s, semantic ≤ 4 s, focus < 10 s and at most 1/3 of the published loop on
+the same input, omp for 5 000 tokens < 60 s.
+Baseline: `focus_additional_token_initialization` of PyPI's deepfocus (with entmax and fastdist)
+where FOCUS_AT names the folder it is installed in; else its loop written again, a full sort and a
+mix for one token at a time. Run it as `python -m benchmarks.initialisers` on a quiet machine.
 """
 
 import os
@@ -23,21 +25,30 @@ from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 TARGET, COMMON, DIM, OMP = 30_522, 12_000, 768, 5_000
-LEFT_OUT = ("identity", "distilled")  # the same as target; needs a network and a text (benchmarks/exbert_arms.py has both)
+LEFT_OUT = (
+    "identity",
+    "distilled",
+)  # the same as target; needs a network and a text (benchmarks/exbert_arms.py has both)
 BUDGETS = {"syntactic": 1, "aligned": 1, "semantic": 4, "focus": 10, "omp": 60}
 
 
 def materials(rng):
-    """A model and a target that share COMMON tokens; the new ones are spelled with the model's letters, a third goes on words."""
+    """A model and a target that share COMMON tokens; the new ones are spelled with the model's
+    letters, a third goes on words.
+    """
     letters = [chr(ord("a") + i) for i in range(26)]
     pieces = [*letters, *(f"##{letter}" for letter in letters)]
-    common = [f"{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in "aeiou"][: COMMON - len(pieces)]
+    common = [f"{a}{b}{c}{d}" for a in letters for b in letters for c in letters for d in "aeiou"][
+        : COMMON - len(pieces)
+    ]
     base = Vocabulary(tuple(pieces + common), frozenset())
     digits = str.maketrans("0123456789", "abcdefghij")
     new = tuple(f"{'##' * (i % 3 == 0)}q{i:06d}".translate(digits) for i in range(TARGET - COMMON))
     model = EmbeddingSpace(base.tokens, rng.normal(size=(COMMON, DIM)).astype(np.float32))
     space = EmbeddingSpace(base.tokens + new, rng.normal(size=(TARGET, DIM)).astype(np.float32))
-    return Materials(VocabularyPlan(base, tuple(AddedWord(token, ()) for token in new)), model, target=space)
+    return Materials(
+        VocabularyPlan(base, tuple(AddedWord(token, ()) for token in new)), model, target=space
+    )
 
 
 def published(material):
@@ -49,18 +60,28 @@ def published(material):
         import torch
 
         sys.path.append(folder)
-        sys.modules["deepfocus.fasttext_embs"] = types.ModuleType("fasttext_embs")  # trains fastText, which is not asked here
+        sys.modules["deepfocus.fasttext_embs"] = types.ModuleType(
+            "fasttext_embs"
+        )  # trains fastText, which is not asked here
         sys.modules["deepfocus.fasttext_embs"].load_target_token_embedding = None
         sys.modules["deepfocus.logger"] = types.ModuleType("logger")
         sys.modules["deepfocus.logger"].logger = SimpleNamespace(debug=lambda *a, **k: None)
         from deepfocus.focus import focus_additional_token_initialization
 
         rows = torch.from_numpy(model.matrix[model.rows(names)].copy())
-        overlap = {t: SimpleNamespace(auxiliary_embedding=space[t], source_embedding=rows[i]) for i, t in enumerate(names)}
-        fresh = {t: SimpleNamespace(auxiliary_embedding=space[t], target=SimpleNamespace(id=i)) for i, t in enumerate(new)}
+        overlap = {
+            t: SimpleNamespace(auxiliary_embedding=space[t], source_embedding=rows[i])
+            for i, t in enumerate(names)
+        }
+        fresh = {
+            t: SimpleNamespace(auxiliary_embedding=space[t], target=SimpleNamespace(id=i))
+            for i, t in enumerate(new)
+        }
         start = time.perf_counter()
         with torch.no_grad():
-            found = focus_additional_token_initialization(overlap, fresh, torch.zeros(len(new), DIM), "cpu")
+            found = focus_additional_token_initialization(
+                overlap, fresh, torch.zeros(len(new), DIM), "cpu"
+            )
         return time.perf_counter() - start, found.numpy(), "deepfocus"
     start = time.perf_counter()
     cosines = space.unit[space.rows(new)] @ space.unit[space.rows(names)].T
@@ -75,10 +96,16 @@ def published(material):
 
 
 def main():
-    print("load of the machine:", ", ".join(f"{x:.1f}" for x in os.getloadavg()), f"on {os.cpu_count()} cores")
+    print(
+        "load of the machine:",
+        ", ".join(f"{x:.1f}" for x in os.getloadavg()),
+        f"on {os.cpu_count()} cores",
+    )
     material = materials(np.random.default_rng(1))
     material.donors  # noqa: B018 (looked for once, whoever asks)
-    print(f"{len(material.plan.new_rows):,} new tokens, {len(material.donors):,} common, width {DIM}")
+    print(
+        f"{len(material.plan.new_rows):,} new tokens, {len(material.donors):,} common, width {DIM}"
+    )
     start = time.perf_counter()
     material = replace(material, alignment=fit_alignment(material.target, material.model))
     print(f"  fitting the map   {time.perf_counter() - start:6.2f} s")
@@ -90,12 +117,18 @@ def main():
         start = time.perf_counter()
         initialise(given, RowSettings(method))
         budget = f"budget {BUDGETS[method]} s" if method in BUDGETS else ""
-        print(f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_rows):,} tokens  {budget}", flush=True)
+        print(
+            f"  {method:<17} {time.perf_counter() - start:6.2f} s  {len(given.plan.new_rows):,}"
+            f" tokens  {budget}",
+            flush=True,
+        )
     compare_focus(material)
 
 
 def compare_focus(material, rounds=2):
-    """Time FOCUS against the published loop, best of alternating rounds, and compare their embeddings."""
+    """Time FOCUS against the published loop, best of alternating rounds, and compare their
+    embeddings.
+    """
     ours, slow = [], []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -106,7 +139,10 @@ def compare_focus(material, rounds=2):
     donors = np.mean([len(source.donors) for source in rows.provenance])
     off = np.abs(found - rows.matrix).max()
     print(f"  published focus   {min(slow):6.2f} s  ({name}), ours {min(ours):.2f} s", flush=True)
-    print(f"    {min(slow) / min(ours):.1f} × ours (budget 3); largest difference {off:.1e}; {donors:.0f} donors a row")
+    print(
+        f"    {min(slow) / min(ours):.1f} × ours (budget 3); largest difference {off:.1e};"
+        f" {donors:.0f} donors a row"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""t-SNE of a model's rows: our engine for the size against scikit-learn's run out, in the same process.
+"""t-SNE of a model's rows: our engine for the size against scikit-learn's run out, in the same
+process.
 
-    python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2] [--engines scikit-learn openTSNE]
+    python benchmarks/maps.py [MODEL] [--sizes 4000 8000] [--wide 2] [--engines scikit-learn
+    openTSNE]
 
-One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbours kept@15 (cosine, all tokens judged), and the
-share of scikit-learn's time. --wide 2 puts the rows beside themselves: a space of twice the width, its map the same.
-The times of a loaded machine are long; OMP_WAIT_POLICY=passive keeps waiting threads from counting as work.
+One run each: wall and CPU seconds, iterations, trustworthiness@15 and neighbours kept@15 (cosine,
+all tokens judged), and the share of scikit-learn's time. --wide 2 puts the rows beside themselves:
+a space of twice the width, its map the same. The times of a loaded machine are long;
+OMP_WAIT_POLICY=passive keeps waiting threads from counting as work.
 """
 
 import argparse
@@ -38,7 +41,9 @@ def watched(space, settings):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", nargs="?", default=str(DEMO), help="default: the demo's")
     parser.add_argument("--sizes", type=int, nargs="+", default=[4000])
     parser.add_argument("--wide", type=int, default=1)
@@ -55,10 +60,16 @@ def main():
             first = first or (wall, cpu)
             quality = picture_quality(shown, projection.xy)
             chosen = "  <- taken" if engine == engine_for(len(shown)) else ""
-            times = f"{wall:7.1f} s ({wall / first[0]:.2f})  {cpu:7.1f} CPU s ({cpu / first[1]:.2f})"
+            times = (
+                f"{wall:7.1f} s ({wall / first[0]:.2f})  {cpu:7.1f} CPU s ({cpu / first[1]:.2f})"
+            )
             judged = f"trust {quality.trustworthiness:.4f}  kept {quality.preservation:.4f}"
             load = os.getloadavg()[0]
-            print(f"{len(shown):6} x {shown.dim}  {engine:12} {times}  {judged}  load {load:.1f}{chosen}", flush=True)
+            print(
+                f"{len(shown):6} x {shown.dim}  {engine:12} {times}  {judged}  load"
+                f" {load:.1f}{chosen}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Time the search for 10 nearest neighbors among 60 000 × 768 rows against a matrix product and argpartition.
+"""Time the search for 10 nearest neighbors among 60 000 × 768 rows against a matrix product and
+argpartition.
 
 Budget: one query at most 15 ms warm; 1 000 queries, also by CSLS, at most 1.3 × the baseline, which
 holds all similarities at once, or blocks of rows as our search does. Both are timed in alternation.
@@ -22,7 +23,9 @@ def bare(queries, candidates, step):
 
 
 def measure_best_times(jobs, repeats=5):
-    """Return the minimum seconds of each job (function, *arguments); jobs alternate to share the machine's load."""
+    """Return the minimum seconds of each job (function, *arguments); jobs alternate to share the
+    machine's load.
+    """
     seconds = {name: [] for name in jobs}
     for _ in range(repeats):
         for name, (function, *arguments) in jobs.items():
@@ -37,15 +40,23 @@ def main():
     space = EmbeddingSpace(tuple(map(str, range(ROWS))), matrix)
     one, many, unit = matrix[:1], matrix[:QUERIES], space.unit
     hubs = hubness(unit[:2000], unit[:2000]).mean() * np.ones(ROWS, dtype=np.float32)
-    found = measure_best_times({"ours": (nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20)
+    found = measure_best_times(
+        {"ours": (nearest, one, space), "bare": (bare, unit[:1], unit, 1)}, repeats=20
+    )
     print(f"one query: {found['ours'] * 1000:.1f} ms, bare {found['bare'] * 1000:.1f} ms")
     baselines = {"whole": QUERIES, "blocks": BLOCK // ROWS}
-    measures = {"cosine": (K, "cosine"), "Euclid": (K, "euclidean"), "CSLS": (K, "cosine", None, hubs)}
+    measures = {
+        "cosine": (K, "cosine"),
+        "Euclid": (K, "euclidean"),
+        "CSLS": (K, "cosine", None, hubs),
+    }
     jobs = {how: (bare, unit[:QUERIES], unit, step) for how, step in baselines.items()}
     jobs |= {name: (nearest, many, space, *arguments) for name, arguments in measures.items()}
     seconds = measure_best_times(jobs)
     for name in measures:
-        ratios = ", ".join(f"{seconds[name] / seconds[how]:.2f} × bare product in {how}" for how in baselines)
+        ratios = ", ".join(
+            f"{seconds[name] / seconds[how]:.2f} × bare product in {how}" for how in baselines
+        )
         print(f"{QUERIES} queries, {name}: {seconds[name]:.2f} s = {ratios}")
 
 

@@ -1,11 +1,14 @@
-"""Questions on long documents: encoding and decoding, against a Python implementation of the same rules, token by token.
+"""Questions on long documents: encoding and decoding, against a Python implementation of the same
+rules, token by token.
 
-Budget: at least 3 × its questions a second, and time that grows with the length of the document and no faster. The stand-in
-does per question what the released code of Poerner et al. does: cuts the context again, grows the margins of every window one
-piece at a time (right, then left), pads each window to 512 in lists, takes the highest of a word's pieces in a loop over the
-pieces, and tries every pair of words in two loops that end at 500 characters. It is written here from their rules; the network
-between the two is left out on both sides, its scores being drawn once. Both must give the same answers. Run it as
-`python -m benchmarks.questions` on a quiet machine; `python -m benchmarks.questions 3` asks fewer questions a document.
+Budget: at least 3 × its questions a second, and time that grows with the length of the document and
+no faster. The stand-in does per question what the released code of Poerner et al. does: cuts the
+context again, grows the margins of every window one piece at a time (right, then left), pads each
+window to 512 in lists, takes the highest of a word's pieces in a loop over the pieces, and tries
+every pair of words in two loops that end at 500 characters. It is written here from their rules;
+the network between the two is left out on both sides, its scores being drawn once. Both must give
+the same answers. Run it as `python -m benchmarks.questions` on a quiet machine; `python -m
+benchmarks.questions 3` asks fewer questions a document.
 """
 
 import sys
@@ -31,9 +34,15 @@ def documents(vocabulary, length, asked):
     """Questions on one invented document of the model's own words, every twelfth with a comma."""
     rng = np.random.default_rng(length)
     words = [token for token in vocabulary.tokens if token.isalpha() and len(token) > 3]
-    drawn = [f"{word}ology," if place % 12 == 0 else word for place, word in enumerate(rng.choice(words, size=length))]
+    drawn = [
+        f"{word}ology," if place % 12 == 0 else word
+        for place, word in enumerate(rng.choice(words, size=length))
+    ]
     context = " ".join(map(str, drawn))
-    return [Question(str(n), " ".join(map(str, rng.choice(words, size=10))), context, None) for n in range(asked)]
+    return [
+        Question(str(n), " ".join(map(str, rng.choice(words, size=10))), context, None)
+        for n in range(asked)
+    ]
 
 
 def ours(questions, cuts, scores):
@@ -82,7 +91,9 @@ def by_token(question, tokenizer, scores):
 
 
 def _window(asked, pieces, begin, end):
-    """Ids, mask, and where the active part begins: margins grow by one piece, right first, then left, until nothing fits."""
+    """Ids, mask, and where the active part begins: margins grow by one piece, right first, then
+    left, until nothing fits.
+    """
     left, right, room = begin, end, SIZE - len(asked) - 3
     while right - left < room and (left > 0 or right < len(pieces)):
         if right < len(pieces):
@@ -110,20 +121,30 @@ def main():
     cuts, tokenizer = cuts_of(model), model.fast_tokenizer
     tokenizer.no_truncation()
     rng, rates = np.random.default_rng(0), []
-    ours(documents(model.vocabulary, 100, 1), cuts, [rng.normal(size=(600, 2)).astype(np.float32)])  # warm
+    ours(
+        documents(model.vocabulary, 100, 1), cuts, [rng.normal(size=(600, 2)).astype(np.float32)]
+    )  # warm
     for length in LENGTHS:
         questions = documents(model.vocabulary, length, asked)
         pieces = len(tokenizer.encode(questions[0].context, add_special_tokens=False).ids)
         scores = [rng.normal(size=(pieces, 2)).astype(np.float32) for _ in questions]
         fast, seconds = timed(lambda q=questions, s=scores: ours(q, cuts, s))
-        slow, longer = timed(lambda q=questions, s=scores: [by_token(one, tokenizer, own) for one, own in zip(q, s, strict=True)])
+        slow, longer = timed(
+            lambda q=questions, s=scores: [
+                by_token(one, tokenizer, own) for one, own in zip(q, s, strict=True)
+            ]
+        )
         assert fast == slow, "the two do not answer alike"
         rates.append(seconds / pieces)
         print(
-            f"{length:,} words, {pieces:,} pieces, {asked} questions: {asked / seconds:.1f} questions/s = "
-            f"{longer / seconds:.1f} × the Python one, {1e6 * seconds / pieces / asked:.2f} µs a piece and question"
+            f"{length:,} words, {pieces:,} pieces, {asked} questions: {asked / seconds:.1f}"
+            f" questions/s = {longer / seconds:.1f} × the Python one,"
+            f" {1e6 * seconds / pieces / asked:.2f} µs a piece and question"
         )
-    print(f"a piece of the longest document costs {rates[-1] / rates[0]:.2f} × one of the shortest (1 is linear)")
+    print(
+        f"a piece of the longest document costs {rates[-1] / rates[0]:.2f} × one of the shortest (1"
+        " is linear)"
+    )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
-"""Reduction: how fast the study of growth is, and whether our heuristic gives less growth than the published ones.
+"""Reduction: how fast the study of growth is, and whether our heuristic gives less growth than the
+published ones.
 
     python benchmarks/reduction.py [--speed] [--growth] [--choose]      (all without options; seeds 1 2 3 for random)
 
-Needs ../shared/data. --speed: the study of 4 heuristics × 3 shares on biomedical-fulltext under BERT's vocabulary, against twelve
-re-tokenizations with the fast tokenizer; one of these is timed on the first 20 million characters and scaled by length, and its
-total there is compared. --growth: the order of leaving is chosen on the first half of biomedical-fulltext, growth measured on
-the other half and on three other domains (second halves); a * marks where `cost` is not the best of all. PubMedBERT keeps a
-quarter only if ## counts in lengths (8 512 of its tokens must stay otherwise): its last column is measured with --count-marks.
---choose: where `power` and `belief` of `cost` come from: that first half alone. Its paragraphs are parted by what they are
-about into two groups (2-means over the first 50 directions of TF-IDF), so that each is a text unlike the other; orders of
-leaving are made from one group and judged on the other, both ways, under both vocabularies, at the three shares. A cell's ratio
-is its growth to the best published heuristic's. Of all pairs whose geometric mean over the 12 cells lies within one standard
-error of the best one's, that one is taken which trusts the counts of the text least: the smallest power, then the largest
-belief (the rule of one standard error: Breiman et al. 1984).
+Needs ../shared/data. --speed: the study of 4 heuristics × 3 shares on biomedical-fulltext under
+BERT's vocabulary, against twelve re-tokenizations with the fast tokenizer; one of these is timed on
+the first 20 million characters and scaled by length, and its total there is compared. --growth: the
+order of leaving is chosen on the first half of biomedical-fulltext, growth measured on the other
+half and on three other domains (second halves); a * marks where `cost` is not the best of all.
+PubMedBERT keeps a quarter only if ## counts in lengths (8 512 of its tokens must stay otherwise):
+its last column is measured with --count-marks. --choose: where `power` and `belief` of `cost` come
+from: that first half alone. Its paragraphs are parted by what they are about into two groups
+(2-means over the first 50 directions of TF-IDF), so that each is a text unlike the other; orders of
+leaving are made from one group and judged on the other, both ways, under both vocabularies, at the
+three shares. A cell's ratio is its growth to the best published heuristic's. Of all pairs whose
+geometric mean over the 12 cells lies within one standard error of the best one's, that one is taken
+which trusts the counts of the text least: the smallest power, then the largest belief (the rule of
+one standard error: Breiman et al. 1984).
 """
 
 import argparse
@@ -44,7 +48,11 @@ from vocadapt.vocabulary.reduction import (  # noqa: E402
     free_ids,
     leaving,
 )
-from vocadapt.vocabulary.wordpiece import read_tokenizer, tokenizer_of_tokens, vocabulary_of  # noqa: E402
+from vocadapt.vocabulary.wordpiece import (  # noqa: E402
+    read_tokenizer,
+    tokenizer_of_tokens,
+    vocabulary_of,
+)
 
 DATA = ROOT.parent / "shared" / "data"
 CHOSEN = "biomedical-fulltext"
@@ -55,7 +63,9 @@ SLICE = 20_000_000  # characters of the one re-tokenization that is timed
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--choose", action="store_true")
@@ -77,7 +87,9 @@ def text_of(name: str) -> str:
 def halves(name: str) -> tuple[dict[str, int], dict[str, int]]:
     lines = text_of(name).split("\n")
     middle = len(lines) // 2
-    return tuple(count_text("\n".join(part), Splitter.bert()) for part in (lines[:middle], lines[middle:]))  # type: ignore[return-value]
+    return tuple(
+        count_text("\n".join(part), Splitter.bert()) for part in (lines[:middle], lines[middle:])
+    )  # type: ignore[return-value]
 
 
 def unlike(lines: list[str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -87,10 +99,14 @@ def unlike(lines: list[str]) -> tuple[dict[str, int], dict[str, int]]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     lines = [line for line in lines if line.strip()]
-    weights = TfidfVectorizer(stop_words="english", min_df=20, sublinear_tf=True).fit_transform(lines)
+    weights = TfidfVectorizer(stop_words="english", min_df=20, sublinear_tf=True).fit_transform(
+        lines
+    )
     places = TruncatedSVD(50, random_state=1).fit_transform(weights)
     group = KMeans(2, n_init=5, random_state=1).fit_predict(places)
-    parts = [[line for line, its in zip(lines, group, strict=True) if its == wanted] for wanted in (0, 1)]
+    parts = [
+        [line for line, its in zip(lines, group, strict=True) if its == wanted] for wanted in (0, 1)
+    ]
     print(f"two groups of {len(parts[0]):,} and {len(parts[1]):,} paragraphs")
     return tuple(count_text("\n".join(part), Splitter.bert()) for part in parts)  # type: ignore[return-value]
 
@@ -109,18 +125,27 @@ def choose() -> None:
 
 
 def cells_of(name: str, chooser: Reducer, judge: Reducer) -> dict[tuple[float, float], list[float]]:
-    """For each power and belief: growth at every share, as a ratio to that of the best published heuristic."""
+    """For each power and belief: growth at every share, as a ratio to that of the best published
+    heuristic.
+    """
     vocabulary = chooser.vocabulary
     found: dict[tuple[float, float], list[float]] = {pair: [] for pair in product(POWERS, BELIEFS)}
     for marks, keeps in groupby(KEEPS, key=lambda keep: needs_marks(name, keep)):
         shares = [ReductionSettings("cost", keep, count_marks=marks) for keep in keeps]
-        best = [min(grown(chooser, judge, replace(one, heuristic=rival)) for rival in PUBLISHED) for one in shares]
+        best = [
+            min(grown(chooser, judge, replace(one, heuristic=rival)) for rival in PUBLISHED)
+            for one in shares
+        ]
         free = free_ids(vocabulary, marks)
         for power, belief in found:
             order = cost_order(vocabulary, free, chooser.table, CostSettings(power, belief))
-            masks = [np.isin(np.arange(len(vocabulary)), order[: leaving(vocabulary, one)]) for one in shares]
+            masks = [
+                np.isin(np.arange(len(vocabulary)), order[: leaving(vocabulary, one)])
+                for one in shares
+            ]
             found[power, belief] += [
-                (judge.table.total(mask) / judge.tokens - 1) / rival for mask, rival in zip(masks, best, strict=True)
+                (judge.table.total(mask) / judge.tokens - 1) / rival
+                for mask, rival in zip(masks, best, strict=True)
             ]
     return found
 
@@ -138,7 +163,10 @@ def report(ratios: dict[tuple[float, float], np.ndarray]) -> None:
         told = f"{np.exp(cells.mean()):>8.4f}{np.exp(cells.max()):>8.4f}{behind.mean():>18.4f}{error:>8.4f}"
         print(f"{power:>6g}{belief:>8g}{told}{'  *' if behind.mean() <= error else ''}")
     power, belief = min(near)
-    print(f"taken: power {power:g}, belief {-belief:g}; vocadapt has {CostSettings().power:g} and {CostSettings().belief:g}")
+    print(
+        f"taken: power {power:g}, belief {-belief:g}; vocadapt has {CostSettings().power:g} and"
+        f" {CostSettings().belief:g}"
+    )
 
 
 def needs_marks(name: str, keep: float) -> bool:
@@ -160,31 +188,54 @@ def speed() -> None:
     studying = time.perf_counter() - start
     text = text_of(CHOSEN)
     gone = set(dropped(vocabulary, ReductionSettings("last", 0.5)))
-    tokenizer = tokenizer_of_tokens(tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True)
-    tokenizer.encode_special_tokens = True  # a [PAD] that the text spells out is text here, as it is for the counts
+    tokenizer = tokenizer_of_tokens(
+        tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True
+    )
+    tokenizer.encode_special_tokens = (
+        True  # a [PAD] that the text spells out is text here, as it is for the counts
+    )
     lines = text[:SLICE].split("\n")
     start = time.perf_counter()
     total = sum(map(len, tokenizer.encode_batch_fast(lines, add_special_tokens=False)))
     once = (time.perf_counter() - start) * len(text) / SLICE
-    ours = Reducer(vocabulary, count_text("\n".join(lines), Splitter.bert())).table.total(mask_of(vocabulary, gone))
+    ours = Reducer(vocabulary, count_text("\n".join(lines), Splitter.bert())).table.total(
+        mask_of(vocabulary, gone)
+    )
     twelve = 12 * once
-    print(f"counting {counting:.1f} s, study {studying:.2f} s; twelve re-tokenizations {twelve:.0f} s (scaled)")
+    print(
+        f"counting {counting:.1f} s, study {studying:.2f} s; twelve re-tokenizations {twelve:.0f} s"
+        " (scaled)"
+    )
     raw = twelve / (counting + studying)
-    print(f"ratio with counts kept {twelve / studying:.0f} (wanted 100), from raw text {raw:.0f} (wanted 30)")
-    print(f"totals on that slice: {ours:,} and {total:,}, {'equal' if ours == total else 'NOT EQUAL'}")
+    print(
+        f"ratio with counts kept {twelve / studying:.0f} (wanted 100), from raw text {raw:.0f}"
+        " (wanted 30)"
+    )
+    print(
+        f"totals on that slice: {ours:,} and {total:,}, {'equal' if ours == total else 'NOT EQUAL'}"
+    )
 
 
 def growth(name: str) -> None:
     vocabulary = vocabulary_of(read_tokenizer(DATA / f"vocab/{name}.txt"))
     first, second = halves(CHOSEN)
     judged = {f"{CHOSEN}, 2nd half": second} | {other: halves(other)[1] for other in OTHERS}
-    chooser, judges = Reducer(vocabulary, first), {text: Reducer(vocabulary, counts) for text, counts in judged.items()}
-    print(f"\n{name}: chosen on the first half of {CHOSEN}; growth in percent at {', '.join(f'{keep:.0%}' for keep in KEEPS)}")
+    chooser, judges = (
+        Reducer(vocabulary, first),
+        {text: Reducer(vocabulary, counts) for text, counts in judged.items()},
+    )
+    print(
+        f"\n{name}: chosen on the first half of {CHOSEN}; growth in percent at"
+        f" {', '.join(f'{keep:.0%}' for keep in KEEPS)}"
+    )
     table: dict[tuple[str, str], list[float]] = {}
     for heuristic in REDUCTIONS:
         for keep in KEEPS:
             seeds = SEEDS if heuristic == "random" else SEEDS[:1]
-            gone = [chooser.gone(ReductionSettings(heuristic, keep, seed, needs_marks(name, keep))) for seed in seeds]
+            gone = [
+                chooser.gone(ReductionSettings(heuristic, keep, seed, needs_marks(name, keep)))
+                for seed in seeds
+            ]
             for text, judge in judges.items():
                 mean = sum(judge.table.total(mask) for mask in gone) / len(gone)
                 table.setdefault((heuristic, text), []).append(100 * (mean / judge.tokens - 1))
@@ -193,8 +244,14 @@ def growth(name: str) -> None:
         for heuristic in REDUCTIONS:
             cells = table[heuristic, text]
             best = [min(table[rival, text][k] for rival in PUBLISHED) for k in range(len(KEEPS))]
-            marks = ["*" if heuristic == "cost" and cell >= rival else " " for cell, rival in zip(cells, best, strict=True)]
-            print(f"    {heuristic:8s}" + "".join(f"{cell:9.3f}{mark}" for cell, mark in zip(cells, marks, strict=True)))
+            marks = [
+                "*" if heuristic == "cost" and cell >= rival else " "
+                for cell, rival in zip(cells, best, strict=True)
+            ]
+            print(
+                f"    {heuristic:8s}"
+                + "".join(f"{cell:9.3f}{mark}" for cell, mark in zip(cells, marks, strict=True))
+            )
 
 
 if __name__ == "__main__":

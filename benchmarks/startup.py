@@ -1,4 +1,6 @@
-"""How long `python -m vocadapt --help` takes, beside a Python that does nothing; under half a second."""
+"""How long `python -m vocadapt --help` takes, beside a Python that does nothing; under half a
+second.
+"""
 
 import statistics
 import subprocess
@@ -23,7 +25,10 @@ def main() -> int:
     shown = seconds("-m", "vocadapt", "--help")
     command = seconds("-m", "vocadapt", "vectors", "train", "--help")
     print(f"bare Python                     {bare:.3f} s")
-    print(f"vocadapt --help                 {shown:.3f} s  ({shown / bare:.1f} × bare; bound {BOUND} s)")
+    print(
+        f"vocadapt --help                 {shown:.3f} s  ({shown / bare:.1f} × bare; bound"
+        f" {BOUND} s)"
+    )
     print(f"vocadapt vectors train --help   {command:.3f} s  ({command / bare:.1f} × bare)")
     return 0 if shown < BOUND else 1
 

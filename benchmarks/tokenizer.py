@@ -1,9 +1,11 @@
-"""Exact-word tokenizers with 20 000 and 400 000 added words against the original one: throughput, and loading by AutoTokenizer.
+"""Exact-word tokenizers with 20 000 and 400 000 added words against the original one: throughput,
+and loading by AutoTokenizer.
 
     python benchmarks/tokenizer.py [--megabytes 4]
 
-Needs ../shared/data (text and vocabulary). Throughput: the fast tokenizer's encode_batch (what transformers calls) over whole
-lines, original and changed in turn, the median of five ratios. Wanted: ≥ .9 × the original; loads in ≤ 2 s and ≤ 25 s.
+Needs ../shared/data (text and vocabulary). Throughput: the fast tokenizer's encode_batch (what
+transformers calls) over whole lines, original and changed in turn, the median of five ratios.
+Wanted: ≥ .9 × the original; loads in ≤ 2 s and ≤ 25 s.
 """
 
 import argparse
@@ -29,11 +31,18 @@ def lines(megabytes: float) -> list[str]:
 def new_words(text: list[str], known: set[str], n: int) -> list[str]:
     """The text's own new words, then made-up ones with the shapes of real words, up to n."""
     real = dict.fromkeys(
-        word for line in text for word in line.lower().split() if word.isascii() and word.isalpha() and word not in known
+        word
+        for line in text
+        for word in line.lower().split()
+        if word.isascii() and word.isalpha() and word not in known
     )
     stems = [word for word in known if word.isascii() and word.isalpha() and len(word) > 3]
     made = (f"{first}{last}" for first, last in itertools.product(stems, stems[:40]))
-    return list(itertools.islice(dict.fromkeys(itertools.chain(real, (word for word in made if word not in known))), n))
+    return list(
+        itertools.islice(
+            dict.fromkeys(itertools.chain(real, (word for word in made if word not in known))), n
+        )
+    )
 
 
 def seconds(tokenizer: object, text: list[str]) -> float:
@@ -56,7 +65,9 @@ def main() -> None:
         changed = exact_word(original, words)
         built = time.perf_counter() - start
         seconds(original, text[:200]), seconds(changed, text[:200])
-        ratio = statistics.median(seconds(original, text) / seconds(changed, text) for _ in range(5))
+        ratio = statistics.median(
+            seconds(original, text) / seconds(changed, text) for _ in range(5)
+        )
         with tempfile.TemporaryDirectory() as folder:
             BertTokenizer(vocab=dict(original.get_vocab())).save_pretrained(folder)
             changed.save(f"{folder}/tokenizer.json")

@@ -1,10 +1,12 @@
-"""Text → word vectors against gensim's bare training on ready words, in the same run. Wanted: at most 1.15 times as long.
+"""Text → word vectors against gensim's bare training on ready words, in the same run. Wanted: at
+most 1.15 times as long.
 
     python benchmarks/vectors.py [megabytes of text] [dimension] [rounds]
 
-Ours: the text is split and counted (`write_sentences`), then trained for 5 epochs. gensim: `train` alone, from the words file
-(corpus_file, its mode for all cores) and the vocabulary that are there already. Imports are not counted. The two take turns; the
-best round of each counts. On a busy machine look at the processor seconds.
+Ours: the text is split and counted (`write_sentences`), then trained for 5 epochs. gensim: `train`
+alone, from the words file (corpus_file, its mode for all cores) and the vocabulary that are there
+already. Imports are not counted. The two take turns; the best round of each counts. On a busy
+machine look at the processor seconds.
 """
 
 import gzip
@@ -23,7 +25,9 @@ from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import write_sentences
 
-TEXT = Path(__file__).resolve().parents[2] / "shared" / "data" / "text" / "biomedical-fulltext.txt.gz"
+TEXT = (
+    Path(__file__).resolve().parents[2] / "shared" / "data" / "text" / "biomedical-fulltext.txt.gz"
+)
 WANTED = 1.15
 
 
@@ -43,20 +47,32 @@ def timed(work):
 
 
 def bare_gensim(words, counts, settings):
-    model = Word2Vec(vector_size=settings.dim, workers=settings.threads, epochs=settings.epochs, seed=1)
+    model = Word2Vec(
+        vector_size=settings.dim, workers=settings.threads, epochs=settings.epochs, seed=1
+    )
     model.build_vocab_from_freq(dict(counts.counts))
-    return timed(lambda: model.train(corpus_file=str(words), total_words=counts.words, epochs=settings.epochs))[1]
+    return timed(
+        lambda: model.train(
+            corpus_file=str(words), total_words=counts.words, epochs=settings.epochs
+        )
+    )[1]
 
 
 def measure(text, words, settings, rounds):
     split, trained, bare = [], [], []
     for _ in range(rounds):
-        counts, seconds = timed(lambda: write_sentences(open_corpus([text]), Splitter.bert(), words))
+        counts, seconds = timed(
+            lambda: write_sentences(open_corpus([text]), Splitter.bert(), words)
+        )
         split.append(seconds)
         space, seconds = timed(lambda counts=counts: train_word2vec(words, counts, settings))
         trained.append(seconds)
         bare.append(bare_gensim(words, counts, settings))
-    return counts, space, *(tuple(map(min, zip(*times, strict=True))) for times in (split, trained, bare))
+    return (
+        counts,
+        space,
+        *(tuple(map(min, zip(*times, strict=True))) for times in (split, trained, bare)),
+    )
 
 
 def main(megabytes=12.0, dim=384, rounds=2):
@@ -67,15 +83,33 @@ def main(megabytes=12.0, dim=384, rounds=2):
     with TemporaryDirectory() as folder:
         text = Path(folder) / "text.txt"
         sample(megabytes, text)
-        counts, space, split, trained, bare = measure(text, Path(folder) / "sentences.txt", settings, int(rounds))
-    print(f"{counts.words:,} words ({megabytes:.0f} MB), {len(space):,} vectors × {space.dim}, {settings.threads} threads")
-    for name, (wall, cpu) in (("split and count", split), ("train", trained), ("gensim's bare training", bare)):
+        counts, space, split, trained, bare = measure(
+            text, Path(folder) / "sentences.txt", settings, int(rounds)
+        )
+    print(
+        f"{counts.words:,} words ({megabytes:.0f} MB), {len(space):,} vectors × {space.dim},"
+        f" {settings.threads} threads"
+    )
+    for name, (wall, cpu) in (
+        ("split and count", split),
+        ("train", trained),
+        ("gensim's bare training", bare),
+    ):
         print(f"  {name:24}{wall:7.1f} s {cpu:7.1f} processor s")
-    speed, guess = counts.words * settings.epochs / trained[0] / 1e3, estimate_seconds(counts, settings)
-    print(f"  {speed:.0f} k words/s; estimate_seconds said {guess:.1f} s; load of the machine {os.getloadavg()[0]:.1f}")
+    speed, guess = (
+        counts.words * settings.epochs / trained[0] / 1e3,
+        estimate_seconds(counts, settings),
+    )
+    print(
+        f"  {speed:.0f} k words/s; estimate_seconds said {guess:.1f} s; load of the machine"
+        f" {os.getloadavg()[0]:.1f}"
+    )
     ratio, cpu = ((a + b) / c for a, b, c in zip(split, trained, bare, strict=True))
     verdict = "ok" if ratio <= WANTED else "TOO SLOW"
-    print(f"text → vectors: {ratio:.2f} × gensim's bare time, {cpu:.2f} × its processor time (wanted ≤ {WANTED}): {verdict}")
+    print(
+        f"text → vectors: {ratio:.2f} × gensim's bare time, {cpu:.2f} × its processor time (wanted"
+        f" ≤ {WANTED}): {verdict}"
+    )
     return int(ratio > WANTED)
 
 

@@ -1,10 +1,13 @@
-"""The two WordPiece trainers against the one of the tokenizers library, on the same text in the same process.
+"""The two WordPiece trainers against the one of the tokenizers library, on the same text in the
+same process.
 
-    python benchmarks/wordpiece_trainers.py [--text general-wikipedia] [--held-out general-reviews] [--size 16000]
+    python benchmarks/wordpiece_trainers.py [--text general-wikipedia] [--held-out general-reviews]
+    [--size 16000]
 
-Prints one line of JSON per trainer: processor seconds (target: under three minutes), tokens, the share of
-them that the library's trainer has too (target: over 95 % for bpe-merges; the library breaks ties at random, so it is also run
-against itself), and wordpieces per word on the text and on a held-out one.
+Prints one line of JSON per trainer: processor seconds (target: under three minutes), tokens, the
+share of them that the library's trainer has too (target: over 95 % for bpe-merges; the library
+breaks ties at random, so it is also run against itself), and wordpieces per word on the text and on
+a held-out one.
 """
 
 import argparse
@@ -24,14 +27,21 @@ sys.path.insert(0, str(ROOT))
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.words import Splitter, count_words, write_sentences  # noqa: E402
 from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary  # noqa: E402
-from vocadapt.vocabulary.wordpiece_training import ALPHABET, TRAINERS, TrainerSettings, train_wordpiece  # noqa: E402
+from vocadapt.vocabulary.wordpiece_training import (  # noqa: E402
+    ALPHABET,
+    TRAINERS,
+    TrainerSettings,
+    train_wordpiece,
+)
 
 TEXTS = ROOT.parent / "shared" / "data" / "text"
 UNCASED = Splitter.bert()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--text", default="general-wikipedia")
     parser.add_argument("--held-out", default="general-reviews")
     parser.add_argument("--size", type=int, default=16_000)
@@ -40,12 +50,16 @@ def main() -> None:
         sentences = Path(folder) / "sentences.txt"
         counts = write_sentences(corpus(options.text), UNCASED, sentences).counts
         held_out = count_words(corpus(options.held_out), UNCASED).counts
-        show(text=options.text, running=sum(counts.values()), distinct=len(counts), size=options.size)
+        show(
+            text=options.text, running=sum(counts.values()), distinct=len(counts), size=options.size
+        )
         theirs, seconds = timed(lambda: library(sentences, options.size))
         again, _ = timed(lambda: library(sentences, options.size))
     show(trainer="tokenizers library", **measured(theirs, seconds, again, counts, held_out))
     for name in TRAINERS:
-        ours, seconds = timed(lambda name=name: train_wordpiece(counts, options.size, TrainerSettings(name)))  # type: ignore[misc]
+        ours, seconds = timed(
+            lambda name=name: train_wordpiece(counts, options.size, TrainerSettings(name))
+        )  # type: ignore[misc]
         show(trainer=name, **measured(ours, seconds, theirs, counts, held_out))
 
 
@@ -54,11 +68,17 @@ def corpus(name: str) -> Any:
 
 
 def library(sentences: Path, size: int) -> tuple[str, ...]:
-    """What the library's trainer makes of a file of words between blanks, with the settings that ours have by default."""
+    """What the library's trainer makes of a file of words between blanks, with the settings that
+    ours have by default.
+    """
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.WordPieceTrainer(
-        vocab_size=size, min_frequency=2, limit_alphabet=ALPHABET, special_tokens=list(SPECIAL_TOKENS), show_progress=False
+        vocab_size=size,
+        min_frequency=2,
+        limit_alphabet=ALPHABET,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
     )
     tokenizer.train([str(sentences)], trainer)
     return tuple(tokenizer.get_vocab())
@@ -70,7 +90,11 @@ def timed(work: Any) -> tuple[tuple[str, ...], float]:
 
 
 def measured(
-    tokens: tuple[str, ...], seconds: float, reference: tuple[str, ...], counts: Mapping[str, int], held_out: Mapping[str, int]
+    tokens: tuple[str, ...],
+    seconds: float,
+    reference: tuple[str, ...],
+    counts: Mapping[str, int],
+    held_out: Mapping[str, int],
 ) -> dict[str, Any]:
     return {
         "cpu_seconds": round(seconds, 1),
@@ -83,7 +107,9 @@ def measured(
 
 def fertility(tokens: tuple[str, ...], counts: Mapping[str, int]) -> float:
     vocabulary = Vocabulary(tokens, frozenset(SPECIAL_TOKENS))
-    return sum(count * len(vocabulary.cut(word)) for word, count in counts.items()) / sum(counts.values())
+    return sum(count * len(vocabulary.cut(word)) for word, count in counts.items()) / sum(
+        counts.values()
+    )
 
 
 def show(**line: Any) -> None:

@@ -2,11 +2,12 @@
 
     python benchmarks/words.py [--megabytes 100] [--gigabyte] [--planes]
 
-Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary file. Prints one line of JSON per measurement:
-count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against the baseline on a slice, best of three alternating
-runs; the identity of the counts with the tokenizer's own normaliser and pre-tokenizer run on whole lines; the peak memory of a
-fresh process (target: 600 MB).
---gigabyte adds the peak memory at 1 GB of text rich in distinct words; --planes checks every code point of Unicode as `ab<c>cd`.
+Text: ../shared/data/text/biomedical-fulltext.txt.gz, unpacked to a temporary file. Prints one line
+of JSON per measurement: count_words (target: ratio 14) and write_sentences (target: 9 MB/s) against
+the baseline on a slice, best of three alternating runs; the identity of the counts with the
+tokenizer's own normaliser and pre-tokenizer run on whole lines; the peak memory of a fresh process
+(target: 600 MB). --gigabyte adds the peak memory at 1 GB of text rich in distinct words; --planes
+checks every code point of Unicode as `ab<c>cd`.
 """
 
 import argparse
@@ -48,7 +49,9 @@ print((own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) * 1.024 / 1
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--gigabyte", action="store_true")
     parser.add_argument("--planes", action="store_true")
@@ -61,7 +64,9 @@ def main() -> None:
         if options.planes:
             whole_lines("every code point", every_code_point(), Path(folder) / "planes.txt")
         if options.gigabyte:
-            memory(" at 1 GB", enlarge(text, Path(folder) / "gigabyte.txt"), Path(folder) / "sentences")
+            memory(
+                " at 1 GB", enlarge(text, Path(folder) / "gigabyte.txt"), Path(folder) / "sentences"
+            )
 
 
 def unpack(path: Path, size: int) -> Path:
@@ -106,21 +111,35 @@ def basic_tokenizer(lines: list[str]) -> Counter[str]:
 
 
 def rates(size: int, work: Callable[[], object]) -> tuple[float, float]:
-    """MB per second of the clock, and of this process' computing time (which other load disturbs less)."""
+    """MB per second of the clock, and of this process' computing time (which other load disturbs
+    less).
+    """
     start, start_cpu = time.perf_counter(), time.process_time()
     work()
-    return size / 1e6 / (time.perf_counter() - start), size / 1e6 / (time.process_time() - start_cpu)
+    return size / 1e6 / (time.perf_counter() - start), size / 1e6 / (
+        time.process_time() - start_cpu
+    )
 
 
 def whole_lines(name: str, lines: list[str], path: Path) -> None:
-    """Compare counts with the tokenizer's own normaliser and pre-tokenizer on whole lines, uncased and cased."""
+    """Compare counts with the tokenizer's own normaliser and pre-tokenizer on whole lines, uncased
+    and cased.
+    """
     path.write_text("\n".join(lines), encoding="utf-8", newline="")
     for lowercase in (True, False):
-        normalise, cut = BertNormalizer(lowercase=lowercase).normalize_str, BertPreTokenizer().pre_tokenize_str
+        normalise, cut = (
+            BertNormalizer(lowercase=lowercase).normalize_str,
+            BertPreTokenizer().pre_tokenize_str,
+        )
         expected = Counter(word for line in lines for word, _ in cut(normalise(line)))
         counts = count_words(open_corpus([path]), Splitter.bert(lowercase)).counts
         label = f"identity on {name}, {'uncased' if lowercase else 'cased'}"
-        show(label, lines=len(lines), words=sum(expected.values()), identical=dict(counts) == dict(expected))
+        show(
+            label,
+            lines=len(lines),
+            words=sum(expected.values()),
+            identical=dict(counts) == dict(expected),
+        )
 
 
 def memory(name: str, text: Path, sentences: Path) -> None:
@@ -128,11 +147,18 @@ def memory(name: str, text: Path, sentences: Path) -> None:
     for work in ("count", "write"):
         command = [sys.executable, "-c", PEAK, str(text), work, str(sentences)]
         result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        show(f"peak memory, {work}{name}", megabytes=text.stat().st_size / 1e6, peak_mb=float(result.stdout), target_mb=600)
+        show(
+            f"peak memory, {work}{name}",
+            megabytes=text.stat().st_size / 1e6,
+            peak_mb=float(result.stdout),
+            target_mb=600,
+        )
 
 
 def enlarge(text: Path, path: Path, size: int = 10**9) -> Path:
-    """A gigabyte in which one word in twenty is new at each repetition, so that the tables do grow."""
+    """A gigabyte in which one word in twenty is new at each repetition, so that the tables do
+    grow.
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
         for line in varied(text):
             file.write(line)
@@ -153,7 +179,9 @@ def varied(text: Path) -> Iterator[str]:
 
 
 def show(name: str, **values: float | bool) -> None:
-    rounded = {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}
+    rounded = {
+        key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()
+    }
     print(json.dumps({"measured": name} | rounded), flush=True)
 
 

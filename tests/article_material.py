@@ -1,8 +1,13 @@
-"""Articles as PubMed, PMC and CORD-19 give them, invented: their form, with every trap we know of."""
+"""Articles as PubMed, PMC and CORD-19 give them, invented: their form, with every trap we know
+of.
+"""
 
 import json
 
-DOCTYPE = '<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2024//EN" "https://example.org/pubmed_240101.dtd">'
+DOCTYPE = (
+    '<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2024//EN"'
+    ' "https://example.org/pubmed_240101.dtd">'
+)
 PUBMED = f"""<?xml version="1.0" encoding="utf-8"?>
 {DOCTYPE}
 <PubmedArticleSet>
@@ -87,14 +92,22 @@ CORD = {
     "metadata": {"title": "A title that is not read", "authors": []},
     "abstract": [{"text": "Warfarin thins\nthe blood.", "cite_spans": [], "section": "Abstract"}],
     "body_text": [
-        {"text": "Shown before [1].", "cite_spans": [{"start": 13, "end": 16, "text": "[1]"}], "section": "Intro"},
+        {
+            "text": "Shown before [1].",
+            "cite_spans": [{"start": 13, "end": 16, "text": "[1]"}],
+            "section": "Intro",
+        },
         {"text": " ", "section": "Intro"},
         {"text": "Half \ud800 of a pair.", "section": "Intro"},
     ],
     "ref_entries": {"FIGREF0": {"text": "A caption that is not read", "type": "figure"}},
     "bib_entries": {"BIBREF0": {"title": "Not read"}},
 }
-CORD_LINES = ["Warfarin thins the blood.", "Shown before [1].", "Half ??? of a pair."]  # with ? for U+FFFD
+CORD_LINES = [
+    "Warfarin thins the blood.",
+    "Shown before [1].",
+    "Half ??? of a pair.",
+]  # with ? for U+FFFD
 
 
 def cord(**changes: object) -> str:

@@ -1,4 +1,6 @@
-"""Hostile files, models and numbers, each small on the disk, made in a folder by one function per kind."""
+"""Hostile files, models and numbers, each small on the disk, made in a folder by one function per
+kind.
+"""
 
 import gzip
 import json
@@ -13,7 +15,21 @@ import numpy as np
 
 DEEP = "[" * 100_000 + "]" * 100_000
 HUGE = "9" * 400
-NUMBERS = [HUGE, f"-{HUGE}", str(2**31), str(2**32), str(2**63), str(2**64), "-1", "nan", "inf", "1e400", "", "0x10", "٣"]
+NUMBERS = [
+    HUGE,
+    f"-{HUGE}",
+    str(2**31),
+    str(2**32),
+    str(2**63),
+    str(2**64),
+    "-1",
+    "nan",
+    "inf",
+    "1e400",
+    "",
+    "0x10",
+    "٣",
+]
 BIDI = "\u202egnol\u202c"
 LOUSY_NAME = os.fsdecode(b"caf\xe9.txt")  # not UTF-8
 
@@ -49,7 +65,10 @@ def write_texts(folder: Path) -> list[Path]:
         "nothing.parquet": b"PAR1PAR1",
         "cut.parquet": b"PAR1" + b"\0" * 100,
         "laughs.xml": _billion_laughs(),
-        "outside.xml": b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><PubmedArticleSet>&x;</PubmedArticleSet>',
+        "outside.xml": (
+            b"<!DOCTYPE a [<!ENTITY x SYSTEM"
+            b' "file:///etc/passwd">]><PubmedArticleSet>&x;</PubmedArticleSet>'
+        ),
         "open.xml": b"<PubmedArticleSet><PubmedArticle>",
         "deep.xml": b"<article>" + b"<p>" * 100_000,
         "deep.json": f'{{"paper_id": "x", "body_text": {DEEP}}}'.encode(),
@@ -64,7 +83,9 @@ def write_texts(folder: Path) -> list[Path]:
 
 
 def write_special(folder: Path) -> list[Path]:
-    """Make what is no regular file: a pipe, a socket, links to devices, to themselves and to nothing, an empty folder."""
+    """Make what is no regular file: a pipe, a socket, links to devices, to themselves and to
+    nothing, an empty folder.
+    """
     folder.mkdir(parents=True)
     os.mkfifo(folder / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -79,14 +100,18 @@ def write_special(folder: Path) -> list[Path]:
 
 
 def _billion_laughs() -> bytes:
-    entities = ['<!ENTITY a0 "ha">'] + [f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12)]
+    entities = ['<!ENTITY a0 "ha">'] + [
+        f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12)
+    ]
     return f"<!DOCTYPE a [{''.join(entities)}]><PubmedArticleSet>&a11;</PubmedArticleSet>".encode()
 
 
 def write_vectors(folder: Path) -> list[Path]:
     """Write files of word vectors that lie, break off, or hold no vectors."""
     folder.mkdir(parents=True)
-    header = json.dumps({"vectors": {"dtype": "F32", "shape": [2**40, 2**20], "data_offsets": [0, 8]}}).encode()
+    header = json.dumps(
+        {"vectors": {"dtype": "F32", "shape": [2**40, 2**20], "data_offsets": [0, 8]}}
+    ).encode()
     contents: dict[str, bytes] = {
         "rows.vec": f"{2**63} 2\na 1 2\n".encode(),
         "wide.vec": f"2 {10**9}\na 1 2\n".encode(),
@@ -103,7 +128,9 @@ def write_vectors(folder: Path) -> list[Path]:
         "cut.bin": b"3 4\na " + struct.pack("<4f", 1, 2, 3, 4) + b"b ",
         "endless-word.bin": b"3 4\n" + b"a" * 50_000,
         "pickle.npy": _npy("{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }") + b"\x80.",
-        "giant.npy": _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 99999), }"),
+        "giant.npy": _npy(
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999, 99999), }"
+        ),
         "code.npy": _npy("{'descr': __import__('os').system('true'), 'shape': (1,), }"),
         "giant.safetensors": struct.pack("<Q", len(header)) + header + b"\0" * 8,
         "header.safetensors": struct.pack("<Q", 2**62) + b"{}",
@@ -116,7 +143,9 @@ def write_vectors(folder: Path) -> list[Path]:
     np.save(folder / "one.npy", np.zeros(3, dtype=np.float32))
     for name in ("one", "pickle", "giant", "code"):
         (folder / f"{name}.txt").write_text("a\nb\n")
-    return sorted(path for path in folder.iterdir() if path.suffix != ".txt") + write_special(folder / "special")
+    return sorted(path for path in folder.iterdir() if path.suffix != ".txt") + write_special(
+        folder / "special"
+    )
 
 
 def _npy(header: str) -> bytes:
@@ -202,7 +231,9 @@ MODELS: dict[str, Change] = {
     "activation": _set("config.json", hidden_act="boom"),
     "activation-list": _set("config.json", hidden_act=["gelu"]),
     "dtype": _set("config.json", dtype="complex1024"),
-    "quantization": _set("config.json", quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}),
+    "quantization": _set(
+        "config.json", quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}
+    ),
     "hub-kernel": _set("config.json", _attn_implementation="evil/kernel"),
     "layers": _set("config.json", num_hidden_layers=10**9),
     "layers-negative": _set("config.json", num_hidden_layers=-1),
@@ -215,7 +246,9 @@ MODELS: dict[str, Change] = {
     "padding-outside": _set("config.json", pad_token_id=10**9),
     "tokenizer-config-list": _put("tokenizer_config.json", b"[1]"),
     "tokenizer-config-broken": _put("tokenizer_config.json", b"{"),
-    "tokenizer-config-token": _set("tokenizer_config.json", unk_token={"content": 5, "__type": "AddedToken"}),
+    "tokenizer-config-token": _set(
+        "tokenizer_config.json", unk_token={"content": 5, "__type": "AddedToken"}
+    ),
     "tokenizer-config-class": _set("tokenizer_config.json", tokenizer_class="os.system"),
     "tokenizer-config-length": _set("tokenizer_config.json", model_max_length="many"),
     "tokenizer-deep": _put("tokenizer.json", DEEP.encode()),
@@ -227,11 +260,17 @@ MODELS: dict[str, Change] = {
     "id-negative": _tokenizer(lambda spec: spec["model"]["vocab"].update({"heart": -1})),
     "id-text": _tokenizer(lambda spec: spec["model"]["vocab"].update({"heart": "7"})),
     "id-twice": _tokenizer(lambda spec: spec["model"]["vocab"].update({"heart": 7})),
-    "added-id-twice": _tokenizer(lambda spec: spec["added_tokens"][0].update({"id": spec["added_tokens"][1]["id"]})),
+    "added-id-twice": _tokenizer(
+        lambda spec: spec["added_tokens"][0].update({"id": spec["added_tokens"][1]["id"]})
+    ),
     "no-unknown": _tokenizer(lambda spec: spec["model"].update({"unk_token": "nothing"})),
     "word-length": _tokenizer(lambda spec: spec["model"].update({"max_input_chars_per_word": -1})),
-    "runaway-normalizer": _tokenizer(lambda spec: spec.update({"normalizer": _replace("(a+)+$", "b")})),
-    "runaway-pre-tokenizer": _tokenizer(lambda spec: spec.update({"pre_tokenizer": _split("(a+)+$")})),
+    "runaway-normalizer": _tokenizer(
+        lambda spec: spec.update({"normalizer": _replace("(a+)+$", "b")})
+    ),
+    "runaway-pre-tokenizer": _tokenizer(
+        lambda spec: spec.update({"pre_tokenizer": _split("(a+)+$")})
+    ),
     "runaway-blanks": _tokenizer(lambda spec: spec.update({"pre_tokenizer": _split(r"(\s*)*x")})),
     "expansion": _tokenizer(lambda spec: spec.update({"normalizer": _replace(".", "x" * 100_000)})),
     "broken-pattern": _tokenizer(lambda spec: spec.update({"pre_tokenizer": _split("(((")})),
@@ -241,7 +280,9 @@ MODELS: dict[str, Change] = {
     "weights-folder": _as_folder("model.safetensors"),
     "index-list": _index([]),
     "index-without-map": _index({"metadata": {}}),
-    "index-number": _index({"metadata": {}, "weight_map": {"bert.embeddings.word_embeddings.weight": 5}}),
+    "index-number": _index(
+        {"metadata": {}, "weight_map": {"bert.embeddings.word_embeddings.weight": 5}}
+    ),
     "index-outside": _index({"metadata": {}, "weight_map": {"a": "../../../../etc/passwd"}}),
     "index-missing": _index({"metadata": {}, "weight_map": {"a": "gone.safetensors"}}),
     "index-deep": _index(DEEP.encode()),
@@ -262,7 +303,15 @@ def write_models(model: Path, folder: Path) -> dict[str, Path]:
 def write_tasks(folder: Path) -> dict[str, tuple[str, Path]]:
     """Write task files that are none, by name: the kind each is given as, and its place."""
     folder.mkdir(parents=True)
-    questions = {"data": [{"paragraphs": [{"context": "heart", "qas": [{"id": 1, "question": None, "answers": "x"}]}]}]}
+    questions = {
+        "data": [
+            {
+                "paragraphs": [
+                    {"context": "heart", "qas": [{"id": 1, "question": None, "answers": "x"}]}
+                ]
+            }
+        ]
+    }
     far = {"id": "a", "question": "who", "answers": [{"text": "heart", "answer_start": 2**70}]}
     contents: dict[str, tuple[str, bytes]] = {
         "ragged.tsv": ("ner", b"heart\tO\ndisease\n"),
@@ -273,7 +322,10 @@ def write_tasks(folder: Path) -> dict[str, tuple[str, Path]]:
         "types.tsv": ("ner", b"".join(b"w%d\tB-T%d\n" % (i, i) for i in range(10_000))),
         "header.tsv": ("relations", b"index\tsentence\tlabel\n"),
         "columns.tsv": ("relations", b"a\tb\tc\td\te\tf\n1\t2\t3\t4\t5\t6\n"),
-        "labels.tsv": ("classification", b"sentence\tlabel\n" + b"".join(b"heart\tl%d\n" % i for i in range(5000))),
+        "labels.tsv": (
+            "classification",
+            b"sentence\tlabel\n" + b"".join(b"heart\tl%d\n" % i for i in range(5000)),
+        ),
         "label-list.jsonl": ("classification", b'{"text": "heart", "label": [1, 2]}\n'),
         "label-surrogate.jsonl": ("classification", b'{"text": "heart", "label": "\\udfff"}\n'),
         "label-deep.jsonl": ("multilabel", f'{{"text": "heart", "label": {DEEP}}}\n'.encode()),
@@ -283,7 +335,10 @@ def write_tasks(folder: Path) -> dict[str, tuple[str, Path]]:
         "undecided.jsonl": ("nli", b'{"sentence1": "a", "sentence2": "b", "gold_label": "-"}\n'),
         "no-squad.json": ("qa", b'{"data": 5}'),
         "types.json": ("qa", json.dumps(questions).encode()),
-        "far.json": ("qa", json.dumps({"data": [{"paragraphs": [{"context": "heart", "qas": [far]}]}]}).encode()),
+        "far.json": (
+            "qa",
+            json.dumps({"data": [{"paragraphs": [{"context": "heart", "qas": [far]}]}]}).encode(),
+        ),
         "deep.json": ("qa", DEEP.encode()),
     }
     made = {}
@@ -291,7 +346,10 @@ def write_tasks(folder: Path) -> dict[str, tuple[str, Path]]:
         (folder / name).write_bytes(content)
         made[name] = (kind, folder / name)
     kinds = ("ner", "relations", "nli", "multilabel", "qa", "classification")
-    return made | {place.name: (kind, place) for kind, place in zip(kinds, write_special(folder / "special"), strict=True)}
+    return made | {
+        place.name: (kind, place)
+        for kind, place in zip(kinds, write_special(folder / "special"), strict=True)
+    }
 
 
 RECIPES: dict[str, bytes] = {
@@ -334,14 +392,20 @@ MANIFESTS: dict[str, bytes] = {
 
 
 def write_artefacts(vectors: Path, folder: Path) -> list[Path]:
-    """Copy an artefact of word vectors with each manifest of MANIFESTS, and with its own files spoiled."""
+    """Copy an artefact of word vectors with each manifest of MANIFESTS, and with its own files
+    spoiled.
+    """
     made = []
     for name, content in MANIFESTS.items():
         made.append(folder / name)
         shutil.copytree(vectors, made[-1])
         (made[-1] / "manifest.json").write_bytes(content)
     for file in ("words.txt", "vectors.safetensors", "manifest.json"):
-        for name, change in {"pipe": _as_pipe(file), "folder": _as_folder(file), "binary": _put(file, bytes(range(256)))}.items():
+        for name, change in {
+            "pipe": _as_pipe(file),
+            "folder": _as_folder(file),
+            "binary": _put(file, bytes(range(256))),
+        }.items():
             made.append(folder / f"{name}-{file}")
             shutil.copytree(vectors, made[-1])
             change(made[-1])

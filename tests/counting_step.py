@@ -1,8 +1,10 @@
-"""A step made for the tests of jobs, and the process that can run it: quick, deterministic, with a checkpoint, and mortal.
+"""A step made for the tests of jobs, and the process that can run it: quick, deterministic, with a
+checkpoint, and mortal.
 
-It sums squares, keeps its checkpoint after every tenth, and writes the sums down: the same text however often it was killed.
-Run as a program it is the worker of such a job. DIE names a moment at which the process kills itself, as `kill -9` would;
-FULL names a file that, while it is there, makes the disk full for the files that its text names, or for all.
+It sums squares, keeps its checkpoint after every tenth, and writes the sums down: the same text
+however often it was killed. Run as a program it is the worker of such a job. DIE names a moment at
+which the process kills itself, as `kill -9` would; FULL names a file that, while it is there, makes
+the disk full for the files that its text names, or for all.
 """
 
 import errno
@@ -23,9 +25,15 @@ from vocadapt.lab.step_settings import Unseeded
 DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
 RESULT, KEPT = "sums.txt", "kept.json"
 MOMENTS = (
-    "checkpoint before", "checkpoint after", "placed before", "placed after", "put aside after", "ready", "done before",
+    "checkpoint before",
+    "checkpoint after",
+    "placed before",
+    "placed after",
+    "put aside after",
+    "ready",
+    "done before",
     "cleared before",
-)  # fmt: skip
+)
 log = logging.getLogger("vocadapt.counting")
 
 
@@ -54,7 +62,9 @@ def count(task: steps.Task, settings: CountStep) -> steps.Numbers:
 def kept(task: steps.Task) -> list[int]:
     if task.checkpoint is None or not (task.checkpoint / KEPT).exists():
         return []
-    return list(strict_json.loads((task.checkpoint / KEPT).read_text(encoding="utf-8"), KEPT)["sums"])
+    return list(
+        strict_json.loads((task.checkpoint / KEPT).read_text(encoding="utf-8"), KEPT)["sums"]
+    )
 
 
 def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> None:
@@ -85,7 +95,13 @@ def mortal(moment: str) -> None:
             return "checkpoint"
         if Path(target).name == jobs.STATUS:
             return "done" if '"done"' in Path(source).read_text(encoding="utf-8") else ""
-        return "put aside" if str(target).endswith(".old") else "placed" if str(source).endswith(".draft") else ""
+        return (
+            "put aside"
+            if str(target).endswith(".old")
+            else "placed"
+            if str(source).endswith(".draft")
+            else ""
+        )
 
     def mortal_replace(source: Path, target: Path) -> None:
         name = named(source, target)

@@ -7,10 +7,40 @@ from pathlib import Path
 from vocadapt.spaces.word2vec import Word2VecSettings
 
 KNOWN = [
-    "the", "a", "of", "and", "in", "with", "is", "was", "for", "patients", "patient", "disease", "cancer", "drug", "drugs",
-    "treatment", "heart", "blood", "cell", "cells", "pain", "acid", "trial", "trials", "placebo", "we", "study", "group",
-    "high", "low", "pressure", "hyper", "hypo",
-]  # fmt: skip
+    "the",
+    "a",
+    "of",
+    "and",
+    "in",
+    "with",
+    "is",
+    "was",
+    "for",
+    "patients",
+    "patient",
+    "disease",
+    "cancer",
+    "drug",
+    "drugs",
+    "treatment",
+    "heart",
+    "blood",
+    "cell",
+    "cells",
+    "pain",
+    "acid",
+    "trial",
+    "trials",
+    "placebo",
+    "we",
+    "study",
+    "group",
+    "high",
+    "low",
+    "pressure",
+    "hyper",
+    "hypo",
+]
 QUICK = Word2VecSettings(epochs=1, min_count=1, workers=1)
 LONG = 60  # seconds
 NEW = ["aspirin", "euthymia", "dyspnea", "warfarin", "sepsis"]
@@ -19,7 +49,10 @@ NEW = ["aspirin", "euthymia", "dyspnea", "warfarin", "sepsis"]
 def write_text(path: Path, lines: int = 300, seed: int = 1) -> Path:
     """Lines of ten words each, the model's own words and five that it lacks."""
     rng = random.Random(seed)
-    path.write_text("".join(" ".join(rng.choices(KNOWN + NEW, k=10)) + " .\n" for _ in range(lines)), encoding="utf-8")
+    path.write_text(
+        "".join(" ".join(rng.choices(KNOWN + NEW, k=10)) + " .\n" for _ in range(lines)),
+        encoding="utf-8",
+    )
     return path
 
 

@@ -1,4 +1,6 @@
-"""Runs made by hand: what finetune writes, without any training, so that every figure of them is known."""
+"""Runs made by hand: what finetune writes, without any training, so that every figure of them is
+known.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,37 +23,78 @@ Said = Mapping[str, Sequence[Any]]  # what is said of each example, by cut
 
 
 def write_run(
-    folder: Path, examples: Sequence[Example], said: Said, seed: int = 1, kind: str = "ner", task: str = "toy", **record: Any
+    folder: Path,
+    examples: Sequence[Example],
+    said: Said,
+    seed: int = 1,
+    kind: str = "ner",
+    task: str = "toy",
+    **record: Any,
 ) -> Path:
-    """Write the run of one seed: its record with the scores that these predictions have, its predictions and logits."""
+    """Write the run of one seed: its record with the scores that these predictions have, its
+    predictions and logits.
+    """
     folder.mkdir(parents=True)
     split, scorer = Split(tuple(examples)), scorer_of(kind, record.get("scorer", ""))
-    scores = {cut: scorer.of(tally_of(split, list(own), scorer)).to_dict() for cut, own in said.items()}
+    scores = {
+        cut: scorer.of(tally_of(split, list(own), scorer)).to_dict() for cut, own in said.items()
+    }
     outputs = sorted({label for own in said.values() for labels in own for label in labels} | {"O"})
     values = {
-        "task": task, "kind": kind, "outputs": outputs, "scorer": scorer.name, "rules": asdict(USUAL), "model": "base",
-        "seed": seed, "tokenization": "mixed" if len(said) > 1 else "base", "settings": asdict(FinetuneSettings()),
-        "scores": scores, "dev": [0.25, 0.5, 0.5], "curve": [[1, 0.9], [2, 0.4], [3, 0.2]], "seconds": 2.0, "examples": 30,
-        "trainable": 100, "frozen": 0, "collapsed": False, "findings": [], **record,
-    }  # fmt: skip
+        "task": task,
+        "kind": kind,
+        "outputs": outputs,
+        "scorer": scorer.name,
+        "rules": asdict(USUAL),
+        "model": "base",
+        "seed": seed,
+        "tokenization": "mixed" if len(said) > 1 else "base",
+        "settings": asdict(FinetuneSettings()),
+        "scores": scores,
+        "dev": [0.25, 0.5, 0.5],
+        "curve": [[1, 0.9], [2, 0.4], [3, 0.2]],
+        "seconds": 2.0,
+        "examples": 30,
+        "trainable": 100,
+        "frozen": 0,
+        "collapsed": False,
+        "findings": [],
+        **record,
+    }
     (folder / "run.json").write_text(json.dumps(values), encoding="utf-8")
     lines = (
         {**asdict(example), "said": {cut: list(own[place]) for cut, own in said.items()}}  # type: ignore[call-overload]
         for place, example in enumerate(examples)
     )
-    (folder / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (folder / "predictions.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     rows = {cut: np.zeros((len(examples), len(outputs)), dtype=np.float32) for cut in said}
-    save_file({"sizes": np.ones(len(examples), dtype=np.int64), **rows}, folder / "logits.safetensors")
+    save_file(
+        {"sizes": np.ones(len(examples), dtype=np.int64), **rows}, folder / "logits.safetensors"
+    )
     return folder
 
 
 def write_runs(
-    workspace: Workspace, name: str, examples: Sequence[Example], seeds: Mapping[int, Said], model: str = "", **record: Any
+    workspace: Workspace,
+    name: str,
+    examples: Sequence[Example],
+    seeds: Mapping[int, Said],
+    model: str = "",
+    **record: Any,
 ) -> Path:
-    """Write an artefact of runs, one for each seed, as finetune does: one seed in the folder itself, several below it."""
+    """Write an artefact of runs, one for each seed, as finetune does: one seed in the folder
+    itself, several below it.
+    """
     folder = workspace.folder("runs", name)
     for seed, said in seeds.items():
         place = folder / f"seed-{seed}" if len(seeds) > 1 else folder
         write_run(place, examples, said, seed, model=model or name, **record)
-    Manifest("runs", name, {"seeds": list(seeds), "limit": 0, "fold": 0}, command="python -m vocadapt finetune").save(folder)
+    Manifest(
+        "runs",
+        name,
+        {"seeds": list(seeds), "limit": 0, "fold": 0},
+        command="python -m vocadapt finetune",
+    ).save(folder)
     return folder

@@ -20,9 +20,13 @@ from vocadapt.vocabulary.planning import plan_from_words
 
 WORDS = ("heart", "blood", "tachycardia", "euthymia", "hypertension")
 HEADS = [
-    "BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForTokenClassification", "BertForSequenceClassification",
+    "BertModel",
+    "BertForMaskedLM",
+    "BertForPreTraining",
+    "BertForTokenClassification",
+    "BertForSequenceClassification",
     "BertForQuestionAnswering",
-]  # fmt: skip
+]
 
 
 def planned(model: LanguageModel, kind: str = "append") -> tuple[VocabularyPlan, Rows]:
@@ -39,19 +43,34 @@ def adapted_folder(folder: Path, out: Path, mode: str = "exact-word", kind: str 
 
 @pytest.mark.parametrize("mode", ["exact-word", "insertion"])
 @pytest.mark.parametrize("head", HEADS)
-def test_every_head_keeps_its_certificate(make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str) -> None:
+def test_every_head_keeps_its_certificate(
+    make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str
+) -> None:
     folder = make_bert(head=head)
     edit = Edit(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out", mode)))
-    failed = {name: detail for name, check in CHECKS.items() if name != "reload" for ok, detail in [check(edit)] if not ok}
+    failed = {
+        name: detail
+        for name, check in CHECKS.items()
+        if name != "reload"
+        for ok, detail in [check(edit)]
+        if not ok
+    }
     assert failed == {}
     assert edit.added == ("tachycardia", "euthymia", "hypertension")
     assert edit.after.config["architectures"] == [head]
 
 
-@pytest.mark.parametrize(("head", "mode"), [("BertForPreTraining", "exact-word"), ("BertForTokenClassification", "insertion")])
-def test_the_whole_certificate_with_a_fresh_process(make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("head", "mode"),
+    [("BertForPreTraining", "exact-word"), ("BertForTokenClassification", "insertion")],
+)
+def test_the_whole_certificate_with_a_fresh_process(
+    make_bert: Callable[..., Path], tmp_path: Path, head: str, mode: str
+) -> None:
     folder = make_bert(head=head)
-    certificate = certify(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out", mode)))
+    certificate = certify(
+        open_model(folder), open_model(adapted_folder(folder, tmp_path / "out", mode))
+    )
     assert [check.name for check in certificate.checks] == list(CHECKS)
     assert certificate.passed, certificate.to_dict()
 
@@ -60,7 +79,9 @@ def test_new_rows_and_biases(tiny_bert: Path, tmp_path: Path) -> None:
     model = open_model(tiny_bert)
     plan, rows = planned(model)
     tensors = load_file(apply_plan(model, plan, rows).save(tmp_path / "out") / "model.safetensors")
-    assert np.array_equal(tensors["bert.embeddings.word_embeddings.weight"][-3:].numpy(), rows.matrix)
+    assert np.array_equal(
+        tensors["bert.embeddings.word_embeddings.weight"][-3:].numpy(), rows.matrix
+    )
     assert tensors["cls.predictions.bias"][-3:].tolist() == [0.0, 0.0, 0.0]
 
 
@@ -68,12 +89,17 @@ def test_the_model_itself_is_not_changed(tiny_bert: Path) -> None:
     model = open_model(tiny_bert)
     before = {name: tensor.clone() for name, tensor in model.network.state_dict().items()}
     apply_plan(model, *planned(model))
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.network.state_dict().items())
+    assert all(
+        torch.equal(before[name], tensor) for name, tensor in model.network.state_dict().items()
+    )
     assert len(model.fast_tokenizer.get_vocab()) == len(model.vocabulary)
 
 
 def test_replace_renews_shared_words_only(tiny_bert: Path, tmp_path: Path) -> None:
-    before, after = open_model(tiny_bert), open_model(adapted_folder(tiny_bert, tmp_path / "out", kind="replace"))
+    before, after = (
+        open_model(tiny_bert),
+        open_model(adapted_folder(tiny_bert, tmp_path / "out", kind="replace")),
+    )
     edit = Edit(before, after)
     assert edit.replaced == {"heart", "blood"}
     assert not np.array_equal(before.space["heart"], after.space["heart"])
@@ -83,9 +109,13 @@ def test_replace_renews_shared_words_only(tiny_bert: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_models_stay_half(make_bert: Callable[..., Path], tmp_path: Path, dtype: torch.dtype) -> None:
+def test_half_precision_models_stay_half(
+    make_bert: Callable[..., Path], tmp_path: Path, dtype: torch.dtype
+) -> None:
     folder = make_bert(head="BertModel")
-    tensors = {name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()}
+    tensors = {
+        name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()
+    }
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     edit_json(folder / "config.json", dtype=str(dtype).removeprefix("torch."))
     edit = Edit(open_model(folder), open_model(adapted_folder(folder, tmp_path / "out")))
@@ -93,7 +123,9 @@ def test_half_precision_models_stay_half(make_bert: Callable[..., Path], tmp_pat
     assert all(CHECKS[name](edit)[0] for name in ("kept rows", "other tensors", "outputs"))
 
 
-def test_untied_output_layer_stays_untied_and_gets_the_rows(make_bert: Callable[..., Path], tmp_path: Path) -> None:
+def test_untied_output_layer_stays_untied_and_gets_the_rows(
+    make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
     folder = make_bert(tie_word_embeddings=False)
     model = open_model(folder)
     plan, rows = planned(model)
@@ -101,11 +133,17 @@ def test_untied_output_layer_stays_untied_and_gets_the_rows(make_bert: Callable[
     passed, detail = CHECKS["tied head"](Edit(model, after))
     assert passed
     assert detail == "output layer before: has rows of its own, after: has rows of its own"
-    assert np.array_equal(after.network.get_output_embeddings().weight[-3:].detach().numpy(), rows.matrix)
+    assert np.array_equal(
+        after.network.get_output_embeddings().weight[-3:].detach().numpy(), rows.matrix
+    )
 
 
-def test_a_second_head_in_the_file_is_carried_over(make_bert: Callable[..., Path], tmp_path: Path) -> None:
-    """bert-base-uncased says BertForMaskedLM and also holds the next-sentence head, which transformers would drop."""
+def test_a_second_head_in_the_file_is_carried_over(
+    make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    """bert-base-uncased says BertForMaskedLM and also holds the next-sentence head, which
+    transformers would drop.
+    """
     folder = make_bert(head="BertForPreTraining")
     edit_json(folder / "config.json", architectures=["BertForMaskedLM"])
     stored = load_file(folder / "model.safetensors")["cls.seq_relationship.weight"]
@@ -115,7 +153,14 @@ def test_a_second_head_in_the_file_is_carried_over(make_bert: Callable[..., Path
 
 def test_the_saved_folder_is_complete(tiny_bert: Path, tmp_path: Path) -> None:
     out = adapted_folder(tiny_bert, tmp_path / "out")
-    expected = {"config.json", "model.safetensors", "tokenizer.json", "base", "vocadapt.json", "README.md"}
+    expected = {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "base",
+        "vocadapt.json",
+        "README.md",
+    }
     assert {path.name for path in out.iterdir()} >= expected
     assert not list(out.rglob("*.bin"))
     record = json.loads((out / "vocadapt.json").read_text(encoding="utf-8"))

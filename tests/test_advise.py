@@ -1,4 +1,6 @@
-"""Advice from counts: figures worked by hand on a vocabulary of a dozen tokens, every rule on both sides of its threshold."""
+"""Advice from counts: figures worked by hand on a vocabulary of a dozen tokens, every rule on both
+sides of its threshold.
+"""
 
 import math
 import subprocess
@@ -19,7 +21,10 @@ from vocadapt.vocabulary.gains import Gain, ModelSize
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SPECIAL = ("[UNK]", "[CLS]")
-VOCABULARY = Vocabulary((*SPECIAL, "the", "of", "drug", "##s", "hyper", "##tension", "##t", ".", "1", "##2"), frozenset(SPECIAL))
+VOCABULARY = Vocabulary(
+    (*SPECIAL, "the", "of", "drug", "##s", "hyper", "##tension", "##t", ".", "1", "##2"),
+    frozenset(SPECIAL),
+)
 COUNTS = {"the": 60, ".": 30, "hypertension": 25, "drugs": 10, "12": 4, "hypert": 4, "ж": 2}
 TASK = {"drugs": 3, "hypertension": 1, "drug": 4}
 
@@ -29,7 +34,14 @@ def counted(counts, lines=10, read=10):
 
 
 def advice_on(counts=COUNTS, task=None, **options):
-    return advise(counted(counts), VOCABULARY, Splitter.bert(), ModelSize(width=2, parameters=100), task, **options)
+    return advise(
+        counted(counts),
+        VOCABULARY,
+        Splitter.bert(),
+        ModelSize(width=2, parameters=100),
+        task,
+        **options,
+    )
 
 
 def test_cuts_by_hand():
@@ -49,7 +61,9 @@ def test_no_words_at_all_are_no_division_by_zero():
 
 def test_figures_by_hand():
     figures = advice_on(task=TASK).figures
-    assert figures.anchors == 2  # the, "." : drug is no word of the text, 12 and hypert are too rare
+    assert (
+        figures.anchors == 2
+    )  # the, "." : drug is no word of the text, 12 and hypert are too rare
     assert figures.forecast.words == 60 + 30 + 25 + 10
     assert [gain.floor for gain in figures.gains] == [5, 20, 50]
     assert [gain.words for gain in figures.gains] == [2, 1, 0]
@@ -58,7 +72,10 @@ def test_figures_by_hand():
     assert (all_words.saved, frequent.saved, none.saved) == (35 / 178, 25 / 178, 0)
     assert frequent.fertility == (178 - 25) / 135
     assert (all_words.mended, frequent.mended) == (35 / 39, 25 / 39)
-    assert (all_words.mended_task, frequent.mended_task) == (1.0, 1 / 4)  # of 3 drugs and 1 hypertension, which are cut
+    assert (all_words.mended_task, frequent.mended_task) == (
+        1.0,
+        1 / 4,
+    )  # of 3 drugs and 1 hypertension, which are cut
     assert (all_words.under_few, all_words.under_enough, all_words.median) == (0.5, 1.0, 17.5)
     assert (none.under_few, none.median) == (0.0, None)
     assert figures.top_saved == 35 / 178
@@ -100,7 +117,13 @@ def test_the_forecast_is_its_formula_and_never_below_chance():
 
 
 def test_the_forecast_says_where_nothing_was_measured():
-    asked = ((10**6, 5000, 384), (10**8, 5000, 384), (10**6, 10**5, 384), (10**6, 5000, 768), (10**3, 10, None))
+    asked = (
+        (10**6, 5000, 384),
+        (10**8, 5000, 384),
+        (10**6, 10**5, 384),
+        (10**6, 5000, 768),
+        (10**3, 10, None),
+    )
     assert [len(forecast(*given).outside) for given in asked] == [0, 1, 1, 1, 3]
 
 
@@ -111,7 +134,11 @@ def test_the_forecast_rises_with_the_words():
 
 def test_the_forecast_agrees_with_what_it_was_fitted_on():
     """Three runs of the table: words, anchors, measured P@5."""
-    for words, anchors, p5 in ((91_066, 1980, 0.0111), (926_575, 8408, 0.0579), (9_679_911, 11_994, 0.2299)):
+    for words, anchors, p5 in (
+        (91_066, 1980, 0.0111),
+        (926_575, 8408, 0.0579),
+        (9_679_911, 11_994, 0.2299),
+    ):
         said = forecast(words, anchors, 384)
         assert said.low <= p5 <= said.high
 
@@ -126,9 +153,17 @@ def gain(floor, words, mended_task=None, under_few=0.0):
 def good(**changes):
     """Figures to which no rule applies, with some of them changed."""
     figures = rules.Figures(
-        corpus=GOOD_CUTS, task=None, lines=10, lines_read=10, min_count=5, width=384, anchors=9000,
-        forecast=forecast(6_000_000, 9000, 384), gains=(gain(5, 3000), gain(20, 1500), gain(50, 400)), top_saved=0.06,
-    )  # fmt: skip
+        corpus=GOOD_CUTS,
+        task=None,
+        lines=10,
+        lines_read=10,
+        min_count=5,
+        width=384,
+        anchors=9000,
+        forecast=forecast(6_000_000, 9000, 384),
+        gains=(gain(5, 3000), gain(20, 1500), gain(50, 400)),
+        top_saved=0.06,
+    )
     return replace(figures, **changes)
 
 
@@ -150,7 +185,10 @@ def near(times):
 
 
 def with_task(share, mended=0.5):
-    return {"task": cuts(split=round(1000 * share)), "gains": (gain(5, 3000, 1.0), gain(20, 1500, mended), gain(50, 400, 0.0))}
+    return {
+        "task": cuts(split=round(1000 * share)),
+        "gains": (gain(5, 3000, 1.0), gain(20, 1500, mended), gain(50, 400, 0.0)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -163,8 +201,16 @@ def with_task(share, mended=0.5):
         ("too little text", {"forecast": near(2.99)}, {"forecast": near(3.01)}),
         ("too few words", few(99), few(100)),
         ("hardly cut", {"top_saved": 0.0299}, {"top_saved": 0.03}),
-        ("hardly cut", {"top_saved": 0.01, **with_task(0.24)}, {"top_saved": 0.01, **with_task(0.25)}),
-        ("hardly cut", {"top_saved": 0.01, **with_task(0.5, mended=0.09)}, {"top_saved": 0.01, **with_task(0.5, mended=0.1)}),
+        (
+            "hardly cut",
+            {"top_saved": 0.01, **with_task(0.24)},
+            {"top_saved": 0.01, **with_task(0.25)},
+        ),
+        (
+            "hardly cut",
+            {"top_saved": 0.01, **with_task(0.5, mended=0.09)},
+            {"top_saved": 0.01, **with_task(0.5, mended=0.1)},
+        ),
         ("weak map", {"forecast": at(0.1499)}, {"forecast": at(0.15)}),
         ("rare words", {"gains": (gain(5, 3000, under_few=0.5), *good().gains[1:])}, {}),
         ("task elsewhere", with_task(0.5, mended=0.09), with_task(0.5, mended=0.1)),
@@ -172,7 +218,7 @@ def with_task(share, mended=0.5):
         ("not measured", {"width": 384, "forecast": forecast(20_000_000, 9000, 384)}, {}),
         ("sample", {"lines": 9}, {"lines": 10}),
     ],
-)  # fmt: skip
+)
 def test_every_rule_on_both_sides_of_its_threshold(rule, applies, not_yet):
     found = {finding.rule: finding for finding in judge(good(**applies))}
     assert rule in found
@@ -195,7 +241,10 @@ def test_recipes_are_presets_with_a_cap_and_a_control():
     made = suggestions(good())
     asked = [("green-bert", 400), ("green-bert", 1500), ("green-bert-random", 400)]
     assert [(recipe.preset, recipe.max_added) for recipe in made] == asked
-    assert all(recipe.preset in PRESETS and PRESETS[recipe.preset].needs_alignment == bool(recipe.map) for recipe in made)
+    assert all(
+        recipe.preset in PRESETS and PRESETS[recipe.preset].needs_alignment == bool(recipe.map)
+        for recipe in made
+    )
 
 
 @pytest.mark.parametrize("frequent", [99, 1500])
@@ -206,7 +255,12 @@ def test_caps_that_are_too_small_or_the_same_are_one(frequent):
 
 def domain_counts(anchors=400, new=150, count=1500):
     """A made text of words that a made vocabulary knows, and of others that it cuts."""
-    known = [f"w{letter}{other}{third}" for letter in "abcdefgh" for other in "abcdefgh" for third in "abcdefgh"][:anchors]
+    known = [
+        f"w{letter}{other}{third}"
+        for letter in "abcdefgh"
+        for other in "abcdefgh"
+        for third in "abcdefgh"
+    ][:anchors]
     added = [f"{word}z" for word in known[:new]]
     vocabulary = Vocabulary((*SPECIAL, *known, "##z"), frozenset(SPECIAL))
     return vocabulary, counted(dict.fromkeys(known, count * 4) | dict.fromkeys(added, count))
@@ -231,14 +285,22 @@ def test_the_first_reason_is_the_verdict_and_all_are_listed():
     advice = advice_on({"ж": 50, "the": 50})
     assert advice.sentence == "Do not change the vocabulary: the model cannot read the text."
     stops = [finding.rule for finding in advice.findings if finding.stops]
-    assert stops == ["unknown script", "too few anchors", "too little text", "too few words", "hardly cut"]
+    assert stops == [
+        "unknown script",
+        "too few anchors",
+        "too little text",
+        "too few words",
+        "hardly cut",
+    ]
     assert ".500 of the running words" in advice.findings[0].says
 
 
 def test_the_answer_is_strict_json_of_fractions():
     answer = advice_on(task=TASK).as_json()
     assert dumps(answer)
-    assert answer["corpus"]["cut"] == 39 / 101 and sum(answer["corpus"]["pieces"]) == pytest.approx(1)
+    assert answer["corpus"]["cut"] == 39 / 101 and sum(answer["corpus"]["pieces"]) == pytest.approx(
+        1
+    )
     assert answer["task"]["cut"] == 0.5 and answer["expected"]["words"] == 125
     assert set(answer["reasons"][0]) == {"rule", "stops", "says", "why"}
     assert advice_on().as_json()["task"] is None
@@ -250,9 +312,16 @@ def test_shares_are_written_without_their_zero():
 
 
 def test_nothing_heavy_is_loaded_on_the_way():
-    code = ("import sys, vocadapt.cli.advise, vocadapt.vocabulary.advise, vocadapt.lab.advice\n"
-            "print(*{'torch', 'transformers', 'gensim', 'scipy', 'sklearn'} & set(sys.modules))")  # fmt: skip
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+    code = (
+        "import sys, vocadapt.cli.advise, vocadapt.vocabulary.advise, vocadapt.lab.advice\n"
+        "print(*{'torch', 'transformers', 'gensim', 'scipy', 'sklearn'} & set(sys.modules))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == ""
+    )
 
 
 def test_the_words_for_a_quality_are_those_at_which_it_is_forecast():

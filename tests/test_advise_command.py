@@ -1,4 +1,6 @@
-"""advise on files: kept counts, samples, command lines that run, and what it says of real text, in time."""
+"""advise on files: kept counts, samples, command lines that run, and what it says of real text, in
+time.
+"""
 
 import json
 import shlex
@@ -19,9 +21,26 @@ from vocadapt.text.corpus import CorpusSettings
 from vocadapt.vocabulary.advise import Suggestion
 
 KEYS = {
-    "verdict", "sentence", "reasons", "corpus", "task", "anchors", "width", "min_count", "expected", "top_saved", "added",
-    "recipes", "first", "cut_words", "lines", "lines_read", "task_file", "counts", "seconds",
-}  # fmt: skip
+    "verdict",
+    "sentence",
+    "reasons",
+    "corpus",
+    "task",
+    "anchors",
+    "width",
+    "min_count",
+    "expected",
+    "top_saved",
+    "added",
+    "recipes",
+    "first",
+    "cut_words",
+    "lines",
+    "lines_read",
+    "task_file",
+    "counts",
+    "seconds",
+}
 
 
 @pytest.fixture
@@ -29,7 +48,9 @@ def ask(capsys):
     def run(*arguments):
         capsys.readouterr()
         assert main(["advise", *map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(constant))
+        return json.loads(
+            capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(constant)
+        )
 
     return run
 
@@ -57,7 +78,11 @@ def test_a_sample_says_n_of_n(ask, tiny_bert, tmp_path):
 def test_for_people(capsys, tiny_bert, tmp_path):
     assert main(["advise", str(write_text(tmp_path / "text.txt")), "--model", str(tiny_bert)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Do not change the vocabulary: ") and "STOP" in out and "300 of 300 lines" in out
+    assert (
+        out.startswith("Do not change the vocabulary: ")
+        and "STOP" in out
+        and "300 of 300 lines" in out
+    )
 
 
 def test_a_bare_vocabulary_will_do(ask, tiny_bert, tmp_path):
@@ -78,7 +103,9 @@ def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
     assert not lab.advise_on(corpus, model, workspace.root, keep=True).kept
     assert lab.advise_on(corpus, model, workspace.root).kept
     assert ask(folder, "--model", tiny_bert)["counts"] == "kept"
-    assert ask(text, "--model", tiny_bert, "--workspace", workspace.root)["counts"] == "kept"  # the same content
+    assert (
+        ask(text, "--model", tiny_bert, "--workspace", workspace.root)["counts"] == "kept"
+    )  # the same content
 
 
 def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tiny_bert, tmp_path):
@@ -113,15 +140,24 @@ def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsy
     text, model = write_text(tmp_path / "te xt.txt"), str(tiny_bert)
     lines = [lab.training_command([text], model, CorpusSettings(sample=0.9, language=True))]
     better = AlignmentSettings(unit=True, centre=True)
-    lines += [lab.command_of(Suggestion("more words", "green-bert", 3, better, ""), model),
-              lab.command_of(Suggestion("control", "green-bert-random", 2, None, ""), model)]  # fmt: skip
+    lines += [
+        lab.command_of(Suggestion("more words", "green-bert", 3, better, ""), model),
+        lab.command_of(Suggestion("control", "green-bert-random", 2, None, ""), model),
+    ]
     for line in lines:
         assert main(shlex.split(line)[3:]) == 0, line
     capsys.readouterr()
-    adapted = json.loads((tmp_path / "adapted-more-words" / "vocadapt.json").read_text(encoding="utf-8"))
+    adapted = json.loads(
+        (tmp_path / "adapted-more-words" / "vocadapt.json").read_text(encoding="utf-8")
+    )
     assert adapted["plan"]["added"] == 3
     assert adapted["recipe"]["alignment"]["unit"] and adapted["recipe"]["alignment"]["centre"]
-    assert json.loads((tmp_path / "adapted-control" / "vocadapt.json").read_text(encoding="utf-8"))["plan"]["added"] == 2
+    assert (
+        json.loads((tmp_path / "adapted-control" / "vocadapt.json").read_text(encoding="utf-8"))[
+            "plan"
+        ]["added"]
+        == 2
+    )
 
 
 def test_news_is_too_little_text(ask, minilm):
@@ -135,13 +171,19 @@ def test_news_is_too_little_text(ask, minilm):
 def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
     start = time.perf_counter()
     task = shared / "data/ner/NCBI-disease/train.tsv"
-    answer = ask(shared / "data/text/biomedical-abstracts.txt.gz", "--model", minilm, "--task", task)
+    answer = ask(
+        shared / "data/text/biomedical-abstracts.txt.gz", "--model", minilm, "--task", task
+    )
     assert time.perf_counter() - start < 30
     assert answer["verdict"] == "adapt" and len(answer["recipes"]) == 3
     assert answer["task"]["cut"] > 4 * answer["corpus"]["cut"]
-    assert answer["expected"]["low"] < 0.0888 < answer["expected"]["high"]  # measured: benchmarks/advise.py
+    assert (
+        answer["expected"]["low"] < 0.0888 < answer["expected"]["high"]
+    )  # measured: benchmarks/advise.py
 
 
 def test_encyclopedia_is_hardly_worth_it(ask, minilm, shared):
-    answer = ask(shared / "data/text/general-wikipedia.txt.gz", "--model", minilm, "--sample", "0.3")
+    answer = ask(
+        shared / "data/text/general-wikipedia.txt.gz", "--model", minilm, "--sample", "0.3"
+    )
     assert answer["sentence"].startswith("Do not change the vocabulary: hardly worth it")

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.alignment import METHODS, Alignment, AlignmentSettings, AnchorFilter, find_anchors, fit_alignment
+from vocadapt.spaces.alignment import (
+    METHODS,
+    Alignment,
+    AlignmentSettings,
+    AnchorFilter,
+    find_anchors,
+    fit_alignment,
+)
 from vocadapt.spaces.solvers import solve_kernel_ridge, solve_least_squares, through_kernel
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 
@@ -31,7 +38,11 @@ def test_anchors_are_all_shared_words_in_the_order_of_the_source():
     source = EmbeddingSpace(("b", "only here", "a", "[CLS]"), np.ones((4, 2), np.float32))
     target = EmbeddingSpace(("a", "b", "[CLS]"), np.ones((3, 2), np.float32))
     anchors = find_anchors(source, target, exclude=("[CLS]",))
-    assert anchors.words == ("b", "a") and anchors.source_rows.tolist() == [0, 2] and anchors.target_rows.tolist() == [1, 0]
+    assert (
+        anchors.words == ("b", "a")
+        and anchors.source_rows.tolist() == [0, 2]
+        and anchors.target_rows.tolist() == [1, 0]
+    )
 
 
 def test_the_filter_leaves_out_what_it_names():
@@ -44,7 +55,10 @@ def test_the_filter_leaves_out_what_it_names():
 
 
 def test_no_shared_word_and_a_floor_without_counts_are_input_errors():
-    one, other = EmbeddingSpace(("a",), np.ones((1, 2), np.float32)), EmbeddingSpace(("b",), np.ones((1, 2), np.float32))
+    one, other = (
+        EmbeddingSpace(("a",), np.ones((1, 2), np.float32)),
+        EmbeddingSpace(("b",), np.ones((1, 2), np.float32)),
+    )
     with pytest.raises(InputError, match="share no word"):
         find_anchors(one, other)
     with pytest.raises(InputError, match="needs corpus counts"):
@@ -73,10 +87,16 @@ def test_procrustes_recovers_a_rotation_and_keeps_lengths(rng):
 def test_ridge_shrinks_and_kernel_ridge_bends(rng):
     x = unit_rows(rng.normal(size=(300, 4)))
     y = np.column_stack([x[:, 0] * x[:, 1], x[:, 2] ** 2 - x[:, 3] ** 2])
-    straight, bent = (fit_alignment(space(x), space(y), AlignmentSettings(m, ridge=1e-3)) for m in ("ridge", "kernel-ridge"))
+    straight, bent = (
+        fit_alignment(space(x), space(y), AlignmentSettings(m, ridge=1e-3))
+        for m in ("ridge", "kernel-ridge")
+    )
     error = [relative(fitted.apply(x.astype(np.float32)), y) for fitted in (straight, bent)]
     assert error[0] > 0.9 and error[1] < 0.2
-    maps = [fit_alignment(space(x), space(y), AlignmentSettings("ridge", ridge=penalty)) for penalty in (0.01, 1, 100)]
+    maps = [
+        fit_alignment(space(x), space(y), AlignmentSettings("ridge", ridge=penalty))
+        for penalty in (0.01, 1, 100)
+    ]
     norms = [np.linalg.norm(fitted.matrix) for fitted in maps]
     assert norms == sorted(norms, reverse=True)
 
@@ -88,7 +108,10 @@ def test_kernel_ridge_solves_its_equation_and_weights_are_repetitions(rng):
     weighted = solve_kernel_ridge(x, y, weights, 0.5)
     repeated = solve_kernel_ridge(x[twice], y[twice], np.ones(21), 0.5)
     rows = rng.normal(size=(7, 3)).astype(np.float32)
-    one, other = (through_kernel(rows, z.astype(np.float32), a) for z, a in ((x, weighted), (x[twice], repeated)))
+    one, other = (
+        through_kernel(rows, z.astype(np.float32), a)
+        for z, a in ((x, weighted), (x[twice], repeated))
+    )
     np.testing.assert_allclose(one, other, atol=1e-4)
 
 
@@ -103,7 +126,10 @@ def test_frequent_anchors_count_more(weights):
 
 @pytest.mark.parametrize("condition", [30, 1e5, 1e9])
 def test_the_solver_agrees_with_lstsq_however_bad_the_condition(rng, condition):
-    left, right = np.linalg.qr(rng.normal(size=(400, 40)))[0], np.linalg.qr(rng.normal(size=(40, 40)))[0]
+    left, right = (
+        np.linalg.qr(rng.normal(size=(400, 40)))[0],
+        np.linalg.qr(rng.normal(size=(40, 40)))[0],
+    )
     x, y = (left * np.geomspace(1, 1 / condition, 40)) @ right, rng.normal(size=(400, 30))
     assert relative(solve_least_squares(x, y), np.linalg.lstsq(x, y, rcond=None)[0]) < 1e-6
 
@@ -125,7 +151,9 @@ def test_fewer_anchors_than_dimensions(rng):
         fit_alignment(source, target)
     assert "more text" in caught.value.remedy
     for method in ("ridge", "procrustes", "kernel-ridge"):
-        assert np.isfinite(fit_alignment(source, target, AlignmentSettings(method)).apply(source.matrix)).all()
+        assert np.isfinite(
+            fit_alignment(source, target, AlignmentSettings(method)).apply(source.matrix)
+        ).all()
 
 
 def test_identity_gives_the_vectors_as_they_are_and_needs_equal_widths(rng):
@@ -140,10 +168,15 @@ def test_random_maps_have_the_targets_length_and_their_own_seed(rng):
     source, target = space(rng.normal(size=(50, 4))), space(7 * rng.normal(size=(50, 6)))
     first = fit_alignment(source, target, AlignmentSettings("random"))
     np.random.seed(3)  # noqa: NPY002  the global seed must not matter
-    again, other = (fit_alignment(source, target, AlignmentSettings("random", seed=seed)) for seed in (1, 2))
+    again, other = (
+        fit_alignment(source, target, AlignmentSettings("random", seed=seed)) for seed in (1, 2)
+    )
     np.testing.assert_array_equal(first.matrix, again.matrix)
     assert (first.matrix != other.matrix).any()
-    lengths = np.linalg.norm(first.apply(source.matrix), axis=1).mean(), np.linalg.norm(target.matrix, axis=1).mean()
+    lengths = (
+        np.linalg.norm(first.apply(source.matrix), axis=1).mean(),
+        np.linalg.norm(target.matrix, axis=1).mean(),
+    )
     assert lengths[0] == pytest.approx(lengths[1], rel=1e-4)
 
 
@@ -151,7 +184,9 @@ def test_random_maps_have_the_targets_length_and_their_own_seed(rng):
 def test_unit_and_centred_maps_give_rows_of_the_targets_scale(rng, method):
     x = unit_rows(rng.normal(size=(80, 5)) + 3)
     y = 4 * unit_rows(x @ np.linalg.qr(rng.normal(size=(5, 5)))[0])
-    fitted = fit_alignment(space(9 * x), space(y), AlignmentSettings(method, unit=True, centre=True))
+    fitted = fit_alignment(
+        space(9 * x), space(y), AlignmentSettings(method, unit=True, centre=True)
+    )
     assert relative(fitted.apply((2 * x).astype(np.float32)), y) < 1e-4
     prepared = fitted.prepare_target(y.astype(np.float32))
     assert abs(prepared.mean(axis=0)).max() < 1e-6
@@ -161,7 +196,11 @@ def test_unit_and_centred_maps_give_rows_of_the_targets_scale(rng, method):
 @pytest.mark.parametrize("method", [*METHODS])
 def test_save_and_load(rng, tmp_path, method):
     source, target = space(rng.normal(size=(30, 4))), space(rng.normal(size=(30, 4)))
-    fitted = fit_alignment(source, target, AlignmentSettings(method, unit=True, anchors=AnchorFilter(digits=False, min_count=0)))
+    fitted = fit_alignment(
+        source,
+        target,
+        AlignmentSettings(method, unit=True, anchors=AnchorFilter(digits=False, min_count=0)),
+    )
     fitted.save(tmp_path)
     loaded = Alignment.load(tmp_path)
     assert loaded.settings == fitted.settings and loaded.anchors == 30
@@ -169,7 +208,13 @@ def test_save_and_load(rng, tmp_path, method):
 
 
 def test_bad_input_is_named(rng, tmp_path):
-    for options in ({"method": "magic"}, {"weights": "cube"}, {"ridge": -1.0}, {"ridge": float("nan")}, {"seed": -1}):
+    for options in (
+        {"method": "magic"},
+        {"weights": "cube"},
+        {"ridge": -1.0},
+        {"ridge": float("nan")},
+        {"seed": -1},
+    ):
         with pytest.raises(InputError):
             AlignmentSettings(**options)
     with pytest.raises(InputError, match="procrustes takes no ridge") as caught:
@@ -186,6 +231,8 @@ def test_nothing_given_is_changed(rng):
     source, target = space(rng.normal(size=(30, 4))), space(rng.normal(size=(30, 4)))
     before = source.matrix.copy(), target.matrix.copy()
     for method in METHODS:
-        fit_alignment(source, target, AlignmentSettings(method, unit=True, centre=True)).apply(source.matrix)
+        fit_alignment(source, target, AlignmentSettings(method, unit=True, centre=True)).apply(
+            source.matrix
+        )
     np.testing.assert_array_equal(source.matrix, before[0])
     np.testing.assert_array_equal(target.matrix, before[1])

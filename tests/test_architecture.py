@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# Lowest first. Names on one floor may import each other, except across a set: cli and ui do not know each other.
+# Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
+# know each other.
 FLOORS = [
     {"errors", "progress", "files", "settings"},
     {"text"},
@@ -27,10 +28,22 @@ FLOORS = [
 ]
 APART = {"cli", "ui"}
 HEAVY = {
-    "torch", "transformers", "gensim", "sklearn", "scipy", "pandas", "pyarrow", "umap", "openTSNE", "kaleido", "accelerate",
+    "torch",
+    "transformers",
+    "gensim",
+    "sklearn",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "umap",
+    "openTSNE",
+    "kaleido",
+    "accelerate",
     "huggingface_hub",
-}  # fmt: skip
-NETWORKS = "vocadapt.models.exbert"  # classes of networks: they derive from those of transformers, and weigh as much
+}
+NETWORKS = (  # classes of networks: they derive from those of transformers, and weigh as much
+    "vocadapt.models.exbert"
+)
 STREAMLIT = {"ui", "pages", "app"}
 RENDERERS = {"vocadapt/ui/markup.py"}  # the one place that writes HTML, escaped
 
@@ -39,7 +52,8 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 READING = {"load_file", "safe_open", "from_file", "fromfile", "memmap", "copyfile", "copy2"}
 OWN_FOLDERS = (
     "vocadapt/models/",  # the door of models checks what a model folder holds
-    "vocadapt/ui/",  # what the browser is given: artefacts of the workspace, and the program's own files
+    # what the browser is given: artefacts of the workspace, and the program's own files
+    "vocadapt/ui/",
     "pages/",
 )
 OWN_FILES = {  # they read what this program, or this very step, has written
@@ -88,7 +102,9 @@ def floor_of(name: str) -> int:
 
 
 def imported(tree: ast.AST, path: str) -> Iterator[tuple[str, int]]:
-    """Every imported module, in full, with its line: those in functions and under TYPE_CHECKING too."""
+    """Every imported module, in full, with its line: those in functions and under TYPE_CHECKING
+    too.
+    """
     package = list(Path(path).parent.parts)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -125,7 +141,9 @@ def floor_breaks(source: str, path: str) -> list[str]:
 
 
 def executed_at_import(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported: not function bodies, not TYPE_CHECKING blocks."""
+    """The statements that run when the module is imported: not function bodies, not TYPE_CHECKING
+    blocks.
+    """
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
         node = waiting.pop()
@@ -146,7 +164,9 @@ def heavy_at_import(source: str, path: str) -> list[str]:
     for node in executed_at_import(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [module for module, _ in imported(node, path)]
-            heavy = {module.split(".")[0] for module in modules} & HEAVY | {m for m in modules if m.startswith(NETWORKS)}
+            heavy = {module.split(".")[0] for module in modules} & HEAVY | {
+                m for m in modules if m.startswith(NETWORKS)
+            }
             found += [f"{path}:{node.lineno} imports {name} at its top" for name in sorted(heavy)]
     return found
 
@@ -154,12 +174,20 @@ def heavy_at_import(source: str, path: str) -> list[str]:
 def streamlit_outside(source: str, path: str) -> list[str]:
     if name_of(path) in STREAMLIT:
         return []
-    return [f"{path}:{line} imports {m}" for m, line in imported(ast.parse(source), path) if m.split(".")[0] == "streamlit"]
+    return [
+        f"{path}:{line} imports {m}"
+        for m, line in imported(ast.parse(source), path)
+        if m.split(".")[0] == "streamlit"
+    ]
 
 
 def unsafe(source: str, path: str) -> list[str]:
     tree = ast.parse(source)
-    found = [f"{path}:{n} imports {m}" for m, n in imported(tree, path) if m.split(".")[0] in FORBIDDEN_MODULES]
+    found = [
+        f"{path}:{n} imports {m}"
+        for m, n in imported(tree, path)
+        if m.split(".")[0] in FORBIDDEN_MODULES
+    ]
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -171,7 +199,11 @@ def unsafe(source: str, path: str) -> list[str]:
                 found.append(f"{path}:{node.lineno} gives {keyword.arg}")
             if keyword.arg == "unsafe_allow_html" and not off and path not in RENDERERS:
                 found.append(f"{path}:{node.lineno} gives unsafe_allow_html outside the renderer")
-        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "st.html" and path not in RENDERERS:
+        if (
+            isinstance(node.func, ast.Attribute)
+            and ast.unparse(node.func) == "st.html"
+            and path not in RENDERERS
+        ):
             found.append(f"{path}:{node.lineno} calls st.html outside the renderer")
         if ast.unparse(node.func) in {"os.system", "os.popen"}:
             found.append(f"{path}:{node.lineno} calls {ast.unparse(node.func)}")
@@ -185,7 +217,9 @@ def reads_beside_the_door(source: str, path: str) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and _reads(node):
-            found.append(f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.files")
+            found.append(
+                f"{path}:{node.lineno} reads by {ast.unparse(node.func)}: use vocadapt.files"
+            )
     return found
 
 
@@ -198,9 +232,16 @@ def _reads(call: ast.Call) -> bool:
         module = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         if module in ("os", "archive", "packed"):  # a descriptor, a member of an archive
             return False
-        return not any(isinstance(arg, ast.Constant) and str(arg.value)[:1] in "wax" for arg in (*call.args[:2],))
+        return not any(
+            isinstance(arg, ast.Constant) and str(arg.value)[:1] in "wax"
+            for arg in (*call.args[:2],)
+        )
     method = name in ("read_bytes", "read_text") and isinstance(call.func, ast.Attribute)
-    numpy = name == "load" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "np"
+    numpy = (
+        name == "load"
+        and isinstance(call.func, ast.Attribute)
+        and ast.unparse(call.func.value) == "np"
+    )
     return method or ((numpy or name in READING) and not checked)
 
 
@@ -209,7 +250,11 @@ CHECKS = [floor_breaks, heavy_at_import, streamlit_outside, unsafe, reads_beside
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_every_file_keeps_the_rule(check):
-    found = [line for path in sources() for line in check(path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix())]
+    found = [
+        line
+        for path in sources()
+        for line in check(path.read_text(encoding="utf8"), path.relative_to(ROOT).as_posix())
+    ]
     assert not found, "\n".join(found)
 
 
@@ -218,7 +263,13 @@ def test_every_file_keeps_the_rule(check):
     [
         ("from vocadapt.spaces.space import EmbeddingSpace", "vocadapt/text/corpus.py"),
         ("def f():\n    import vocadapt.models.adapt", "vocadapt/vocabulary/plan.py"),
-        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from vocadapt.lab import jobs", "vocadapt/models/adapt.py"),
+        (
+            (
+                "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from vocadapt.lab import"
+                " jobs"
+            ),
+            "vocadapt/models/adapt.py",
+        ),
         ("from ..models import adapt", "vocadapt/spaces/space.py"),
         ("from vocadapt import lab", "vocadapt/models/adapt.py"),
         ("from vocadapt.ui import frame", "vocadapt/cli/app.py"),
@@ -252,8 +303,14 @@ def test_a_new_package_must_be_put_on_a_floor():
 
 
 @pytest.mark.parametrize(
-    "source", ["import torch", "from sklearn.decomposition import PCA", "try:\n    import pandas\nexcept ImportError:\n    pass",
-               "class A:\n    import scipy.linalg", "if True:\n    from transformers import AutoModel"]
+    "source",
+    [
+        "import torch",
+        "from sklearn.decomposition import PCA",
+        "try:\n    import pandas\nexcept ImportError:\n    pass",
+        "class A:\n    import scipy.linalg",
+        "if True:\n    from transformers import AutoModel",
+    ],
 )
 def test_a_heavy_import_at_the_top_is_caught(source):
     assert heavy_at_import(source, "vocadapt/spaces/space.py")
@@ -261,7 +318,11 @@ def test_a_heavy_import_at_the_top_is_caught(source):
 
 @pytest.mark.parametrize(
     "source",
-    ["def f():\n    import torch", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", "import numpy"],
+    [
+        "def f():\n    import torch",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch",
+        "import numpy",
+    ],
 )
 def test_a_late_import_passes(source):
     assert not heavy_at_import(source, "vocadapt/spaces/space.py")
@@ -299,27 +360,51 @@ def test_safe_twins_pass():
 
 def test_the_floors_below_the_interface_load_nothing_heavy():
     paths = [p.relative_to(ROOT).with_suffix("") for p in sources()]
-    ours = [".".join(p.parts).removesuffix(".__init__") for p in paths if p.parts[0] == "vocadapt" and "ui" not in p.parts]
-    light = [name for name in ours if not name.endswith("__main__") and not name.startswith(NETWORKS)]
+    ours = [
+        ".".join(p.parts).removesuffix(".__init__")
+        for p in paths
+        if p.parts[0] == "vocadapt" and "ui" not in p.parts
+    ]
+    light = [
+        name for name in ours if not name.endswith("__main__") and not name.startswith(NETWORKS)
+    ]
     imports = "\n".join(f"import {name}" for name in light)
     code = f"import sys\n{imports}\nprint(*sorted(set(sys.modules) & {HEAVY | {'streamlit'}}))"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert run.stdout.strip() == ""
 
 
 @pytest.mark.parametrize(
     "source",
-    ["path.open()", "path.open('rb')", "open(path)", "path.read_text(encoding='utf-8')", "Path(x).read_bytes()",
-     "(folder / 'a').open(encoding='utf-8')", "gzip.open(path)", "load_file(folder / LOGITS)", "np.load(path)"],
-)  # fmt: skip
+    [
+        "path.open()",
+        "path.open('rb')",
+        "open(path)",
+        "path.read_text(encoding='utf-8')",
+        "Path(x).read_bytes()",
+        "(folder / 'a').open(encoding='utf-8')",
+        "gzip.open(path)",
+        "load_file(folder / LOGITS)",
+        "np.load(path)",
+    ],
+)
 def test_a_file_read_beside_the_door_is_caught(source):
     assert reads_beside_the_door(source, "vocadapt/training/plain.py")
 
 
 @pytest.mark.parametrize(
     "source",
-    ["path.open('w')", "path.open('xb')", "os.open(path, os.O_RDONLY)", "read_document(path)", "load_file(check_file(path))",
-     "np.load(check_file(path))", "read_text(file, into)"],
-)  # fmt: skip
+    [
+        "path.open('w')",
+        "path.open('xb')",
+        "os.open(path, os.O_RDONLY)",
+        "read_document(path)",
+        "load_file(check_file(path))",
+        "np.load(check_file(path))",
+        "read_text(file, into)",
+    ],
+)
 def test_a_file_that_is_written_or_checked_passes(source):
     assert not reads_beside_the_door(source, "vocadapt/training/plain.py")

@@ -1,4 +1,6 @@
-"""PubMed, PMC/JATS and CORD-19: which texts are taken, by hand; and every way in which such a file can be bad."""
+"""PubMed, PMC/JATS and CORD-19: which texts are taken, by hand; and every way in which such a file
+can be bad.
+"""
 
 import gzip
 import json
@@ -7,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.article_material import CORD, CORD_LINES, DOCTYPE, JATS, JATS_LINES, PUBMED, PUBMED_LINES, SPANISH, cord
+from tests.article_material import (
+    CORD,
+    CORD_LINES,
+    DOCTYPE,
+    JATS,
+    JATS_LINES,
+    PUBMED,
+    PUBMED_LINES,
+    SPANISH,
+    cord,
+)
 from vocadapt.errors import InputError
 from vocadapt.text.article_xml import DEEPEST, is_english
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
@@ -68,7 +80,10 @@ def jats(body: str, attributes: str = "") -> str:
     [
         ("a<sup>2</sup> b<sub>i</sub>", "a2 bi"),
         ('word<xref ref-type="bibr">12</xref>', "word 12"),
-        ('word<sup><xref ref-type="bibr">1</xref>,<xref ref-type="bibr">2</xref></sup>', "word 1,2"),
+        (
+            'word<sup><xref ref-type="bibr">1</xref>,<xref ref-type="bibr">2</xref></sup>',
+            "word 1,2",
+        ),
         ('word.<xref ref-type="bibr">12</xref>', "word.12"),
         ('<xref ref-type="table">Table 1</xref>a', "Table 1a"),
         ("a&#160;b&#x2009;c\t d\n\ne", "a b c d e"),
@@ -87,31 +102,51 @@ def test_a_paragraph(inside, line, tmp_path):
 
 def test_namespaces_do_not_matter(tmp_path):
     assert lines(tmp_path, jats("<p>a</p>", 'xmlns="http://jats.nlm.nih.gov"')) == ["a"]
-    assert lines(tmp_path, jats("<p>a</p>", 'xmlns:j="x"').replace("<", "<j:").replace("<j:/", "</j:")) == ["a"]
-    assert lines(tmp_path, f'<OAI-PMH xmlns="o"><record>{jats("<p>a</p>")}</record>{SPANISH}</OAI-PMH>') == ["a"]
+    assert lines(
+        tmp_path, jats("<p>a</p>", 'xmlns:j="x"').replace("<", "<j:").replace("<j:/", "</j:")
+    ) == ["a"]
+    assert lines(
+        tmp_path, f'<OAI-PMH xmlns="o"><record>{jats("<p>a</p>")}</record>{SPANISH}</OAI-PMH>'
+    ) == ["a"]
 
 
 def test_paragraphs_outside_abstract_and_body_are_not_taken(tmp_path):
-    assert lines(tmp_path, "<article><front><p>x</p></front><body><p>a</p></body><back><p>x</p></back></article>") == ["a"]
-    assert lines(tmp_path, "<pmc-articleset><body><p>of no article</p></body></pmc-articleset>") == []
+    assert lines(
+        tmp_path,
+        "<article><front><p>x</p></front><body><p>a</p></body><back><p>x</p></back></article>",
+    ) == ["a"]
+    assert (
+        lines(tmp_path, "<pmc-articleset><body><p>of no article</p></body></pmc-articleset>") == []
+    )
 
 
 def test_an_english_translation_in_a_foreign_article_is_taken(tmp_path):
     inner = '<sub-article xml:lang="en-US"><body><p>Read me.</p></body></sub-article>'
-    corpus = open_corpus([write(tmp_path / "a.nxml", SPANISH.replace("</body>", f"</body>{inner}"))])
+    corpus = open_corpus(
+        [write(tmp_path / "a.nxml", SPANISH.replace("</body>", f"</body>{inner}"))]
+    )
     assert list(corpus) == ["Read me."] and articles(corpus) == Articles(2, 1, 0)
 
 
-@pytest.mark.parametrize(("code", "english"), [("en", 1), ("eng", 1), ("EN-gb", 1), ("en_US", 1), ("enm", 0), ("es", 0), ("", 0)])
+@pytest.mark.parametrize(
+    ("code", "english"),
+    [("en", 1), ("eng", 1), ("EN-gb", 1), ("en_US", 1), ("enm", 0), ("es", 0), ("", 0)],
+)
 def test_language_codes(code, english):
     assert is_english(code) == bool(english)
 
 
 def test_old_medline_sets_and_books_are_read(tmp_path):
     record = "<Article><Abstract><AbstractText>a</AbstractText></Abstract><Language>eng</Language></Article>"
-    assert lines(tmp_path, f"<MedlineCitationSet><MedlineCitation>{record}</MedlineCitation></MedlineCitationSet>") == ["a"]
+    assert lines(
+        tmp_path,
+        f"<MedlineCitationSet><MedlineCitation>{record}</MedlineCitation></MedlineCitationSet>",
+    ) == ["a"]
     book = "<BookDocument><Language>eng</Language><Abstract><AbstractText>b</AbstractText></Abstract></BookDocument>"
-    assert lines(tmp_path, f"<PubmedArticleSet><PubmedBookArticle>{book}</PubmedBookArticle></PubmedArticleSet>") == ["b"]
+    assert lines(
+        tmp_path,
+        f"<PubmedArticleSet><PubmedBookArticle>{book}</PubmedBookArticle></PubmedArticleSet>",
+    ) == ["b"]
 
 
 def test_other_encodings_are_read_as_they_say(tmp_path):
@@ -121,7 +156,11 @@ def test_other_encodings_are_read_as_they_say(tmp_path):
 
 
 def test_cord_articles_without_an_abstract_or_text(tmp_path):
-    assert lines(tmp_path, cord(abstract=None), "a.json") != [] == lines(tmp_path, cord(abstract=[], body_text=[]), "b.json")
+    assert (
+        lines(tmp_path, cord(abstract=None), "a.json")
+        != []
+        == lines(tmp_path, cord(abstract=[], body_text=[]), "b.json")
+    )
     corpus = open_corpus([tmp_path])
     assert articles(corpus) == Articles(2, 0, 1)
     assert lines(tmp_path, cord(body_text=None), "c.json") == CORD_LINES[:1]
@@ -137,11 +176,26 @@ LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
 BAD = {
     "other.xml": ("<recipe><p>x</p></recipe>", "root <recipe>"),
     "html.xml": ("<html><body><p>x</p></body></html>", "root <html>"),
-    "laughs.xml": (f'<!DOCTYPE article [<!ENTITY l0 "ha">{LAUGHS}]>' + jats("<p>&l11;</p>"), "declares an entity of its own"),
-    "blowup.xml": (f'<!DOCTYPE article [<!ENTITY a "{"x" * 9999}">]>' + jats(f"<p>{'&a;' * 9999}</p>"), "entity of its own"),
-    "file.xml": ('<!DOCTYPE article [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + jats("<p>&f;</p>"), "entity of its own"),
-    "net.xml": ('<!DOCTYPE article [<!ENTITY % d SYSTEM "http://localhost:1/x"> %d;]>' + jats("<p>a</p>"), "entity of its own"),
-    "unknown.xml": ('<!DOCTYPE article SYSTEM "x.dtd">' + jats("<p>&nosuch;</p>"), "&nosuch; is not known"),
+    "laughs.xml": (
+        f'<!DOCTYPE article [<!ENTITY l0 "ha">{LAUGHS}]>' + jats("<p>&l11;</p>"),
+        "declares an entity of its own",
+    ),
+    "blowup.xml": (
+        f'<!DOCTYPE article [<!ENTITY a "{"x" * 9999}">]>' + jats(f"<p>{'&a;' * 9999}</p>"),
+        "entity of its own",
+    ),
+    "file.xml": (
+        '<!DOCTYPE article [<!ENTITY f SYSTEM "file:///etc/passwd">]>' + jats("<p>&f;</p>"),
+        "entity of its own",
+    ),
+    "net.xml": (
+        '<!DOCTYPE article [<!ENTITY % d SYSTEM "http://localhost:1/x"> %d;]>' + jats("<p>a</p>"),
+        "entity of its own",
+    ),
+    "unknown.xml": (
+        '<!DOCTYPE article SYSTEM "x.dtd">' + jats("<p>&nosuch;</p>"),
+        "&nosuch; is not known",
+    ),
     "undeclared.xml": (jats("<p>&nbsp;</p>"), "line 1: not well-formed XML.*undefined entity"),
     "deep.xml": (f"<article><body>{'<sec>' * 100_000}", f"more than {DEEPEST} deep"),
     "deep-p.xml": (f"<article><body>{'<p>' * 100_000}", f"more than {DEEPEST} deep"),
@@ -150,19 +204,37 @@ BAD = {
     "blank.xml": ("  \n", "neither"),
     "words.xml": ("only words", "neither"),
     "words.json": ("only words", "neither"),
-    "said.xml": ('<?xml version="1.0" encoding="ISO-8859-1"?>' + jats("<p>naïve</p>"), "ISO-8859-1, but its bytes are UTF-8"),
-    "utf16.xml": ('<?xml version="1.0" encoding="utf-16"?>' + jats("<p>a</p>"), "encoding specified .* is incorrect"),
-    "alien.xml": ('<?xml version="1.0" encoding="klingon"?>' + jats("<p>a</p>"), "unknown encoding"),
-    "sjis.xml": ('<?xml version="1.0" encoding="shift-jis"?>' + jats("<p>a</p>"), "encoding cannot be read"),
+    "said.xml": (
+        '<?xml version="1.0" encoding="ISO-8859-1"?>' + jats("<p>naïve</p>"),
+        "ISO-8859-1, but its bytes are UTF-8",
+    ),
+    "utf16.xml": (
+        '<?xml version="1.0" encoding="utf-16"?>' + jats("<p>a</p>"),
+        "encoding specified .* is incorrect",
+    ),
+    "alien.xml": (
+        '<?xml version="1.0" encoding="klingon"?>' + jats("<p>a</p>"),
+        "unknown encoding",
+    ),
+    "sjis.xml": (
+        '<?xml version="1.0" encoding="shift-jis"?>' + jats("<p>a</p>"),
+        "encoding cannot be read",
+    ),
     "list.json": (json.dumps([CORD]), "expected a JSON object, found list"),
-    "keys.json": ('{"name": "x", "version": 1}', "JSON with 'name', 'version', which is no format of articles"),
+    "keys.json": (
+        '{"name": "x", "version": 1}',
+        "JSON with 'name', 'version', which is no format of articles",
+    ),
     "empty.json": ("{}", "no keys"),
     "torn.json": (cord()[:300], "not valid JSON"),
     "lines.json": (f"{cord()}\n{cord()}\n", "(?s)not valid JSON.*jsonl"),
     "deep.json": ('{"body_text": ' + "[" * 100_000, "nested more than"),
     "string.json": (cord(body_text="all of it"), "expected a list in 'body_text', found str"),
     "strings.json": (cord(body_text=["a"]), "paragraph 1 of 'body_text' has no text"),
-    "number.json": (cord(abstract=[{"text": "a"}, {"text": 3}]), "paragraph 2 of 'abstract' has no text"),
+    "number.json": (
+        cord(abstract=[{"text": "a"}, {"text": 3}]),
+        "paragraph 2 of 'abstract' has no text",
+    ),
     "zero.xml.gz": ("", "neither"),
 }
 
@@ -211,9 +283,14 @@ def test_a_huge_json_is_refused(tmp_path, monkeypatch):
 def test_memory_is_bounded_on_a_big_set(tmp_path):
     import tracemalloc
 
-    record = "<PubmedArticle><MedlineCitation><Article><Abstract><AbstractText>{}</AbstractText></Abstract></Article>" \
-             "</MedlineCitation></PubmedArticle>"  # fmt: skip
-    path = write(tmp_path / "a.xml", f"<PubmedArticleSet>{record.format('some words ' * 100) * 20_000}</PubmedArticleSet>")
+    record = (
+        "<PubmedArticle><MedlineCitation><Article><Abstract><AbstractText>{}</AbstractText></Abstract></Article>"
+        "</MedlineCitation></PubmedArticle>"
+    )
+    path = write(
+        tmp_path / "a.xml",
+        f"<PubmedArticleSet>{record.format('some words ' * 100) * 20_000}</PubmedArticleSet>",
+    )
     corpus = open_corpus([path])
     assert corpus.bytes > 20e6
     tracemalloc.start()
@@ -252,9 +329,15 @@ def test_what_is_left_out_is_counted_and_kept(tmp_path):
     write(tmp_path / "a.xml", PUBMED)
     write(tmp_path / "b.xml", SPANISH)
     said: list[str] = []
-    counts = count_words(open_corpus([tmp_path]), Splitter.bert(), lambda fraction, message: said.append(message))
+    counts = count_words(
+        open_corpus([tmp_path]), Splitter.bert(), lambda fraction, message: said.append(message)
+    )
     assert said[-1] == "4 lines from 5 articles, of which 2 are not in English and 1 without text"
-    assert counts.left_out() == {"articles": 5, "articles_not_english": 2, "articles_without_text": 1}
+    assert counts.left_out() == {
+        "articles": 5,
+        "articles_not_english": 2,
+        "articles_without_text": 1,
+    }
     counts.write(tmp_path / "counts.tsv")
     assert WordCounts.read(tmp_path / "counts.tsv").articles == Articles(5, 2, 1)
     assert counts.counts["aspirin"] == 1 and "title" not in counts.counts

@@ -1,4 +1,6 @@
-"""The last layer at some places alone gives there what the whole layer gives, and sends back the same gradients."""
+"""The last layer at some places alone gives there what the whole layer gives, and sends back the
+same gradients.
+"""
 
 import pytest
 import torch
@@ -9,14 +11,22 @@ from vocadapt.models.extending import extended
 from vocadapt.models.extension import ModuleSettings
 from vocadapt.training.masked import dropping_out
 
-SIZES = {"vocab_size": 50, "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
-         "max_position_embeddings": 16}  # fmt: skip
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 96,
+    "max_position_embeddings": 16,
+}
 
 
 def network_of(kind, attention="sdpa"):
     torch.manual_seed(0)
     name = "BertForPreTraining" if kind.endswith("pairs") else "BertForMaskedLM"
-    network = getattr(transformers, name)(transformers.BertConfig(**SIZES, attn_implementation=attention))
+    network = getattr(transformers, name)(
+        transformers.BertConfig(**SIZES, attn_implementation=attention)
+    )
     if kind.startswith("exbert"):
         network = extended(network, ModuleSettings("" if kind == "exbert-no-module" else "s3"), 10)
     return network.train()
@@ -33,19 +43,27 @@ def batch(rows):
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("kind", ["bert", "bert-pairs", "exbert", "exbert-pairs", "exbert-no-module"])
+@pytest.mark.parametrize(
+    "kind", ["bert", "bert-pairs", "exbert", "exbert-pairs", "exbert-no-module"]
+)
 def test_it_is_the_whole_layer_at_these_places(kind, attention):
     network, (ids, attended, places) = network_of(kind, attention), batch(4)
     weights = torch.randn(int(places.sum()), 48, generator=torch.Generator().manual_seed(2))
     with dropping_out(network, 0.0):
         whole = network.base_model(ids, attention_mask=attended)[0][places]
         (whole * weights).sum().backward()
-        expected = {name: value.grad.clone() for name, value in network.named_parameters() if value.grad is not None}
+        expected = {
+            name: value.grad.clone()
+            for name, value in network.named_parameters()
+            if value.grad is not None
+        }
         network.zero_grad(set_to_none=True)
         found = states_at(network.base_model, ids, attended, places)
         (found * weights).sum().backward()
     torch.testing.assert_close(found, whole, rtol=1e-4, atol=1e-5)
-    moved = {name: value.grad for name, value in network.named_parameters() if value.grad is not None}
+    moved = {
+        name: value.grad for name, value in network.named_parameters() if value.grad is not None
+    }
     assert moved.keys() == expected.keys() and len(moved) > 20
     for name, gradient in moved.items():
         torch.testing.assert_close(gradient, expected[name], rtol=1e-3, atol=1e-4, msg=name)
@@ -65,7 +83,9 @@ def test_less_of_the_last_layer_is_worked_out():
 def test_no_place_and_another_kind_of_network():
     network, (ids, attended, places) = network_of("bert"), batch(4)
     assert states_at(network.base_model, ids, attended, torch.zeros_like(places)).shape == (0, 48)
-    other = transformers.ElectraForMaskedLM(transformers.ElectraConfig(**SIZES, embedding_size=48)).eval()
+    other = transformers.ElectraForMaskedLM(
+        transformers.ElectraConfig(**SIZES, embedding_size=48)
+    ).eval()
     whole = other.base_model(ids, attention_mask=attended)[0][places]
     torch.testing.assert_close(states_at(other.base_model, ids, attended, places), whole)
 

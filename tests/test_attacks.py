@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[1]
 
 def attack(*options: str) -> None:
     command = [sys.executable, "-m", "tests.attacks", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1800
+    )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " 0 faults" in done.stdout
 

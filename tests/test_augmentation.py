@@ -26,19 +26,49 @@ from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 BASE = Vocabulary(tuple(TINY_TOKENS), SPECIALS)
 TARGET = Vocabulary(
-    ("[UNK]", "[CLS]", "<extra>", "[unused7]", "the", "melan", "##oma", "##ogen", "##-", "Drug", "与", "##与", "blood", "x" * 101,
-     "##" + "x" * 100, "##" + "x" * 99),
+    (
+        "[UNK]",
+        "[CLS]",
+        "<extra>",
+        "[unused7]",
+        "the",
+        "melan",
+        "##oma",
+        "##ogen",
+        "##-",
+        "Drug",
+        "与",
+        "##与",
+        "blood",
+        "x" * 101,
+        "##" + "x" * 100,
+        "##" + "x" * 99,
+    ),
     frozenset({"[UNK]", "[CLS]", "<extra>"}),
-)  # fmt: skip
-COUNTS = {"placebos": 3, "tachycardia": 5, "the": 90, "xxx": 3, "heart": 7, "hypertension": 20, "ab": 20, "与": 4, "[MASK]": 2}
+)
+COUNTS = {
+    "placebos": 3,
+    "tachycardia": 5,
+    "the": 90,
+    "xxx": 3,
+    "heart": 7,
+    "hypertension": 20,
+    "ab": 20,
+    "与": 4,
+    "[MASK]": 2,
+}
 
 
 def from_target(size: int, **changes: object) -> Proposal:
-    return propose(AugmentationMaterials(BASE, Splitter.bert(), target=TARGET, **changes), "target", size)
+    return propose(
+        AugmentationMaterials(BASE, Splitter.bert(), target=TARGET, **changes), "target", size
+    )
 
 
 def from_counts(heuristic: str, size: int, **changes: object) -> Proposal:
-    return propose(AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS, **changes), heuristic, size)
+    return propose(
+        AugmentationMaterials(BASE, Splitter.bert(), counts=COUNTS, **changes), heuristic, size
+    )
 
 
 def test_the_target_comes_in_its_own_order_without_what_stays_and_what_cannot_fire() -> None:
@@ -57,7 +87,9 @@ def test_no_more_than_asked_and_fewer_are_said() -> None:
     assert (one.tokens, one.note) == (("melan",), "")
     assert from_target(0).tokens == ()
     many = from_target(99)
-    assert many.note.startswith("4 of the 99 tokens asked for: there are no more. Left out: a special token: 3; ")
+    assert many.note.startswith(
+        "4 of the 99 tokens asked for: there are no more. Left out: a special token: 3; "
+    )
 
 
 def test_a_token_that_goes_may_come_back_and_a_special_one_never_goes() -> None:
@@ -67,17 +99,23 @@ def test_a_token_that_goes_may_come_back_and_a_special_one_never_goes() -> None:
 
 
 def test_a_target_with_another_mark_is_written_as_the_base_writes() -> None:
-    target = Vocabulary(("[UNK]", "melan", "@@ogen", "@@oma"), frozenset({"[UNK]"}), continuation="@@")
+    target = Vocabulary(
+        ("[UNK]", "melan", "@@ogen", "@@oma"), frozenset({"[UNK]"}), continuation="@@"
+    )
     made = propose(AugmentationMaterials(BASE, Splitter.bert(), target=target), "target", 9)
     assert made.tokens == ("melan", "##ogen")
     assert made.left_out[STAYS] == ("##oma",)
 
 
 def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None:
-    """Letters stay in every reduction. By length: gamma, delta, alphabet, of equals the lower id. ##gamma is not in the text."""
+    """Letters stay in every reduction. By length: gamma, delta, alphabet, of equals the lower id.
+    ##gamma is not in the text.
+    """
     letters = (*"aghlmpbetd", *(f"##{letter}" for letter in "alphbetdgm"))
     target = Vocabulary(("[UNK]", "alphabet", "gamma", "delta", "##gamma", *letters), SPECIALS)
-    materials = AugmentationMaterials(BASE, Splitter.bert(), {"alphabet": 9, "delta": 5, "gamma": 7}, target)
+    materials = AugmentationMaterials(
+        BASE, Splitter.bert(), {"alphabet": 9, "delta": 5, "gamma": 7}, target
+    )
 
     def by(reduction: str) -> tuple[str, ...]:
         return propose(materials, f"target-{reduction}", 99).tokens
@@ -86,7 +124,9 @@ def test_the_target_by_a_reduction_comes_as_that_would_keep_it_longest() -> None
     assert by("longest") == ("gamma", "delta", "##gamma", "alphabet")
     assert by("freq") == ("alphabet", "gamma", "delta", "##gamma")
     assert sorted(by("random")) == sorted(by("last"))
-    assert {name for name in AUGMENTATIONS if name.startswith("target-")} == {f"target-{name}" for name in REDUCTIONS}
+    assert {name for name in AUGMENTATIONS if name.startswith("target-")} == {
+        f"target-{name}" for name in REDUCTIONS
+    }
 
 
 def test_words_come_by_count_ties_by_word() -> None:
@@ -99,11 +139,19 @@ def test_words_come_by_count_ties_by_word() -> None:
 
 
 def test_savings_are_counts_times_pieces_less_one() -> None:
-    """hyper ##tension: 20 × 1. ab = a ##b: 20 × 1. tachy ##card ##i ##a: 5 × 3. placebo ##s: 3. x ##x ##x: 3 × 2.
+    """hyper ##tension: 20 × 1. ab = a ##b: 20 × 1. tachy ##card ##i ##a: 5 × 3. placebo ##s: 3. x
+    ##x ##x: 3 × 2.
 
     与 is one [UNK] without its token: it saves none.
     """
-    assert from_counts("savings", 9).tokens == ("ab", "hypertension", "tachycardia", "xxx", "placebos", "与")
+    assert from_counts("savings", 9).tokens == (
+        "ab",
+        "hypertension",
+        "tachycardia",
+        "xxx",
+        "placebos",
+        "与",
+    )
 
 
 def test_savings_see_what_goes() -> None:
@@ -120,9 +168,13 @@ def test_the_order_of_the_counts_does_not_matter() -> None:
 
 
 def test_a_word_that_looks_like_a_continuation_does_not_become_one() -> None:
-    """A splitter at blanks leaves ##omas whole: as a token it would fire inside melanomas, where no such word stands."""
+    """A splitter at blanks leaves ##omas whole: as a token it would fire inside melanomas, where no
+    such word stands.
+    """
     blanks = Splitter("null", '{"type": "WhitespaceSplit"}')
-    made = propose(AugmentationMaterials(BASE, blanks, counts={"##omas": 5, "[SEP]": 4, "a-b": 2}), "words", 9)
+    made = propose(
+        AugmentationMaterials(BASE, blanks, counts={"##omas": 5, "[SEP]": 4, "a-b": 2}), "words", 9
+    )
     assert made.tokens == ("a-b",)
     assert made.left_out == {LIKE_A_CONTINUATION: ("##omas",), SPECIAL: ("[SEP]",)}
 
@@ -147,19 +199,35 @@ def test_every_augmentation_gives_new_tokens_that_can_fire_and_never_one_twice(n
     assert AUGMENTATIONS[name].about and AUGMENTATIONS[name].source
 
 
-@pytest.mark.parametrize(("of", "target", "skipped"), [("bert", "pubmedbert", 413), ("pubmedbert", "bert", 995)])
-def test_a_refill_skips_only_what_the_tokenizer_can_never_produce(of: str, target: str, skipped: int, shared: Path) -> None:
-    """Half of BERT is refilled from PubMedBERT, and the other way: CJK characters are produced, so they come in."""
+@pytest.mark.parametrize(
+    ("of", "target", "skipped"), [("bert", "pubmedbert", 413), ("pubmedbert", "bert", 995)]
+)
+def test_a_refill_skips_only_what_the_tokenizer_can_never_produce(
+    of: str, target: str, skipped: int, shared: Path
+) -> None:
+    """Half of BERT is refilled from PubMedBERT, and the other way: CJK characters are produced, so
+    they come in.
+    """
     files = {"bert": "bert-base-uncased.txt", "pubmedbert": "pubmedbert-abstract-fulltext.txt"}
-    base, other = (vocabulary_of(read_tokenizer(shared / "data/vocab" / files[name])) for name in (of, target))
+    base, other = (
+        vocabulary_of(read_tokenizer(shared / "data/vocab" / files[name])) for name in (of, target)
+    )
     splitter = Splitter.bert()
-    plan = plan_vocabulary(base, splitter, PlanSources(target=other), PlanSettings("combined", removed=0.5))
+    plan = plan_vocabulary(
+        base, splitter, PlanSources(target=other), PlanSettings("combined", removed=0.5)
+    )
     left_out = plan.left_out[CANNOT_FIRE]
     assert len(left_out) == skipped == plan.summary()["left_out"][CANNOT_FIRE]
     everything = replace(base, tokens=tuple(dict.fromkeys((*base.tokens, *left_out))))
     assert len(unreachable(everything, splitter, left_out)) == skipped
     assert not unreachable(plan.after, splitter, plan.added_tokens)
-    assert sum(len(token) == 1 and not token.isascii() and not splitter.keeps(token) for token in plan.added_tokens) > 100
+    assert (
+        sum(
+            len(token) == 1 and not token.isascii() and not splitter.keeps(token)
+            for token in plan.added_tokens
+        )
+        > 100
+    )
 
 
 def test_mistakes_are_named() -> None:

@@ -1,4 +1,6 @@
-"""Every benchmark can be imported and reads its options; the small ones begin: a rename must not break them silently."""
+"""Every benchmark can be imported and reads its options; the small ones begin: a rename must not
+break them silently.
+"""
 
 import importlib
 import sys
@@ -36,7 +38,9 @@ def test_initialisers_compares_every_method_that_needs_no_text(monkeypatch, caps
     printed = capsys.readouterr().out
     from vocadapt.vocabulary.initialise import INITIALISERS
 
-    assert [name for name in INITIALISERS if name not in module.LEFT_OUT and name not in printed] == []
+    assert [
+        name for name in INITIALISERS if name not in module.LEFT_OUT and name not in printed
+    ] == []
     assert "published focus" in printed
 
 

@@ -13,7 +13,9 @@ CLS, SEP, MASK, HEART, PAIN, S, FUL, A = 2, 3, 4, 5, 6, 7, 8, 9
 def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a pains heart\n\npainful a a\n", encoding="utf-8")
-    blocks = pack(file, VOCABULARY, 5)  # a pain ##s heart pain ##ful a a → two blocks of three, two left over
+    blocks = pack(
+        file, VOCABULARY, 5
+    )  # a pain ##s heart pain ##ful a a → two blocks of three, two left over
     assert blocks.ids.tolist() == [[CLS, A, PAIN, S, SEP], [CLS, HEART, PAIN, FUL, SEP]]
     assert blocks.tokens == 10
     assert blocks.counts.tolist() == [0, 0, 2, 2, 0, 1, 2, 1, 1, 1]
@@ -22,7 +24,9 @@ def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
 def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("vocadapt.training.blocks.STEP", 2)
     file = tmp_path / "words.txt"
-    file.write_text("a pains heart\n" * 9, encoding="utf-8")  # 36 wordpieces: twelve blocks of three
+    file.write_text(
+        "a pains heart\n" * 9, encoding="utf-8"
+    )  # 36 wordpieces: twelve blocks of three
     blocks = pack(file, VOCABULARY, 5)
     assert isinstance(blocks.ids, np.memmap) and len(blocks) == 12
     assert blocks.ids[:, 1:-1].ravel().tolist() == [A, PAIN, S, HEART] * 9
@@ -62,7 +66,9 @@ def test_eighty_ten_ten():
     asked = labels != NOT_ASKED
     share = {name: float((ids[asked] == i).mean()) for name, i in (("mask", MASK), ("same", HEART))}
     assert share["mask"] == pytest.approx(0.8, abs=0.02)
-    assert share["same"] == pytest.approx(0.1 + 0.1 / 5, abs=0.02)  # one in five ordinary tokens is the word itself
+    assert share["same"] == pytest.approx(
+        0.1 + 0.1 / 5, abs=0.02
+    )  # one in five ordinary tokens is the word itself
 
 
 def test_a_place_is_always_read_alike_and_every_pass_holds_every_block():
@@ -74,6 +80,10 @@ def test_a_place_is_always_read_alike_and_every_pass_holds_every_block():
     assert forward == backward[::-1]
     whole = MaskedReading(blocks, 6, 0.0, seed=3)
     for start in (0, 3):
-        assert sorted(whole[place]["input_ids"].tolist() for place in range(start, start + 3)) == sorted(ids.tolist())
-    other = [MaskedReading(blocks, 6, 0.5, seed=4)[place]["input_ids"].tolist() for place in range(6)]
+        assert sorted(
+            whole[place]["input_ids"].tolist() for place in range(start, start + 3)
+        ) == sorted(ids.tolist())
+    other = [
+        MaskedReading(blocks, 6, 0.5, seed=4)[place]["input_ids"].tolist() for place in range(6)
+    ]
     assert other != forward

@@ -1,6 +1,8 @@
-"""Files that are small on the disk and would fill the memory when unpacked: refused, or streamed, within 1.5 GB.
+"""Files that are small on the disk and would fill the memory when unpacked: refused, or streamed,
+within 1.5 GB.
 
-All are read in one process of their own with that limit on its address space (RLIMIT_AS), each in seconds.
+All are read in one process of their own with that limit on its address space (RLIMIT_AS), each in
+seconds.
 """
 
 import gzip
@@ -25,7 +27,9 @@ pytestmark = pytest.mark.slow
 SETTINGS = CorpusSettings(max_line_mb=4)  # the usual 64 would be as safe, and slower
 LINES = "longer than 4 MB"
 USUAL = "longer than 64 MB"
-BOMBS: dict[str, tuple[bytes, bytes, str]] = {  # file: how it begins, what is then repeated, the message
+BOMBS: dict[
+    str, tuple[bytes, bytes, str]
+] = {  # file: how it begins, what is then repeated, the message
     "line.txt.gz": (b"one\n", b"a", f"line 2: {LINES}"),
     "zeros.txt.gz": (b"", b"\0", "binary file"),
     "line.jsonl.gz": (b'{"text": "one"}\n{"text": "', b"a", f"line 2: {LINES}"),
@@ -38,8 +42,16 @@ BOMBS: dict[str, tuple[bytes, bytes, str]] = {  # file: how it begins, what is t
     "article.xml.gz": (b"<article><body>", b"<p>" + b"a" * 1000 + b"</p>", LINES),
     "attribute.xml.gz": (b'<article><body a="', b"a", "a tag or a comment"),
     "comment.xml.gz": (b"<article><!--", b"a", "a tag or a comment"),
-    "entity.xml.gz": (b'<!DOCTYPE article [<!ENTITY e "e">]><article><body><p>', b"&e;", "an entity of its own"),
-    "default.xml.gz": (b'<!DOCTYPE article [<!ATTLIST p a CDATA "' + b"a" * 5000 + b'">]><article>', b"<p/>", "default"),
+    "entity.xml.gz": (
+        b'<!DOCTYPE article [<!ENTITY e "e">]><article><body><p>',
+        b"&e;",
+        "an entity of its own",
+    ),
+    "default.xml.gz": (
+        b'<!DOCTYPE article [<!ATTLIST p a CDATA "' + b"a" * 5000 + b'">]><article>',
+        b"<p/>",
+        "default",
+    ),
     "cord.json.gz": (b'{"paper_id": "', b"a", "too much for an article"),
     "lists.json.gz": (b'{"paper_id": 1, "body_text": [', b"[],", "too much for an article"),
 }
@@ -74,7 +86,9 @@ def write_bomb(folder: Path, name: str) -> None:
 
 
 def write_tables(folder: Path) -> None:
-    """Parquet files of some kB: a long cell, a long page, and long cells that many rows refer to, or begin with."""
+    """Parquet files of some kB: a long cell, a long page, and long cells that many rows refer to,
+    or begin with.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -83,11 +97,20 @@ def write_tables(folder: Path) -> None:
 
     write("cell.parquet", ["one", "a" * 5 * MEGABYTE], use_dictionary=False)
     write("page.parquet", ["a" * 3 * MEGABYTE] * 12, use_dictionary=False, data_page_size=1 << 30)
-    long = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["a" * 5 * MEGABYTE]))
+    long = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 20_000, pa.int32()), pa.array(["a" * 5 * MEGABYTE])
+    )
     write("dictionary.parquet", long)
-    short = pa.DictionaryArray.from_arrays(pa.array([0] * 4_000, pa.int32()), pa.array(["a" * 3 * MEGABYTE]))
+    short = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 4_000, pa.int32()), pa.array(["a" * 3 * MEGABYTE])
+    )
     write("many.parquet", short)
-    write("prefix.parquet", ["a" * 5 * MEGABYTE] * 8, use_dictionary=False, column_encoding={"text": "DELTA_BYTE_ARRAY"})
+    write(
+        "prefix.parquet",
+        ["a" * 5 * MEGABYTE] * 8,
+        use_dictionary=False,
+        column_encoding={"text": "DELTA_BYTE_ARRAY"},
+    )
 
 
 def read_all(folder: Path) -> Iterator[tuple[str, str]]:
@@ -120,7 +143,9 @@ def told(tmp_path_factory):
     for name in PACKED:
         write_bomb(folder, name)
     write_tables(folder)
-    done = subprocess.run([sys.executable, __file__, str(folder)], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, __file__, str(folder)], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 

@@ -1,4 +1,6 @@
-"""Predictions of other programs as artefacts: what is kept of them, and what is refused with the name of the file."""
+"""Predictions of other programs as artefacts: what is kept of them, and what is refused with the
+name of the file.
+"""
 
 import shutil
 
@@ -38,7 +40,9 @@ def test_both_files_are_copied_and_scored(workspace, tmp_path):
 def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
     for name, text in (("a", GOLD), ("b", GOLD), ("c", GOLD.replace("gout", "fever"))):
         gold = write(tmp_path / name, "gold.conll", text)
-        take_in_predictions("ner", gold, gold, workspace.folder("predictions", name), "token" if name == "b" else "")
+        take_in_predictions(
+            "ner", gold, gold, workspace.folder("predictions", name), "token" if name == "b" else ""
+        )
     by_name = {one.name: one.of for one in predictions_of(workspace)}
     assert by_name["a"] == by_name["b"] != by_name["c"]
     assert [one.scorer for one in predictions_of(workspace)] == ["", "token", ""]
@@ -47,7 +51,10 @@ def test_the_same_gold_is_known_by_its_content(workspace, tmp_path):
 @pytest.mark.parametrize("lost", ["gold", "examples"])
 def test_predictions_whose_manifest_lacks_something_are_passed_over(lost, workspace, tmp_path):
     gold = write(tmp_path, "gold.conll", GOLD)
-    made = [take_in_predictions("ner", gold, gold, workspace.folder("predictions", name)) for name in ("a", "b")]
+    made = [
+        take_in_predictions("ner", gold, gold, workspace.folder("predictions", name))
+        for name in ("a", "b")
+    ]
     numbers = {name: value for name, value in made[0].manifest.numbers.items() if name != lost}
     edit_json(made[0].folder / "manifest.json", numbers=numbers)
     assert [one.name for one in predictions_of(workspace)] == ["b"]
@@ -63,7 +70,9 @@ def test_predictions_whose_manifest_lacks_something_are_passed_over(lost, worksp
         ("", GOLD, r"gold\.conll"),
     ],
 )
-def test_what_is_refused_names_the_file_and_leaves_nothing(gold, said, problem, workspace, tmp_path):
+def test_what_is_refused_names_the_file_and_leaves_nothing(
+    gold, said, problem, workspace, tmp_path
+):
     files = write(tmp_path, "gold.conll", gold), write(tmp_path, "said.conll", said)
     with pytest.raises(InputError, match=problem):
         take_in_predictions("ner", *files, workspace.folder("predictions", "x"))
@@ -98,7 +107,9 @@ def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, 
 
     monkeypatch.setattr("vocadapt.lab.brought.shutil.copyfile", copyfile)
     with pytest.raises(InputError, match="disk is full"):
-        take_in_each("ner", gold, [(gold, workspace.folder("predictions", name)) for name in ("a", "b")])
+        take_in_each(
+            "ner", gold, [(gold, workspace.folder("predictions", name)) for name in ("a", "b")]
+        )
     assert not left and not [path for path in workspace.root.rglob("*") if path.is_file()]
 
 
@@ -112,5 +123,7 @@ def test_a_scorer_of_another_kind_and_an_odd_name(workspace, tmp_path):
 
 def test_an_upload_is_called_by_its_name(workspace):
     root = workspace.root
-    said = f"{root}/uploads/train.txt:3: ragged; {root}/uploads/tables/t.csv; {root}/runs/a/uploads/b"
+    said = (
+        f"{root}/uploads/train.txt:3: ragged; {root}/uploads/tables/t.csv; {root}/runs/a/uploads/b"
+    )
     assert as_uploaded(said, workspace) == f"train.txt:3: ragged; t.csv; {root}/runs/a/uploads/b"

@@ -1,4 +1,6 @@
-"""Cards of the papers' benchmarks: what each must hold; downloads from a folder and from a server."""
+"""Cards of the papers' benchmarks: what each must hold; downloads from a folder and from a
+server.
+"""
 
 import hashlib
 import shlex
@@ -24,7 +26,10 @@ EVERY = cards().values()
 
 
 def test_every_benchmark_of_the_papers_has_a_card():
-    families = {family: [card for card in EVERY if card.family == family] for family in {card.family for card in EVERY}}
+    families = {
+        family: [card for card in EVERY if card.family == family]
+        for family in {card.family for card in EVERY}
+    }
     assert len(families["biobert"]) == 8 and all(card.kind == "ner" for card in families["biobert"])
     assert len(families["bio-lm"]) == 18
     assert {"mtl/NCBI-disease", "mtl/BC5CDR-disease", "qa/Covid-QA"} <= set(cards())
@@ -33,8 +38,11 @@ def test_every_benchmark_of_the_papers_has_a_card():
 
 def test_the_groups_are_those_of_the_thesis():
     assert {name: len(tasks) for name, tasks in groups().items()} == {
-        "sequence labelling": 11, "classification": 7, "PubMed": 13, "clinical": 5
-    }  # fmt: skip
+        "sequence labelling": 11,
+        "classification": 7,
+        "PubMed": 13,
+        "clinical": 5,
+    }
 
 
 @pytest.mark.parametrize("card", EVERY, ids=lambda card: card.name)
@@ -53,7 +61,9 @@ def test_a_card_is_whole(card):
 def test_a_card_is_found_by_its_short_name_where_only_one_has_it():
     assert card_of("mtl/NCBI-disease") is card_of("MTL/ncbi-disease")
     assert card_of("mednli").name == "bio-lm/MedNLI"
-    with pytest.raises(InputError, match="3 benchmarks 'NCBI-disease': bio-lm/NCBI-disease, biobert/"):
+    with pytest.raises(
+        InputError, match="3 benchmarks 'NCBI-disease': bio-lm/NCBI-disease, biobert/"
+    ):
         card_of("NCBI-disease")
     with pytest.raises(InputError, match="bio-lm/MedNLI"):
         card_of("MedNIL")
@@ -64,13 +74,24 @@ def test_a_card_is_found_by_its_short_name_where_only_one_has_it():
 TAGGED = "Gout\tB-D\nis\tO\n\n"
 SUM = hashlib.sha256(TAGGED.encode()).hexdigest()
 FREE = Card(
-    "x/free", "ner", labels=("D",), scorer="entity-strict", access="free", base="http://127.0.0.1:9/data",
+    "x/free",
+    "ner",
+    labels=("D",),
+    scorer="entity-strict",
+    access="free",
+    base="http://127.0.0.1:9/data",
     files={"train": CardFile("t/train.txt", SUM), "test": CardFile("t/test.txt")},
-)  # fmt: skip
+)
 ZIPPED = Card(
-    "x/zip", "ner", access="free", base="http://127.0.0.1:9/",
-    files={"train": CardFile("a.zip", member="in/train.tsv"), "dev": CardFile("a.zip", SUM, member="in/dev.tsv")},
-)  # fmt: skip
+    "x/zip",
+    "ner",
+    access="free",
+    base="http://127.0.0.1:9/",
+    files={
+        "train": CardFile("a.zip", member="in/train.tsv"),
+        "dev": CardFile("a.zip", SUM, member="in/dev.tsv"),
+    },
+)
 
 
 @pytest.fixture
@@ -93,7 +114,10 @@ def source(tmp_path):
 
 def test_a_download_is_a_task_with_a_manifest(known, source, tmp_path):
     made, manifest = fetch_benchmark("free", tmp_path / "out", str(source))
-    assert made.splits == {"train": "train.txt", "test": "test.txt"} and made.sha256 == {"train.txt": SUM, "test.txt": SUM}
+    assert made.splits == {"train": "train.txt", "test": "test.txt"} and made.sha256 == {
+        "train.txt": SUM,
+        "test.txt": SUM,
+    }
     assert read_task_file(tmp_path / "out" / "task.toml") == made
     task = read_task(tmp_path / "out")
     assert (task.name, task.labels, len(task.split("train"))) == ("x/free", ("D",), 1)
@@ -108,14 +132,35 @@ def test_files_that_one_brings(tmp_path, capsys):
     for fold in range(1, 11):
         (tmp_path / "gad" / str(fold)).mkdir(parents=True)
         (tmp_path / "gad" / str(fold) / "train.tsv").write_text("@GENE$ and @DISEASE$\t1\n" * fold)
-        (tmp_path / "gad" / str(fold) / "test.tsv").write_text("index\tsentence\tlabel\n0\t@GENE$ or @DISEASE$\t0\n")
+        (tmp_path / "gad" / str(fold) / "test.tsv").write_text(
+            "index\tsentence\tlabel\n0\t@GENE$ or @DISEASE$\t0\n"
+        )
     made, manifest = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
     assert (made.folds, len(made.sha256)) == (10, 20)
     task = read_task(tmp_path / "out", fold=7)
-    assert (task.name, len(task.split("train")), task.labels) == ("bio-lm/GAD, fold 7", 7, ("0", "1"))
-    assert manifest.numbers["examples"] == {"train": 1, "test": 1} and manifest.numbers["folds"] == 10
+    assert (task.name, len(task.split("train")), task.labels) == (
+        "bio-lm/GAD, fold 7",
+        7,
+        ("0", "1"),
+    )
+    assert (
+        manifest.numbers["examples"] == {"train": 1, "test": 1} and manifest.numbers["folds"] == 10
+    )
     assert manifest.numbers["by_fold"] == {"train": list(range(1, 11)), "test": [1] * 10}
-    assert main(["tasks", "download", "gad", "--from", str(tmp_path / "gad"), "--out", str(tmp_path / "said")]) == 0
+    assert (
+        main(
+            [
+                "tasks",
+                "download",
+                "gad",
+                "--from",
+                str(tmp_path / "gad"),
+                "--out",
+                str(tmp_path / "said"),
+            ]
+        )
+        == 0
+    )
     assert "1 examples in the first of 10 folds (1 to 10 in all of them)" in capsys.readouterr().out
     (tmp_path / "gad" / "3" / "test.tsv").unlink()
     with pytest.raises(InputError, match=r"3/test.tsv: no such file"):
@@ -123,11 +168,15 @@ def test_files_that_one_brings(tmp_path, capsys):
 
 
 def test_every_fold_is_read(tmp_path):
-    """What is worth knowing of fold 4 alone is said of it; a label that is none there refuses the whole."""
+    """What is worth knowing of fold 4 alone is said of it; a label that is none there refuses the
+    whole.
+    """
     for fold in range(1, 11):
         (tmp_path / "gad" / str(fold)).mkdir(parents=True)
         both = "@GENE$ and @DISEASE$\t1\n@GENE$ or @DISEASE$\t0\n"
-        (tmp_path / "gad" / str(fold) / "train.tsv").write_text(both if fold != 4 else both.splitlines(True)[0] * 2)
+        (tmp_path / "gad" / str(fold) / "train.tsv").write_text(
+            both if fold != 4 else both.splitlines(True)[0] * 2
+        )
         (tmp_path / "gad" / str(fold) / "test.tsv").write_text(both)
     _, manifest = fetch_benchmark("bio-lm/GAD", tmp_path / "out", str(tmp_path / "gad"))
     assert manifest.numbers["findings"] == [
@@ -152,7 +201,12 @@ def test_files_may_lie_without_their_folders(known, source, tmp_path):
 
 def test_members_of_a_zip(known, source, tmp_path):
     fetch_benchmark("x/zip", tmp_path / "out", source.as_uri())
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["dev.tsv", "manifest.json", "task.toml", "train.tsv"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "dev.tsv",
+        "manifest.json",
+        "task.toml",
+        "train.tsv",
+    ]
 
 
 def test_a_server(known, source, tmp_path):
@@ -176,12 +230,16 @@ def test_a_server(known, source, tmp_path):
 
 def test_a_file_that_was_changed_is_refused_and_nothing_stays(known, source, tmp_path):
     (source / "t" / "train.txt").write_text("other\tO\n")
-    with pytest.raises(InputError, match=r"train.txt is not the file expected: its SHA-256 differs"):
+    with pytest.raises(
+        InputError, match=r"train.txt is not the file expected: its SHA-256 differs"
+    ):
         fetch_benchmark("free", tmp_path / "out", str(source))
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
-def test_without_a_known_checksum_the_first_download_is_what_later_ones_are_held_to(known, source, tmp_path):
+def test_without_a_known_checksum_the_first_download_is_what_later_ones_are_held_to(
+    known, source, tmp_path
+):
     fetch_benchmark("free", tmp_path / "out", str(source))
     fetch_benchmark("free", tmp_path / "out", str(source), overwrite=True)
     (source / "t" / "test.txt").write_text("other\tO\n")
@@ -217,7 +275,10 @@ def test_a_zip_that_is_none_or_lacks_the_file(known, source, tmp_path):
 
 
 def test_what_is_not_free_says_where_it_is(tmp_path):
-    with pytest.raises(InputError, match=r"under an agreement \(https://physionet.org.*\)(.|\n)*Put mli_train_.*--from"):
+    with pytest.raises(
+        InputError,
+        match=r"under an agreement \(https://physionet.org.*\)(.|\n)*Put mli_train_.*--from",
+    ):
         fetch_benchmark("mednli", tmp_path / "out")
     with pytest.raises(InputError, match=r"a task.toml of your own"):
         fetch_benchmark("mtl/BC4CHEMD", tmp_path / "out")

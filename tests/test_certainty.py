@@ -5,7 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from vocadapt.training.scoring.certainty import Draws, aligned, bootstrap, compare, compare_tallies, mcnemar_test
+from vocadapt.training.scoring.certainty import (
+    Draws,
+    aligned,
+    bootstrap,
+    compare,
+    compare_tallies,
+    mcnemar_test,
+)
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import Tally
 
@@ -43,7 +50,12 @@ def test_a_figure_that_cannot_vary_has_an_interval_of_nothing():
 
 def test_the_same_predictions_are_never_different():
     found = compare(ACCURACY, GOLD, answers(150, 200), answers(150, 200), draws=Draws(200))
-    assert (found.difference, found.p_randomisation, found.p_mcnemar, found.better_share) == (0.0, 1.0, 1.0, 0.0)
+    assert (found.difference, found.p_randomisation, found.p_mcnemar, found.better_share) == (
+        0.0,
+        1.0,
+        1.0,
+        0.0,
+    )
     assert (found.interval.low, found.interval.high) == (0.0, 0.0)
 
 
@@ -123,7 +135,11 @@ def test_mcnemar_is_of_single_examples_only():
     gold, a, b = GOLD[:6], answers(5, 6), answers(1, 6)
     first, second = (ACCURACY.tally(gold, said) for said in (a, b))
     documents = ["d1", "d1", "d1", "d2", "d2", "d3"]
-    grouped = compare_tallies(ACCURACY, first.grouped(documents), second.grouped(documents), draws=Draws(50))
+    grouped = compare_tallies(
+        ACCURACY, first.grouped(documents), second.grouped(documents), draws=Draws(50)
+    )
     assert grouped.p_mcnemar is None and grouped.units == 3
-    alone = compare_tallies(ACCURACY, first.grouped(list("abcdef")), second.grouped(list("abcdef")), draws=Draws(50))
+    alone = compare_tallies(
+        ACCURACY, first.grouped(list("abcdef")), second.grouped(list("abcdef")), draws=Draws(50)
+    )
     assert alone.p_mcnemar == pytest.approx(2 / 2**4)  # only A right 4 times

@@ -45,7 +45,10 @@ FAULTS = {
     "unmapped output bias": (lambda f: change(f, shift_bias), "output bias"),
     "untied head": (lambda f: untie(f), "tied head"),
     "shifted pad id": (lambda f: edit_json(f / "config.json", pad_token_id=1), "padding row"),
-    "another cls token": (lambda f: edit_json(f / "tokenizer_config.json", cls_token="[SEP]"), "token ids"),
+    "another cls token": (
+        lambda f: edit_json(f / "tokenizer_config.json", cls_token="[SEP]"),
+        "token ids",
+    ),
     "more tokens than rows": (lambda f: drop_rows(f), "vocabulary size"),
     "a word that never fires": (lambda f: rename_added(f), "added tokens fire"),
     "a normaliser that the tokenizer class drops": (lambda f: uncase(f), "reload"),
@@ -55,23 +58,38 @@ FAULTS = {
 def untie(folder: Path) -> None:
     edit_json(folder / "config.json", tie_word_embeddings=False)
     decoder, bias = "cls.predictions.decoder", "cls.predictions.bias"
-    change(folder, lambda t: t.update({f"{decoder}.weight": t[ROWS].clone(), f"{decoder}.bias": t[bias].clone()}))
+    change(
+        folder,
+        lambda t: t.update(
+            {f"{decoder}.weight": t[ROWS].clone(), f"{decoder}.bias": t[bias].clone()}
+        ),
+    )
 
 
 def drop_rows(folder: Path) -> None:
-    change(folder, lambda t: t.update({name: t[name][:-1].clone() for name in (ROWS, "cls.predictions.bias")}))
+    change(
+        folder,
+        lambda t: t.update({name: t[name][:-1].clone() for name in (ROWS, "cls.predictions.bias")}),
+    )
     rows = len(load_file(folder / "model.safetensors")[ROWS])
     edit_json(folder / "config.json", vocab_size=rows)
 
 
 def rename_added(folder: Path) -> None:
     text = (folder / "tokenizer.json").read_text(encoding="utf-8")
-    (folder / "tokenizer.json").write_text(text.replace('"euthymia"', '"euth-ymia®"').replace("Euthymia", ""), encoding="utf-8")
-    edit_json(folder / "tokenizer.json", normalizer={"type": "Replace", "pattern": {"String": "®"}, "content": ""})
+    (folder / "tokenizer.json").write_text(
+        text.replace('"euthymia"', '"euth-ymia®"').replace("Euthymia", ""), encoding="utf-8"
+    )
+    edit_json(
+        folder / "tokenizer.json",
+        normalizer={"type": "Replace", "pattern": {"String": "®"}, "content": ""},
+    )
 
 
 def uncase(folder: Path) -> None:
-    """transformers 5 rebuilds a BertTokenizer with do_lower_case from its config, whatever tokenizer.json says."""
+    """transformers 5 rebuilds a BertTokenizer with do_lower_case from its config, whatever
+    tokenizer.json says.
+    """
     cased = {
         "type": "BertNormalizer",
         "clean_text": True,
@@ -95,7 +113,9 @@ def test_a_fault_fails_the_whole_certificate(tiny_bert: Path, tmp_path: Path) ->
     change(out, swap_rows)
     certificate = certify(open_model(tiny_bert), open_model(out))
     assert not certificate.passed
-    assert {"kept rows", "outputs"} <= {check.name for check in certificate.checks if not check.passed}
+    assert {"kept rows", "outputs"} <= {
+        check.name for check in certificate.checks if not check.passed
+    }
 
 
 def test_a_model_equals_itself(tiny_bert: Path) -> None:
@@ -117,7 +137,13 @@ def test_a_vocabulary_cannot_be_certified(tiny_bert: Path, tmp_path: Path) -> No
         certify(open_model(tiny_bert), open_model(tmp_path / "vocab.txt"))
 
 
-def test_weights_start_where_two_models_take_the_same_kernels(tiny_bert: Path, tmp_path: Path) -> None:
-    """Mapped from a file they start where its header ends, and the last bit of a product then depends on that."""
+def test_weights_start_where_two_models_take_the_same_kernels(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    """Mapped from a file they start where its header ends, and the last bit of a product then
+    depends on that.
+    """
     for folder in (tiny_bert, adapted_folder(tiny_bert, tmp_path / "out")):
-        assert {parameter.data_ptr() % 64 for parameter in open_model(folder).network.parameters()} == {0}
+        assert {
+            parameter.data_ptr() % 64 for parameter in open_model(folder).network.parameters()
+        } == {0}

@@ -1,4 +1,6 @@
-"""Neighbourhood change: overlaps worked by hand, what must not count as change, the null, bad input."""
+"""Neighbourhood change: overlaps worked by hand, what must not count as change, the null, bad
+input.
+"""
 
 import numpy as np
 import pytest
@@ -26,18 +28,29 @@ AFTER = angles({"e": 0, "a": 15, "d": 30, "b": 100, "c": 118, "other": 5}, "b")
 
 
 def test_overlap_by_hand():
-    # before (k = 2): a: b c, b: a c, c: b a, d: e c, e: d c · after: a: e d, b: c d, c: b d, d: a e, e: a d
+    # before (k = 2): a: b c, b: a c, c: b a, d: e c, e: d c · after: a: e d, b: c d, c: b d, d: a
+    # e, e: a d
     change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2))
-    assert dict(zip(change.words, change.overlap, strict=True)) == {"a": 0, "b": 0.5, "c": 0.5, "d": 0.5, "e": 0.5}
+    assert dict(zip(change.words, change.overlap, strict=True)) == {
+        "a": 0,
+        "b": 0.5,
+        "c": 0.5,
+        "d": 0.5,
+        "e": 0.5,
+    }
     assert (change.shared, change.of) == (5, (6, 6))
     assert change.mean == pytest.approx(0.4)
     assert change.histogram.tolist() == [1, 4, 0]
     assert [change.words[row] for row in change.order] == ["a", "b", "c", "d", "e"]
     assert change.chance == pytest.approx(2 / 4)
     found = change.word("d")
-    assert [word for word, _ in found.only_before] == ["c"] and [word for word, _ in found.only_after] == ["a"]
+    assert [word for word, _ in found.only_before] == ["c"] and [
+        word for word, _ in found.only_after
+    ] == ["a"]
     (both,) = found.both
-    assert both[0] == "e" and both[1:] == pytest.approx((np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6)
+    assert both[0] == "e" and both[1:] == pytest.approx(
+        (np.cos(np.radians(20)), np.cos(np.radians(30))), abs=1e-6
+    )
     assert found.only_before[0][1] == pytest.approx(np.cos(np.radians(65)), abs=1e-6)
 
 
@@ -54,7 +67,9 @@ def test_among_all_words_the_new_ones_are_neighbours_too():
 def test_identical_and_rotated_spaces_change_nothing():
     space = random_space(300, 16)
     turn, _ = np.linalg.qr(np.random.default_rng(2).normal(size=(16, 16)))
-    wider = np.hstack([space.matrix @ turn.astype(np.float32), np.zeros((300, 5), dtype=np.float32)])
+    wider = np.hstack(
+        [space.matrix @ turn.astype(np.float32), np.zeros((300, 5), dtype=np.float32)]
+    )
     for other in (space, space.with_matrix(3 * space.matrix), space.with_matrix(wider, "turned")):
         change = neighbourhood_change(space, other)
         assert (change.overlap == 1).all() and change.histogram[-1] == 300
@@ -95,7 +110,9 @@ def test_kinds_of_words_are_left_out_and_counted():
 def test_hostile_words_are_words():
     words = ("<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500, "a\tb", "'; --")
     matrix = np.random.default_rng(1).normal(size=(8, 4)).astype(np.float32)
-    change = neighbourhood_change(EmbeddingSpace(words, matrix), EmbeddingSpace(words, matrix[::-1]), ChangeSettings(k=2))
+    change = neighbourhood_change(
+        EmbeddingSpace(words, matrix), EmbeddingSpace(words, matrix[::-1]), ChangeSettings(k=2)
+    )
     assert {change.word(word).word for word in words} == set(words)
 
 
@@ -143,7 +160,9 @@ def test_the_null_by_hand():
     near = before.matrix.copy()
     near[-1] = -near[-1]
     pair = Pair("two seeds", before, before.with_matrix(near, "again"))
-    change, null = change_with_null(before, before.with_matrix(moved, "b"), ChangeSettings(k=3), pair)
+    change, null = change_with_null(
+        before, before.with_matrix(moved, "b"), ChangeSettings(k=3), pair
+    )
     same = neighbourhood_change(before, before.with_matrix(near), ChangeSettings(k=3)).overlap
     assert null is not None and null.overlap.tolist() == same.tolist() and null.bands == 1
     threshold = np.sort(same)[1]  # of 40 values the 5 % quantile is the second
@@ -159,7 +178,9 @@ def test_the_null_by_hand():
 
 def test_a_null_of_two_equal_spaces_varies_not_at_all():
     space = random_space(50)
-    change, null = change_with_null(space, random_space(50, seed=2), ChangeSettings(k=5), Pair("equal", space, space))
+    change, null = change_with_null(
+        space, random_space(50, seed=2), ChangeSettings(k=5), Pair("equal", space, space)
+    )
     assert null is not None and null.same and null.mean == 1 and np.isnan(null.z).all()
     assert null.share_below == (change.overlap < 1).mean() and null.own_share_below == 0
     _, still = change_with_null(space, space, ChangeSettings(k=5), Pair("equal", space, space))
@@ -171,8 +192,14 @@ def test_words_that_the_null_lacks_are_not_compared():
     holed = random_space(50, seed=3)
     zero = before.matrix.copy()
     zero[7] = 0
-    change, null = change_with_null(before, after, ChangeSettings(k=4), Pair("x", holed, before.with_matrix(zero)))
-    assert null is not None and len(change.words) == len(null.overlap) == 49 and "w007" not in change.words
+    change, null = change_with_null(
+        before, after, ChangeSettings(k=4), Pair("x", holed, before.with_matrix(zero))
+    )
+    assert (
+        null is not None
+        and len(change.words) == len(null.overlap) == 49
+        and "w007" not in change.words
+    )
     assert change.left_out == {"not in the null": 11} and change.shared == 60
     with pytest.raises(InputError, match="same candidates"):
         change_with_null(before, after, ChangeSettings(k=4, among="all"), Pair("x", before, after))
@@ -183,18 +210,24 @@ def test_words_are_held_against_their_own_frequency():
     assert bands_of(counts, 1200).tolist() == np.repeat([3, 2, 1, 0], 300).tolist()
     assert set(bands_of(None, 1200)) == {0} and set(bands_of(np.arange(300), 300)) == {0}
     assert np.bincount(bands_of(np.arange(5000), 5000)).tolist() == [500] * 10
-    # most words occur once or twice: the 20 in between are too few to be held against, and go to the smaller neighbour
-    counts = np.concatenate([np.ones(4990), np.full(20, 2), np.full(1990, 3), 4 + np.arange(3000)]).astype(np.int64)
+    # most words occur once or twice: the 20 in between are too few to be held against, and go to
+    # the smaller neighbour
+    counts = np.concatenate(
+        [np.ones(4990), np.full(20, 2), np.full(1990, 3), 4 + np.arange(3000)]
+    ).astype(np.int64)
     band = bands_of(counts, 10_000)
     assert np.bincount(band).tolist() == [4990, 2010, 1000, 1000, 1000]
     assert (np.diff(band) >= 0).all() and set(band[4990:7000]) == {1}
     assert set(bands_of(np.repeat([1, 2], [1900, 100]), 2000)) == {0}
-    # rare words agree on nothing between the seeds, frequent ones on all: no rare word is called changed, each frequent one is
+    # rare words agree on nothing between the seeds, frequent ones on all: no rare word is called
+    # changed, each frequent one is
     space = random_space(400, 10, 1)
     other = random_space(400, 10, 2)
     counts = np.repeat([50, 2], 200)
     before = EmbeddingSpace(space.words, space.matrix, counts, "a")
-    mixed = EmbeddingSpace(space.words, np.vstack([space.matrix[:200], other.matrix[200:]]), None, "seed 2")
+    mixed = EmbeddingSpace(
+        space.words, np.vstack([space.matrix[:200], other.matrix[200:]]), None, "seed 2"
+    )
     _, null = change_with_null(before, other, ChangeSettings(k=5), Pair("seeds", before, mixed))
     assert null is not None and null.bands == 2
     assert null.below[:200].mean() > 0.5 > null.below[200:].mean()

@@ -7,9 +7,24 @@ from vocadapt.errors import InputError
 from vocadapt.spaces.choosing import TokenChoice, choose
 from vocadapt.spaces.space import EmbeddingSpace
 
-WORDS = ("[CLS]", "[unused3]", "the", "cancer", "##cancer", "cancers", "heart", "hearts", "##ing", "of", "blood", "Cancerous")
+WORDS = (
+    "[CLS]",
+    "[unused3]",
+    "the",
+    "cancer",
+    "##cancer",
+    "cancers",
+    "heart",
+    "hearts",
+    "##ing",
+    "of",
+    "blood",
+    "Cancerous",
+)
 ANGLES = np.radians([0, 90, 90, 0, 5, 2, 90, 95, 180, 200, 60, 10])
-SPACE = EmbeddingSpace(WORDS, np.c_[np.cos(ANGLES), np.sin(ANGLES)].astype(np.float32), name="small")
+SPACE = EmbeddingSpace(
+    WORDS, np.c_[np.cos(ANGLES), np.sin(ANGLES)].astype(np.float32), name="small"
+)
 COUNTED = EmbeddingSpace(WORDS, SPACE.matrix, np.array([0, 0, 90, 8, 4, 2, 8, 1, 30, 60, 7, 1]))
 SPECIAL = frozenset({"[CLS]"})
 
@@ -24,7 +39,11 @@ def test_the_filter_of_the_thesis():
     assert shown(TokenChoice()) == ["cancer", "cancers", "heart", "hearts", "blood", "Cancerous"]
     assert shown(TokenChoice(first=2)) == ["cancer", "cancers"]
     how = choose(SPACE, TokenChoice(first=2), SPECIAL).how
-    assert how == "2 of 12 shown: the first 2, longer than 3 characters, no special tokens, no ## pieces, no [unused]"
+    assert (
+        how
+        == "2 of 12 shown: the first 2, longer than 3 characters, no special tokens, no ## pieces,"
+        " no [unused]"
+    )
 
 
 def test_all_is_all():
@@ -65,8 +84,17 @@ def test_search_is_plain_text_whatever_the_case():
 
 
 def test_around_a_word_the_nearest_come_first():
-    assert shown(TokenChoice(around="cancer", nearest=3)) == ["cancer", "cancers", "Cancerous", "blood"]
-    assert shown(TokenChoice(around="the", nearest=2)) == ["the", "heart", "hearts"]  # the word itself passes every filter
+    assert shown(TokenChoice(around="cancer", nearest=3)) == [
+        "cancer",
+        "cancers",
+        "Cancerous",
+        "blood",
+    ]
+    assert shown(TokenChoice(around="the", nearest=2)) == [
+        "the",
+        "heart",
+        "hearts",
+    ]  # the word itself passes every filter
     assert "cancer and its 3 nearest" in choose(SPACE, TokenChoice(around="CANCER", nearest=3)).how
 
 
@@ -77,7 +105,10 @@ def test_a_missing_word(word):
     assert len(str(caught.value)) < 250
 
 
-@pytest.mark.parametrize("bad", [{"first": -1}, {"band": "size"}, {"low": 5, "high": 4}, {"nearest": 1}, {"min_length": -2}])
+@pytest.mark.parametrize(
+    "bad",
+    [{"first": -1}, {"band": "size"}, {"low": 5, "high": 4}, {"nearest": 1}, {"min_length": -2}],
+)
 def test_settings_that_cannot_be(bad):
     with pytest.raises(InputError):
         TokenChoice(**bad)
@@ -88,6 +119,10 @@ def test_a_zero_vector_has_no_place_and_nothing_near():
     matrix[2] = 0
     space = EmbeddingSpace(tuple(f"word{i}" for i in range(6)), matrix)
     chosen = choose(space, TokenChoice())
-    assert chosen.rows.tolist() == [0, 1, 3, 4, 5] and "no zero vectors" in chosen.how and len(chosen) == 5
+    assert (
+        chosen.rows.tolist() == [0, 1, 3, 4, 5]
+        and "no zero vectors" in chosen.how
+        and len(chosen) == 5
+    )
     with pytest.raises(InputError, match="zero: nothing is near it"):
         choose(space, TokenChoice(around="word2"))

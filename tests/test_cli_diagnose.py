@@ -1,4 +1,6 @@
-"""diagnose and relations: their JSON, what people read, and the figures of the page on the same values."""
+"""diagnose and relations: their JSON, what people read, and the figures of the page on the same
+values.
+"""
 
 import json
 
@@ -19,7 +21,10 @@ def ask(capsys):
     def run(*arguments):
         capsys.readouterr()
         assert main([*map(str, arguments), "--json"]) == 0
-        return json.loads(capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(f"{constant} in JSON"))
+        return json.loads(
+            capsys.readouterr().out,
+            parse_constant=lambda constant: pytest.fail(f"{constant} in JSON"),
+        )
 
     return run
 
@@ -29,26 +34,44 @@ def plane(tmp_path_factory):
     """Word vectors with cosines known by hand, wider than no model."""
     folder = tmp_path_factory.mktemp("plane")
     (folder / "plane.vec").write_text("left 2 0\nright 0 5\nleave 1 1\nzero 0 0\n")
-    assert main(["vectors", "import", str(folder / "plane.vec"), "--out", str(folder / "plane")]) == 0
+    assert (
+        main(["vectors", "import", str(folder / "plane.vec"), "--out", str(folder / "plane")]) == 0
+    )
     return folder / "plane"
 
 
 def test_diagnose(ask, tiny_bert, vectors, plane):
     answer = ask("diagnose", tiny_bert, vectors, plane)
     assert answer["models"] == ["tiny-bert", vectors.name, "plane"]
-    lists = ("dim", "counted", "zero_rows", "isotropy", "isotropy_as_published", "isoscore", "first_direction", "hubness", "hubs",
-             "norms", "frequency_bias")  # fmt: skip
+    lists = (
+        "dim",
+        "counted",
+        "zero_rows",
+        "isotropy",
+        "isotropy_as_published",
+        "isoscore",
+        "first_direction",
+        "hubness",
+        "hubs",
+        "norms",
+        "frequency_bias",
+    )
     assert all(len(answer[key]) == 3 for key in lists)
     for table in (answer["mean_cosine"], answer["mean_cosine_common"], answer["common"]):
         assert np.array(table, dtype=object).shape == (3, 3) and table[0][1] == table[1][0]
-    assert answer["mean_cosine"][0][2] is None and answer["mean_cosine_common"][0][2] is None  # of other widths
+    assert (
+        answer["mean_cosine"][0][2] is None and answer["mean_cosine_common"][0][2] is None
+    )  # of other widths
     assert answer["mean_cosine"][2][2] == pytest.approx(2 * np.sqrt(0.5) / 3)
     assert answer["mean_cosine"][0][0] == pytest.approx(mean_cosine(open_space(tiny_bert).space))
     assert [answer["mean_cosine_common"][i][i] for i in range(3)] == [1, 1, 1]
     assert (answer["counted"][2], answer["zero_rows"][2]) == (3, 1)
     assert answer["tokens"] == {"choice": "all", "meaning": TOKENS["all"]}
     assert "Mu and Viswanath" in answer["measures"]["isotropy"]
-    assert answer["frequency_bias"][0]["by"] == "id rank" and answer["frequency_bias"][1]["by"] == "counts"
+    assert (
+        answer["frequency_bias"][0]["by"] == "id rank"
+        and answer["frequency_bias"][1]["by"] == "counts"
+    )
 
 
 def test_without_hubness(ask, tiny_bert):
@@ -65,16 +88,24 @@ def test_which_tokens_count(ask, tiny_bert):
         answer = ask("diagnose", tiny_bert, "--tokens", choice, "--no-hubness")
         counted[choice] = answer["counted"][0] + answer["zero_rows"][0]
     assert specials and continuations
-    assert counted == {"all": len(tokens), "used": len(tokens) - specials, "words": len(tokens) - specials - continuations}
+    assert counted == {
+        "all": len(tokens),
+        "used": len(tokens) - specials,
+        "words": len(tokens) - specials - continuations,
+    }
 
 
 def test_unused_rows_are_neither_words_nor_used(tiny_bert):
     found = open_space(tiny_bert)
     words = (*found.space.words, "[unused7]", "[unused")
-    space = EmbeddingSpace(words, np.vstack([found.space.matrix, np.ones((2, found.space.dim), dtype=np.float32)]))
+    space = EmbeddingSpace(
+        words, np.vstack([found.space.matrix, np.ones((2, found.space.dim), dtype=np.float32)])
+    )
     kept = counted_tokens(Opened(found.folder, space, found.model), "used").words
     assert "[unused7]" not in kept and "[unused" in kept
-    assert counted_tokens(Opened(found.folder, space), "words") is space  # word vectors hold words only
+    assert (
+        counted_tokens(Opened(found.folder, space), "words") is space
+    )  # word vectors hold words only
     with pytest.raises(InputError, match="Unknown choice"):
         counted_tokens(found, "some")
 
@@ -88,16 +119,28 @@ def test_spaces_are_called_by_the_end_of_their_paths():
 
 
 def test_relations_of_ones_own_and_every_pair(ask, plane, tmp_path):
-    (tmp_path / "mine.tsv").write_text("left\tright\tapart\nleft\tleave\tnear\nleft\tzero\tnear\nleft\tgone\tnear\n")
-    answer = ask("relations", "--vectors", plane, "--pairs", tmp_path / "mine.tsv", "--each", "--draws", "10")
+    (tmp_path / "mine.tsv").write_text(
+        "left\tright\tapart\nleft\tleave\tnear\nleft\tzero\tnear\nleft\tgone\tnear\n"
+    )
+    answer = ask(
+        "relations", "--vectors", plane, "--pairs", tmp_path / "mine.tsv", "--each", "--draws", "10"
+    )
     own = 2 * np.sqrt(0.5) / 3
     assert answer["models"] == ["plane"] and answer["mean_cosine"] == [pytest.approx(own)]
     apart, near = answer["relations"]
     assert (apart["list"], apart["relation"], apart["of"]) == ("mine", "apart", 1)
-    assert apart["results"][0]["corrected"] == pytest.approx(-own) and apart["results"][0]["sd"] is None
+    assert (
+        apart["results"][0]["corrected"] == pytest.approx(-own)
+        and apart["results"][0]["sd"] is None
+    )
     assert (near["results"][0]["usable"], near["results"][0]["of"]) == (1, 3)
     assert near["results"][0]["corrected"] == pytest.approx(np.sqrt(0.5) - own)
-    assert [pair["cosine"] for pair in answer["pairs"]] == [pytest.approx(0), pytest.approx(np.sqrt(0.5)), None, None]
+    assert [pair["cosine"] for pair in answer["pairs"]] == [
+        pytest.approx(0),
+        pytest.approx(np.sqrt(0.5)),
+        None,
+        None,
+    ]
     assert answer["null"] == {"draws": 10, "seed": 1} and answer["similarity"] == []
 
 
@@ -107,40 +150,71 @@ def test_the_lists_at_hand(ask, tiny_bert, plane):
     assert [one["list"] for one in answer["similarity"]] == ["simlex999", "wordsim353"]
     antonyms = next(one for one in answer["relations"] if one["relation"] == "antonyms")
     assert [result["usable"] for result in antonyms["results"]][1] == 1
-    assert answer["similarity"][0]["results"][1] == {"model": "plane", "spearman": None, "covered": 0, "of": 999}
+    assert answer["similarity"][0]["results"][1] == {
+        "model": "plane",
+        "spearman": None,
+        "covered": 0,
+        "of": 999,
+    }
 
 
 def test_what_people_read(capsys, tiny_bert, plane, tmp_path):
     assert main(["diagnose", str(tiny_bert), str(plane)]) == 0
     shown = capsys.readouterr().out
-    assert "0.4714" in shown and "plane (n = 3)" in shown and "Tokens that count: every token" in shown
+    assert (
+        "0.4714" in shown and "plane (n = 3)" in shown and "Tokens that count: every token" in shown
+    )
     (tmp_path / "long.tsv").write_text(f"left\tright\t{'x' * 500}\n")
     assert main(["relations", "--vectors", str(plane), "--pairs", str(tmp_path / "long.tsv")]) == 0
     shown = capsys.readouterr().out
     assert "-0.471" in shown and "x" * 41 not in shown and "0.4714" in shown
 
 
-# --- figures -----------------------------------------------------------------------------------------------------------
+# --- figures
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_names_in_figures_are_text():
     marks = figures.RelationMarks("<b>x</b>", "#0B6FB3", [0.5, None], [0.1, None], [0.0, None])
     drawn = figures.relations(["<i>r</i>", "y" * 500], [marks, marks])
-    assert [trace.name for trace in drawn.data] == ["re-paired at random", "&lt;b&gt;x&lt;/b&gt;"] * 2
-    assert drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;" and len(drawn.layout.yaxis.ticktext[1]) == figures.LONGEST
+    assert [trace.name for trace in drawn.data] == [
+        "re-paired at random",
+        "&lt;b&gt;x&lt;/b&gt;",
+    ] * 2
+    assert (
+        drawn.layout.yaxis.ticktext[0] == "&lt;i&gt;r&lt;/i&gt;"
+        and len(drawn.layout.yaxis.ticktext[1]) == figures.LONGEST
+    )
     assert len(drawn.data[1].x) == 2 and np.isnan(drawn.data[1].x[1])
 
 
 def test_every_row_is_a_dot():
     rows = np.arange(1, 5001)
-    panel = figures.NormPanel("<b>", "#0B6FB3", "occurrences", True, rows, rows / 7, [1], [1], [2], [3])
+    panel = figures.NormPanel(
+        "<b>", "#0B6FB3", "occurrences", True, rows, rows / 7, [1], [1], [2], [3]
+    )
     drawn = figures.norms_against_frequency([panel, panel])
-    assert len(drawn.data) == 8 and len(drawn.data[0].x) == 5000 and drawn.layout.xaxis.type == "log"
+    assert (
+        len(drawn.data) == 8 and len(drawn.data[0].x) == 5000 and drawn.layout.xaxis.type == "log"
+    )
     assert drawn.layout.annotations[0].text == "&lt;b&gt;"
 
 
 def test_an_adapted_model_is_judged_on_its_original_tokens(ask, tiny_bert, vectors, tmp_path):
-    assert main(["adapt", "--model", str(tiny_bert), "--vectors", str(vectors), "--out", str(tmp_path / "adapted")]) == 0
+    assert (
+        main(
+            [
+                "adapt",
+                "--model",
+                str(tiny_bert),
+                "--vectors",
+                str(vectors),
+                "--out",
+                str(tmp_path / "adapted"),
+            ]
+        )
+        == 0
+    )
     model = open_space(tmp_path / "adapted")
     before, after = open_space(tiny_bert), open_space(tmp_path / "adapted")
     assert len(model.added) == len(after.space) - len(before.space) > 0 and not before.added

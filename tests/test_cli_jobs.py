@@ -44,7 +44,15 @@ def ask(capsys, workspace):
 
     def run(*arguments, as_json=True):
         capsys.readouterr()
-        code = main(["jobs", *map(str, arguments), "--workspace", str(workspace.root), *(["--json"] if as_json else [])])
+        code = main(
+            [
+                "jobs",
+                *map(str, arguments),
+                "--workspace",
+                str(workspace.root),
+                *(["--json"] if as_json else []),
+            ]
+        )
         out, err = capsys.readouterr()
         return code, json.loads(out, parse_constant=pytest.fail) if as_json and out else out + err
 
@@ -74,19 +82,33 @@ def test_the_list_tells_how_each_job_stands(ask, workspace, text):
     later, running = answer["jobs"]
     assert (later["state"], later["waits_for"], later["fraction"]) == ("waiting", job.id, None)
     assert running["state"] == "running" and 0 < running["fraction"] < 1 and running["seconds"] > 0
-    assert running["target"] == str(workspace.root / "corpora" / "n") and running["command"].startswith("python -m vocadapt")
+    assert running["target"] == str(workspace.root / "corpora" / "n") and running[
+        "command"
+    ].startswith("python -m vocadapt")
     lines = ask(as_json=False)[1].splitlines()
     assert lines[0].split()[:4] == ["id", "state", "step", "target"] and len(lines) == 3
-    assert f"behind {job.id}" in lines[1] and re.search(r"running\s+count\s+corpora/n\s+\d+%\s+0:00:\d\d", lines[2])
+    assert f"behind {job.id}" in lines[1] and re.search(
+        r"running\s+count\s+corpora/n\s+\d+%\s+0:00:\d\d", lines[2]
+    )
 
 
 def test_a_job_in_full(ask, workspace, text):
     job = started(workspace, text)
     code, answer = ask("show", job.id, "--lines", 2)
     assert code == 0 and answer["id"] == job.id and answer["past"] == []
-    assert len(answer["log"]) == 2 and set(answer["metrics"][0]) == {"run", "seconds", "fraction", "message"}
+    assert len(answer["log"]) == 2 and set(answer["metrics"][0]) == {
+        "run",
+        "seconds",
+        "fraction",
+        "message",
+    }
     shown = ask("show", job.id, as_json=False)[1]
-    assert "begins at 0" in shown and job.command in shown and "lines of metrics.jsonl" in shown and "square" in shown
+    assert (
+        "begins at 0" in shown
+        and job.command in shown
+        and "lines of metrics.jsonl" in shown
+        and "square" in shown
+    )
 
 
 def test_a_job_is_cancelled_and_resumed(ask, workspace, text):
@@ -94,7 +116,11 @@ def test_a_job_is_cancelled_and_resumed(ask, workspace, text):
     time.sleep(0.5)
     began = time.monotonic()
     code, answer = ask("cancel", job.id)
-    assert (code, answer["state"], answer["had_ended"]) == (0, "cancelled", False) and time.monotonic() - began < 10
+    assert (code, answer["state"], answer["had_ended"]) == (
+        0,
+        "cancelled",
+        False,
+    ) and time.monotonic() - began < 10
     assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} had ended before: cancelled.\n")
     code, answer = ask("resume", job.id)
     assert code == 0 and answer["state"] in ("waiting", "running") and answer["from_checkpoint"]
@@ -119,10 +145,27 @@ def test_resume_with_wait_tells_how_it_ended(ask, workspace, text):
 def test_who_stops_following_does_not_stop_the_job(workspace, text):
     job = started(workspace, text)
     job.cancel(grace=10)
-    code = "from tests import counting_step; from vocadapt.lab import jobs; from vocadapt.cli import main; import sys\n"
-    code += f"counting_step.register(); jobs.WORKER = ({counting_step.__file__!r},); sys.exit(main())"
-    command = [sys.executable, "-c", code, "jobs", "resume", job.id, "--wait", "--workspace", str(workspace.root)]
-    follower = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code = (
+        "from tests import counting_step; from vocadapt.lab import jobs; from vocadapt.cli import"
+        " main; import sys\n"
+    )
+    code += (
+        f"counting_step.register(); jobs.WORKER = ({counting_step.__file__!r},); sys.exit(main())"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "jobs",
+        "resume",
+        job.id,
+        "--wait",
+        "--workspace",
+        str(workspace.root),
+    ]
+    follower = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     end = time.monotonic() + LONG
     while job.status().state != "running":
         assert time.monotonic() < end, job.log()

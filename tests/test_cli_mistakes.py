@@ -1,4 +1,6 @@
-"""Mistakes on the command line: exit 2, at most three lines on stderr, no usage, no traceback, nothing left behind."""
+"""Mistakes on the command line: exit 2, at most three lines on stderr, no usage, no traceback,
+nothing left behind.
+"""
 
 import json
 from collections import Counter
@@ -386,7 +388,9 @@ def bad_things(tmp_path, tiny_bert, hostile_models):
         shutil.copytree(tiny_bert, tmp_path / name)
     (tmp_path / "weightless" / "model.safetensors").unlink()
     config = json.loads((tmp_path / "alien" / "config.json").read_text())
-    (tmp_path / "alien" / "config.json").write_text(json.dumps({**config, "architectures": ["MartianModel"]}))
+    (tmp_path / "alien" / "config.json").write_text(
+        json.dumps({**config, "architectures": ["MartianModel"]})
+    )
     from tokenizers import Tokenizer, models
 
     Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "bpe" / "tokenizer.json"))
@@ -398,7 +402,9 @@ def bad_things(tmp_path, tiny_bert, hostile_models):
 
 @pytest.fixture(scope="module")
 def hostile_models(tmp_path_factory, tiny_bert):
-    """Model folders, each with one thing wrong that a library would take badly; all of them: tests/test_model_door.py."""
+    """Model folders, each with one thing wrong that a library would take badly; all of them:
+    tests/test_model_door.py.
+    """
     import os
     import shutil
 
@@ -407,14 +413,25 @@ def hostile_models(tmp_path_factory, tiny_bert):
 
     root, model = tmp_path_factory.mktemp("hostile"), tiny_bert
     os.mkfifo(root / "pipe")
-    for name in ("runaway", "shared-id", "far-id", "layers", "layers-list", "settings", "index", "float8"):
+    for name in (
+        "runaway",
+        "shared-id",
+        "far-id",
+        "layers",
+        "layers-list",
+        "settings",
+        "index",
+        "float8",
+    ):
         shutil.copytree(model, root / name)
     spec = json.loads((model / "tokenizer.json").read_text())
     pattern = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": "x"}
     (root / "runaway" / "tokenizer.json").write_text(json.dumps(spec | {"normalizer": pattern}))
     for name, token_id in (("shared-id", 7), ("far-id", 2**31)):
         vocabulary = spec["model"]["vocab"] | {"zzz": token_id}
-        (root / name / "tokenizer.json").write_text(json.dumps(spec | {"model": spec["model"] | {"vocab": vocabulary}}))
+        (root / name / "tokenizer.json").write_text(
+            json.dumps(spec | {"model": spec["model"] | {"vocab": vocabulary}})
+        )
     config = json.loads((model / "config.json").read_text())
     (root / "layers" / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**9}))
     (root / "layers-list" / "config.json").write_text(json.dumps(config | {"architectures": 5}))
@@ -422,12 +439,17 @@ def hostile_models(tmp_path_factory, tiny_bert):
     (root / "index" / "model.safetensors.index.json").write_text("[1]")
     tensors = load_file(model / "model.safetensors")
     rows = "bert.embeddings.word_embeddings.weight"
-    save_file(tensors | {rows: tensors[rows].to(torch.float8_e4m3fn)}, root / "float8" / "model.safetensors")
+    save_file(
+        tensors | {rows: tensors[rows].to(torch.float8_e4m3fn)},
+        root / "float8" / "model.safetensors",
+    )
     return root
 
 
 @pytest.mark.parametrize("line", BAD)
-def test_bad_input_is_one_message_and_leaves_nothing(refused, bad_things, line, text, tiny_bert, vectors, narrow):
+def test_bad_input_is_one_message_and_leaves_nothing(
+    refused, bad_things, line, text, tiny_bert, vectors, narrow
+):
     places = {"{text}": text, "{model}": tiny_bert, "{vectors}": vectors, "{narrow}": narrow}
     refused(*(str(places.get(word, word)) for word in line.split()))
 

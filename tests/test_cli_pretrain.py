@@ -13,7 +13,21 @@ from vocadapt.models.language_model import open_model
 from vocadapt.training.masked import MaskedSettings
 from vocadapt.training.pretrain import ScratchSettings
 
-TINY = ["--vocabulary", "120", "--layers", "1", "--hidden", "32", "--length", "16", "--batch", "8", "--tokens", "2560", "--json"]
+TINY = [
+    "--vocabulary",
+    "120",
+    "--layers",
+    "1",
+    "--hidden",
+    "32",
+    "--length",
+    "16",
+    "--batch",
+    "8",
+    "--tokens",
+    "2560",
+    "--json",
+]
 
 
 @pytest.fixture
@@ -23,9 +37,16 @@ def text(tmp_path):
 
 def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, capsys):
     out = tmp_path / "model"
-    assert main(["pretrain", "--from-scratch", "--corpus", str(text), "--out", str(out), *TINY]) == 0
+    assert (
+        main(["pretrain", "--from-scratch", "--corpus", str(text), "--out", str(out), *TINY]) == 0
+    )
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["stage"], answer["tokens"], answer["steps"], answer["frozen"]) == ("from-scratch", 2560, 20, 0)
+    assert (answer["stage"], answer["tokens"], answer["steps"], answer["frozen"]) == (
+        "from-scratch",
+        2560,
+        20,
+        0,
+    )
     assert set(answer["loss_per_character"]) == {"before", "after", "unigram"}
     assert answer["out"] == str(out) and (out / "manifest.json").is_file()
     assert len(open_model(out).vocabulary) <= 120
@@ -36,10 +57,29 @@ def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, cap
 
 
 def test_its_command_line_is_the_step(text):
-    scratch = ScratchSettings(layers=2, trainer="wordpiece-score", cased=True, training=MaskedSettings(hours=0.5))
-    arguments = arguments_of(Spec("pretrain", PretrainStep(scratch=scratch, half=True), {"text": str(text)}), text.parent / "m")
-    assert arguments[3:] == ["pretrain", "--from-scratch", "--corpus", str(text), "--trainer", "wordpiece-score", "--layers", "2",
-                             "--hours", "0.5", "--cased", "--half", "--out", str(text.parent / "m")]  # fmt: skip
+    scratch = ScratchSettings(
+        layers=2, trainer="wordpiece-score", cased=True, training=MaskedSettings(hours=0.5)
+    )
+    arguments = arguments_of(
+        Spec("pretrain", PretrainStep(scratch=scratch, half=True), {"text": str(text)}),
+        text.parent / "m",
+    )
+    assert arguments[3:] == [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        str(text),
+        "--trainer",
+        "wordpiece-score",
+        "--layers",
+        "2",
+        "--hours",
+        "0.5",
+        "--cased",
+        "--half",
+        "--out",
+        str(text.parent / "m"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +95,15 @@ def test_its_command_line_is_the_step(text):
     ],
 )
 def test_mistakes_are_one_message_and_leave_nothing(wrong, said, text, tmp_path, capsys):
-    command = ["pretrain", "--from-scratch", "--corpus", str(text), "--out", str(tmp_path / "w" / "m"), *wrong]
+    command = [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        str(text),
+        "--out",
+        str(tmp_path / "w" / "m"),
+        *wrong,
+    ]
     assert main(command) == 2
     found = capsys.readouterr()
     assert said in found.err and not found.out and len(found.err.splitlines()) <= 3

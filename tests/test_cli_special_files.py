@@ -1,6 +1,8 @@
-"""Paths on the command line that lead to no regular file, or to one that cannot be named, read or held in memory.
+"""Paths on the command line that lead to no regular file, or to one that cannot be named, read or
+held in memory.
 
-Each command refuses each in one sentence, at once, and leaves nothing behind; see faults.md, section B.
+Each command refuses each in one sentence, at once, and leaves nothing behind; see faults.md,
+section B.
 """
 
 import gzip
@@ -163,12 +165,12 @@ READERS = [
     "lens {text} {bad} --model {model}",
     "predict --model {run} {bad} --out out",
     "answer --model {run} --context {bad} --question who",
-]  # fmt: skip
+]
 PLACES = [
     "vectors train {text} --model {model} --name x --workspace {bad}",
     "vectors train {text} --model {model} --out {bad}/x",
     "gates --model {model} --corpus {text} --out {bad}/x",
-]  # fmt: skip
+]
 BAD = {
     "device": "/dev/zero",
     "socket": "socket",
@@ -203,7 +205,13 @@ def places(tmp_path, text, tiny_bert, vectors, run):
     for name in ("pipe", "pipe.txt.gz", "pipe.vec.gz", "pipe.toml", "pipe.jsonl"):
         os.mkfifo(tmp_path / name)
     (tmp_path / "pipes").mkdir()
-    for name in ("task.toml", "run.json", "manifest.json", "deepset_covid_qa.json", "COVID-QA.json"):
+    for name in (
+        "task.toml",
+        "run.json",
+        "manifest.json",
+        "deepset_covid_qa.json",
+        "COVID-QA.json",
+    ):
         os.mkfifo(tmp_path / "pipes" / name)
     (tmp_path / "pipes" / "own.toml").write_text(SETTINGS.replace('"pipe"', '"task.toml"'))
     (tmp_path / "loop").symlink_to("loop")
@@ -212,8 +220,28 @@ def places(tmp_path, text, tiny_bert, vectors, run):
     (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
     (tmp_path / "good.vec").write_text("a 1 2\nb 3 4\n")
     np.save(tmp_path / "ones.npy", np.ones((2, 2), dtype=np.float32))
-    (tmp_path / "squad.json").write_text(json.dumps({"data": [{"paragraphs": [{"context": "a cat", "qas": [
-        {"id": "1", "question": "what", "answers": [{"text": "cat", "answer_start": 2}]}]}]}]}))  # fmt: skip
+    (tmp_path / "squad.json").write_text(
+        json.dumps(
+            {
+                "data": [
+                    {
+                        "paragraphs": [
+                            {
+                                "context": "a cat",
+                                "qas": [
+                                    {
+                                        "id": "1",
+                                        "question": "what",
+                                        "answers": [{"text": "cat", "answer_start": 2}],
+                                    }
+                                ],
+                            }
+                        ]
+                    }
+                ]
+            }
+        )
+    )
     with socket.socket(socket.AF_UNIX) as listener:
         here = os.open(".", os.O_RDONLY)
         os.chdir(tmp_path)  # a socket's path may be short only
@@ -235,7 +263,9 @@ def test_what_is_no_readable_file_is_refused(refused, places, line, bad):
     assert "\u202e" not in err and "\x1b" not in err
 
 
-@pytest.mark.parametrize("bad", [name for name in BAD if name != "hidden"])  # that one can be written
+@pytest.mark.parametrize(
+    "bad", [name for name in BAD if name != "hidden"]
+)  # that one can be written
 @pytest.mark.parametrize("line", PLACES)
 def test_what_is_no_writable_place_is_refused(refused, places, line, bad):
     refused(*(word.format(**places, bad=BAD[bad]) for word in line.split()))
@@ -246,14 +276,27 @@ def test_every_command_that_takes_a_path_refuses_a_pipe():
 
 
 HALF = {  # file with half of a character in a text, and a command that reads it
-    "ner.jsonl": ('{"words": ["a\\ud800"], "tags": ["O"]}', "finetune --model {model} --task ner --train ner.jsonl --out out"),
-    "text.jsonl": ('{"text": "a\\udfff"}', "finetune --model {model} --task relations --train text.jsonl --out out"),
-    "gold.json": ('{"data": [{"context": "\\ud800"}]}', "score --gold gold.json --predicted gold.json --kind qa"),
-    "said.jsonl": ('{"id": "1", "label": "\\ud800"}', "score --gold said.jsonl --predicted said.jsonl --kind relations"),
-    "said.ner.jsonl": (
-        '{"words": ["\\ud800", "of"], "tags": ["B", "O"]}', "score --gold tagged.tsv --predicted said.ner.jsonl --kind ner",
+    "ner.jsonl": (
+        '{"words": ["a\\ud800"], "tags": ["O"]}',
+        "finetune --model {model} --task ner --train ner.jsonl --out out",
     ),
-}  # fmt: skip
+    "text.jsonl": (
+        '{"text": "a\\udfff"}',
+        "finetune --model {model} --task relations --train text.jsonl --out out",
+    ),
+    "gold.json": (
+        '{"data": [{"context": "\\ud800"}]}',
+        "score --gold gold.json --predicted gold.json --kind qa",
+    ),
+    "said.jsonl": (
+        '{"id": "1", "label": "\\ud800"}',
+        "score --gold said.jsonl --predicted said.jsonl --kind relations",
+    ),
+    "said.ner.jsonl": (
+        '{"words": ["\\ud800", "of"], "tags": ["B", "O"]}',
+        "score --gold tagged.tsv --predicted said.ner.jsonl --kind ner",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", HALF)
@@ -317,12 +360,19 @@ for line in {lines!r}:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, and root may read everything")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become another user, and root may read everything"
+)
 def test_what_this_user_may_not_read_is_refused(text, tiny_bert, vectors):
-    with tempfile.TemporaryDirectory() as made:  # pytest closes its own folders to others at each start
+    with (
+        tempfile.TemporaryDirectory() as made
+    ):  # pytest closes its own folders to others at each start
         place = Path(made)
         place.chmod(0o755)
-        given = {"model": shutil.copytree(tiny_bert, place / "model"), "vectors": shutil.copytree(vectors, place / "vectors")}
+        given = {
+            "model": shutil.copytree(tiny_bert, place / "model"),
+            "vectors": shutil.copytree(vectors, place / "vectors"),
+        }
         given["text"] = shutil.copyfile(text, place / "text.txt")
         for path in place.rglob("*"):
             path.chmod(0o755)
@@ -332,7 +382,9 @@ def test_what_this_user_may_not_read_is_refused(text, tiny_bert, vectors):
         given |= {"closed": place / "closed", "folder": place / "folder", "out": place / "out"}
         lines = [line.format(**given) for line in UNREADABLE]
         code = AS_ANOTHER.format(root=str(Path(__file__).parents[1]), lines=lines)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=made)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=made
+        )
         assert not (place / "out").exists()
     assert "Traceback" not in done.stderr
     said = done.stderr.partition("as another user")[2]

@@ -1,4 +1,6 @@
-"""What outlives a full collection that took long is set aside; garbage made later is still found."""
+"""What outlives a full collection that took long is set aside; garbage made later is still
+found.
+"""
 
 import gc
 import threading
@@ -85,7 +87,9 @@ def test_memory_freed_by_a_thread_leaves_the_process():
         pytest.skip("no glibc")
 
     def fill() -> None:
-        kept.extend(b"x" * 60_000 + bytes([number % 256]) for number in range(2_000))  # small enough for an arena
+        kept.extend(
+            b"x" * 60_000 + bytes([number % 256]) for number in range(2_000)
+        )  # small enough for an arena
 
     kept: list[bytes] = []
     thread = threading.Thread(target=fill)

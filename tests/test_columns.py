@@ -16,18 +16,33 @@ def test_lengths_leave_the_mark_of_a_continuation_out():
 
 def test_origin_by_the_plan():
     added = [["sepsis", ["se", "##psis"], 3]]
-    plan = {"kind": "append", "added_tokens": added, "replaced_tokens": ["cell"], "dropped_tokens": ["old"]}
-    assert columns.origin(["sepsis", "cell", "old", "the"], plan).words == ("added", "new row", "dropped", "source")
+    plan = {
+        "kind": "append",
+        "added_tokens": added,
+        "replaced_tokens": ["cell"],
+        "dropped_tokens": ["old"],
+    }
+    assert columns.origin(["sepsis", "cell", "old", "the"], plan).words == (
+        "added",
+        "new row",
+        "dropped",
+        "source",
+    )
     assert columns.origin(["sepsis"], plan | {"kind": "transfer"}).words == ("target",)
     combined = plan | {"kind": "combined", "settings": {"refill": "corpus-words"}}
     assert columns.origin(["sepsis"], combined).words == ("added",)
-    assert columns.origin(["sepsis", "the"], plan).categories == ("source", "added")  # in this order, whatever their number
+    assert columns.origin(["sepsis", "the"], plan).categories == (
+        "source",
+        "added",
+    )  # in this order, whatever their number
 
 
 def test_a_slice_parts_the_tokens_in_two():
     column = columns.membership(TOKENS, ["cancer", "$x$", "elsewhere"], "mine")
     assert column.words == ("mine", columns.REST, columns.REST, columns.REST, "mine", columns.REST)
-    assert len(set(columns.membership(TOKENS, ["cancer"], columns.REST).words)) == 2  # whatever it is called
+    assert (
+        len(set(columns.membership(TOKENS, ["cancer"], columns.REST).words)) == 2
+    )  # whatever it is called
 
 
 def test_more_categories_than_colours_become_other():
@@ -56,10 +71,14 @@ def test_a_table_of_numbers(tmp_path, separator):
 
 
 def test_a_table_of_words_with_quotes_and_a_byte_order_mark(tmp_path):
-    read = columns.read_table(table(tmp_path, '"<script>",markup\n"a,b",comma\ncancer,illness\n', "utf-8-sig"))
+    read = columns.read_table(
+        table(tmp_path, '"<script>",markup\n"a,b",comma\ncancer,illness\n', "utf-8-sig")
+    )
     assert read == {"<script>": "markup", "a,b": "comma", "cancer": "illness"}
     column = columns.of_table(TOKENS, read, "mine")
-    assert column.numbers is None and column.known == 2 and column.categories == ("illness", "markup")
+    assert (
+        column.numbers is None and column.known == 2 and column.categories == ("illness", "markup")
+    )
 
 
 def test_a_table_of_nothing_that_is_there_is_all_unknown(tmp_path):
@@ -69,8 +88,16 @@ def test_a_table_of_nothing_that_is_there_is_all_unknown(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"token,value\n", b"cancer\n", b"\xff\xfe\x00", b"a,1\nb\n", b'"' + b"x" * 200_000 + b'",1\n']
-)  # fmt: skip
+    "content",
+    [
+        b"",
+        b"token,value\n",
+        b"cancer\n",
+        b"\xff\xfe\x00",
+        b"a,1\nb\n",
+        b'"' + b"x" * 200_000 + b'",1\n',
+    ],
+)
 def test_what_is_no_table_is_refused(tmp_path, content):
     path = tmp_path / "bad.csv"
     path.write_bytes(content)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import Window, WindowSettings, masked_word_loss, unigram_loss, windows
+from vocadapt.models.contextual import (
+    Window,
+    WindowSettings,
+    masked_word_loss,
+    unigram_loss,
+    windows,
+)
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
@@ -27,7 +33,9 @@ def test_the_same_words_are_hidden_whatever_the_vocabulary():
     lines = ["pains a heart pain"] * 40
     hidden = []
     for vocabulary in (WHOLE, CUT):
-        found = list(windows(lines, UNCASED, vocabulary, WindowSettings(words=3, share=0.5, seed=4)))
+        found = list(
+            windows(lines, UNCASED, vocabulary, WindowSettings(words=3, share=0.5, seed=4))
+        )
         assert len(found) == 80  # 4 words, 3 a window
         hidden.append([(window.words, window.characters) for window in found])
     assert hidden[0] == hidden[1]
@@ -69,16 +77,30 @@ def test_a_network_that_knows_nothing_loses_the_log_of_its_vocabulary_on_each_pi
 
 def test_padding_and_batches_change_nothing(tiny_bert):
     model = open_model(tiny_bert)
-    lines = ["the patient has heart pain", "a", "treatment of disease with drugs in the trial group"] * 12
-    asked = [window for window in windows(lines, model.splitter, model.vocabulary, WindowSettings(share=0.4)) if window.words]
-    one_by_one = sum(masked_word_loss(model.network, model.vocabulary, [window]).nats for window in asked)
-    assert masked_word_loss(model.network, model.vocabulary, asked).nats == pytest.approx(one_by_one, rel=1e-4)
+    lines = [
+        "the patient has heart pain",
+        "a",
+        "treatment of disease with drugs in the trial group",
+    ] * 12
+    asked = [
+        window
+        for window in windows(lines, model.splitter, model.vocabulary, WindowSettings(share=0.4))
+        if window.words
+    ]
+    one_by_one = sum(
+        masked_word_loss(model.network, model.vocabulary, [window]).nats for window in asked
+    )
+    assert masked_word_loss(model.network, model.vocabulary, asked).nats == pytest.approx(
+        one_by_one, rel=1e-4
+    )
 
 
 def test_windows_longer_than_the_network_are_left_out_and_counted(tiny_bert):
     model = open_model(tiny_bert)  # 64 positions
     lines = ["heart pain", "xylophonist " * 20]
-    loss = masked_word_loss(model.network, model.vocabulary, windows(lines, model.splitter, model.vocabulary, ALL))
+    loss = masked_word_loss(
+        model.network, model.vocabulary, windows(lines, model.splitter, model.vocabulary, ALL)
+    )
     assert (loss.windows, loss.too_long, loss.words) == (1, 1, 2)
 
 
@@ -89,4 +111,6 @@ def test_a_network_without_a_head_and_a_text_without_words_are_refused(make_bert
         masked_word_loss(model.network, model.vocabulary, asked)
     whole = open_model(tiny_bert)
     with pytest.raises(InputError, match="No word"):
-        masked_word_loss(whole.network, whole.vocabulary, windows(["", " "], whole.splitter, whole.vocabulary))
+        masked_word_loss(
+            whole.network, whole.vocabulary, windows(["", " "], whole.splitter, whole.vocabulary)
+        )

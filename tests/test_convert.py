@@ -29,7 +29,14 @@ def published(make_bert: Callable[..., Path]) -> Path:
     """A folder as they were published in 2018: a .bin, with gamma and beta."""
     folder = make_bert("published")
     tensors = load_file(folder / "model.safetensors")
-    names = {n: n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta") for n in tensors}
+    names = {
+        n: (
+            n.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+                "LayerNorm.bias", "LayerNorm.beta"
+            )
+        )
+        for n in tensors
+    }
     old = {names[name]: tensor for name, tensor in tensors.items()}
     torch.save(old, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
@@ -56,7 +63,9 @@ def test_objects_are_refused_unexecuted(published: Path, tmp_path: Path) -> None
     assert not marker.exists()
 
 
-def test_what_is_not_a_published_folder(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_a_published_folder(
+    tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"expected pytorch_model\.bin"):
         convert(tiny_bert, tmp_path / "out")

@@ -1,4 +1,6 @@
-"""Corpora: every format gives the same lines, at every reading; every bad file gets a message that helps."""
+"""Corpora: every format gives the same lines, at every reading; every bad file gets a message that
+helps.
+"""
 
 import csv
 import gzip
@@ -38,18 +40,34 @@ def write_format(folder: Path, name: str) -> Path:
         return write_parquet(path, id=list(range(len(LINES))), text=LINES)
     if bare.endswith((".csv", ".tsv")):
         table = write_csv(
-            folder / bare, [["id", "text"], *([str(i), line] for i, line in enumerate(LINES))], "\t" if ".tsv" in bare else ","
+            folder / bare,
+            [["id", "text"], *([str(i), line] for i, line in enumerate(LINES))],
+            "\t" if ".tsv" in bare else ",",
         )
         content = table.read_bytes()
     elif bare.endswith((".jsonl", ".ndjson")):
-        content = "".join(json.dumps({"id": i, "text": line}) + "\n" for i, line in enumerate(LINES)).encode()
+        content = "".join(
+            json.dumps({"id": i, "text": line}) + "\n" for i, line in enumerate(LINES)
+        ).encode()
     else:
         content = TEXT.encode()
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     return path
 
 
-FORMATS = ["a.txt", "a.txt.gz", "a.gz", "a.jsonl", "a.jsonl.gz", "a.ndjson", "a.csv", "a.csv.gz", "a.tsv", "A.TXT", "a.parquet"]
+FORMATS = [
+    "a.txt",
+    "a.txt.gz",
+    "a.gz",
+    "a.jsonl",
+    "a.jsonl.gz",
+    "a.ndjson",
+    "a.csv",
+    "a.csv.gz",
+    "a.tsv",
+    "A.TXT",
+    "a.parquet",
+]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -62,7 +80,9 @@ def test_every_format_gives_the_same_lines_twice(name: str, tmp_path: Path):
 
 @pytest.mark.parametrize("block", [1, 2, 5, 1 << 20])
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl.gz", "a.csv", "a.parquet"])
-def test_block_borders_do_not_matter(name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_block_borders_do_not_matter(
+    name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("vocadapt.text.source.BLOCK", block)
     monkeypatch.setattr("vocadapt.text.readers.RECORDS", 2)
     assert list(open_corpus([write_format(tmp_path, name)])) == LINES
@@ -85,16 +105,24 @@ def test_folders_are_read_in_order_and_files_once(tmp_path: Path):
     (tmp_path / "nothing.txt").write_text("")
     corpus = open_corpus([tmp_path, tmp_path / "a.txt", tmp_path / "b" / ".." / "a.txt"])
     assert list(corpus) == ["one", "two", "three"]
-    assert corpus.bytes == sum(path.stat().st_size for path in corpus.files) and len(corpus.files) == 3
+    assert (
+        corpus.bytes == sum(path.stat().st_size for path in corpus.files) and len(corpus.files) == 3
+    )
 
 
 def test_line_ends_and_byte_order_mark(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo\rstill two\n\u2028three\x0b\x85".encode())
-    assert list(open_corpus([tmp_path / "a.txt"])) == ["one", "two\rstill two", "\u2028three\x0b\x85"]
+    assert list(open_corpus([tmp_path / "a.txt"])) == [
+        "one",
+        "two\rstill two",
+        "\u2028three\x0b\x85",
+    ]
 
 
 def test_a_text_with_newlines_becomes_lines(tmp_path: Path):
-    (tmp_path / "a.jsonl").write_text('{"text": "one\\r\\ntwo"}\n\n{"text": null}\n{"text": "half \\ud800"}\n')
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "one\\r\\ntwo"}\n\n{"text": null}\n{"text": "half \\ud800"}\n'
+    )
     assert list(open_corpus([tmp_path / "a.jsonl"]))[:3] == ["one", "two", ""]
     assert "".join(open_corpus([tmp_path / "a.jsonl"])).encode()
     write_csv(tmp_path / "a.csv", [["text"], ["one\ntwo"], ["three"]])
@@ -106,7 +134,9 @@ def test_a_cell_and_a_line_of_ten_megabytes(tmp_path: Path):
     write_csv(tmp_path / "a.csv", [["text"], [long]])
     (tmp_path / "a.txt").write_text(long, encoding="utf-8")
     before = csv.field_size_limit()
-    assert list(open_corpus([tmp_path / "a.csv"])) == [long] == list(open_corpus([tmp_path / "a.txt"]))
+    assert (
+        list(open_corpus([tmp_path / "a.csv"])) == [long] == list(open_corpus([tmp_path / "a.txt"]))
+    )
     assert csv.field_size_limit() == before
 
 
@@ -127,15 +157,24 @@ def test_a_wrong_field_lists_those_that_exist(name: str, field: str, tmp_path: P
     write_parquet(tmp_path / "a.parquet", title=["t"], body=["b"], year=[2020])
     with pytest.raises(InputError) as caught:
         open_corpus([tmp_path / name], CorpusSettings(field=field))
-    assert "'title', 'body'" in caught.value.remedy and "year" not in str(caught.value) and name in str(caught.value)
+    assert (
+        "'title', 'body'" in caught.value.remedy
+        and "year" not in str(caught.value)
+        and name in str(caught.value)
+    )
 
 
 def test_minimum_length(tmp_path: Path):
     (tmp_path / "a.txt").write_text("four\nfives\n\nsix letters\nfour")
-    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(min_length=5))) == ["fives", "six letters"]
+    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(min_length=5))) == [
+        "fives",
+        "six letters",
+    ]
 
 
-def test_sample_is_seeded_by_line_and_ignores_global_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_sample_is_seeded_by_line_and_ignores_global_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     (tmp_path / "a.txt").write_text("".join(f"{i}\n" for i in range(10_000)))
     (tmp_path / "b.txt").write_text("".join(f"b{i}\n" for i in range(10)))
 
@@ -154,15 +193,24 @@ def test_sample_is_seeded_by_line_and_ignores_global_seeds(tmp_path: Path, monke
 
 
 def test_other_languages_are_dropped_on_demand(tmp_path: Path):
-    english = [f"The patients in group {i} were treated with the drug and the pain was lower in the trial." for i in range(60)]
+    english = [
+        f"The patients in group {i} were treated with the drug and the pain was lower in the trial."
+        for i in range(60)
+    ]
     foreign = [
         "Die Behandlung senkte den Blutdruck der Kranken, doch die Nebenwirkungen waren häufiger.",
         "El tratamiento redujo la presión arterial, aunque los efectos adversos fueron frecuentes.",
         "Лечение снизило артериальное давление, но побочные эффекты встречались чаще.",
         "治疗降低了血压但是副作用更为常见治疗降低了血压但是副作用更为常见治疗降低了血压",
     ]
-    (tmp_path / "a.txt").write_text("\n".join([*english, *foreign, "Kurz", "12 34 56"]), encoding="utf-8")
-    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(language=True))) == [*english, "Kurz", "12 34 56"]
+    (tmp_path / "a.txt").write_text(
+        "\n".join([*english, *foreign, "Kurz", "12 34 56"]), encoding="utf-8"
+    )
+    assert list(open_corpus([tmp_path / "a.txt"], CorpusSettings(language=True))) == [
+        *english,
+        "Kurz",
+        "12 34 56",
+    ]
     assert len(list(open_corpus([tmp_path / "a.txt"]))) == 66
 
 
@@ -174,7 +222,9 @@ def test_language_profile_by_hand():
     assert profile_of([]).fits("anything goes where there is nothing to compare with")
 
 
-@pytest.mark.parametrize("settings", [{"sample": 0}, {"sample": 1.5}, {"sample": float("nan")}, {"min_length": -1}])
+@pytest.mark.parametrize(
+    "settings", [{"sample": 0}, {"sample": 1.5}, {"sample": float("nan")}, {"min_length": -1}]
+)
 def test_settings_are_checked(settings: dict[str, float]):
     with pytest.raises(InputError, match=r"expected a (whole )?number (from|above)"):
         CorpusSettings(**settings)  # type: ignore[arg-type]
@@ -214,7 +264,10 @@ BAD = {
     "fake.parquet": (b"not parquet", "parquet"),
     "broken.jsonl": (b'{"text": "a"}\n\n{"text": \n', "line 3: not valid JSON"),
     "list.jsonl": (b'["text"]\n', "line 1: expected a JSON object, found list"),
-    "number.jsonl": (b'{"text": "a"}\n{"text": 3}\n', "line 2: expected text in the field, found int"),
+    "number.jsonl": (
+        b'{"text": "a"}\n{"text": 3}\n',
+        "line 2: expected text in the field, found int",
+    ),
     "missing.jsonl": (b'{"text": "a"}\n{"title": "b", "body": "c"}\n', "line 2.*'title', 'body'"),
     "deep.jsonl": (b"[" * 100_000, "line 1: nested more than"),
     "quote.csv": (b'text,id\n"open,1\nmore', "line 3: not valid csv"),

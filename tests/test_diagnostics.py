@@ -1,4 +1,6 @@
-"""Mean cosines, isotropy, hubness, norms and frequency: by hand, by brute force, on spaces of known mean cosine."""
+"""Mean cosines, isotropy, hubness, norms and frequency: by hand, by brute force, on spaces of known
+mean cosine.
+"""
 
 import subprocess
 import sys
@@ -23,15 +25,23 @@ from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 
 
 def space_of(counts=None, /, **vectors):
-    return EmbeddingSpace(tuple(vectors), np.array(list(vectors.values()), dtype=np.float32), counts)
+    return EmbeddingSpace(
+        tuple(vectors), np.array(list(vectors.values()), dtype=np.float32), counts
+    )
 
 
 def numbered(matrix, start=0, counts=None):
-    return EmbeddingSpace(tuple(f"w{start + i}" for i in range(len(matrix))), np.asarray(matrix, dtype=np.float32), counts)
+    return EmbeddingSpace(
+        tuple(f"w{start + i}" for i in range(len(matrix))),
+        np.asarray(matrix, dtype=np.float32),
+        counts,
+    )
 
 
 def known(mean, n, dim, axis, rng):
-    """Rows of any length whose expected cosine is `mean`: √mean along an axis, the rest in random directions across it."""
+    """Rows of any length whose expected cosine is `mean`: √mean along an axis, the rest in random
+    directions across it.
+    """
     across = rng.normal(size=(n, dim))
     across[:, axis] = 0
     rows = unit_rows(across) * np.sqrt(1 - abs(mean))
@@ -43,7 +53,9 @@ def brute(one, other=None):
     """Every cosine, one by one, in float64."""
     left = one.matrix.astype(np.float64)
     right = left if other is None else other.matrix.astype(np.float64)
-    cosines = (left / np.linalg.norm(left, axis=1)[:, None]) @ (right / np.linalg.norm(right, axis=1)[:, None]).T
+    cosines = (left / np.linalg.norm(left, axis=1)[:, None]) @ (
+        right / np.linalg.norm(right, axis=1)[:, None]
+    ).T
     return cosines[~np.eye(len(left), dtype=bool)].mean() if other is None else cosines.mean()
 
 
@@ -53,7 +65,8 @@ def mean_cosine_common(one, other):
     return tables.mean_cosine_common[0][1], tables.common[0][1]
 
 
-# --- tables 3.2 and 3.3 ------------------------------------------------------------------------------------------------
+# --- tables 3.2 and 3.3
+# ------------------------------------------------------------------------------------------------
 
 
 def test_by_hand():
@@ -65,7 +78,10 @@ def test_by_hand():
     assert cosine_tables([one, other]).mean_cosine[0][1] == pytest.approx(0, abs=1e-15)
     assert mean_cosine_common(one, other) == (None, 0)
     # twins: b with b 1, a with a −1, in another order and among others
-    assert mean_cosine_common(one, space_of(b=[0, 1], x=[1, 1], a=[-7, 0])) == (pytest.approx(0.0), 2)
+    assert mean_cosine_common(one, space_of(b=[0, 1], x=[1, 1], a=[-7, 0])) == (
+        pytest.approx(0.0),
+        2,
+    )
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.44])
@@ -86,7 +102,9 @@ def test_two_spaces_of_known_mean_cosine_between():
     other[:, 0], other[:, 1] = along, np.sqrt(0.44 - along**2)
     one, other = numbered(one), numbered(other, start=1000)
     tables = cosine_tables([one, other])
-    assert [row[i] for i, row in enumerate(tables.mean_cosine)] == [pytest.approx(0.44, abs=0.002)] * 2
+    assert [row[i] for i, row in enumerate(tables.mean_cosine)] == [
+        pytest.approx(0.44, abs=0.002)
+    ] * 2
     assert tables.mean_cosine[0][1] == tables.mean_cosine[1][0] == pytest.approx(-0.05, abs=0.002)
     assert tables.mean_cosine[0][1] == pytest.approx(brute(one, other), abs=1e-9)
     assert tables.common == ((3000, 2000), (2000, 2500)) and tables.counted == (3000, 2500)
@@ -117,7 +135,11 @@ def test_zero_rows_are_left_out_and_counted():
     assert tables.zero_rows == (1, 1) and tables.counted == (3, 2)
     assert tables.mean_cosine_common[0][1] == pytest.approx(1) and tables.common[0][1] == 1
     nothing = cosine_tables([space_of(zero=[0, 0], none=[0, 0])])
-    assert (nothing.mean_cosine, nothing.mean_cosine_common, nothing.common) == (((None,),), ((None,),), ((0,),))
+    assert (nothing.mean_cosine, nothing.mean_cosine_common, nothing.common) == (
+        ((None,),),
+        ((None,),),
+        ((0,),),
+    )
 
 
 def test_a_single_token_has_no_pair_within_but_one_between():
@@ -129,7 +151,9 @@ def test_a_single_token_has_no_pair_within_but_one_between():
 
 
 def test_different_widths_have_no_cosine_but_common_tokens():
-    tables = cosine_tables([space_of(a=[1, 0], b=[0, 1]), space_of(a=[1, 0, 0], c=[1, 1, 1], d=[0, 1, 0])])
+    tables = cosine_tables(
+        [space_of(a=[1, 0], b=[0, 1]), space_of(a=[1, 0, 0], c=[1, 1, 1], d=[0, 1, 0])]
+    )
     assert tables.mean_cosine[0][1] is None and tables.mean_cosine_common[0][1] is None
     assert tables.common[0][1] == 1
 
@@ -149,7 +173,8 @@ def test_the_order_of_rows_does_not_matter():
 
 
 def test_thirty_thousand_rows_take_no_time():
-    # the promise is .5 s for two spaces on an idle machine: against the product of one block of 300 rows, done the long way
+    # the promise is .5 s for two spaces on an idle machine: against the product of one block of 300
+    # rows, done the long way
     rows = np.random.default_rng(7).normal(size=(30_000, 128)).astype(np.float32)
     space = numbered(rows)
     start = time.process_time()
@@ -161,7 +186,8 @@ def test_thirty_thousand_rows_take_no_time():
     assert ours < 10 * (time.process_time() - start)  # a tenth of all blocks
 
 
-# --- isotropy ----------------------------------------------------------------------------------------------------------
+# --- isotropy
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_isotropy_of_rows_along_the_axes():
@@ -173,7 +199,9 @@ def test_isotropy_of_rows_along_the_axes():
 def test_isotropy_of_one_direction_by_hand():
     # all rows are e₁: Z(e₁) = n·e, Z(−e₁) = n/e, Z(±e₂) = n
     crowded = isotropy(space_of(a=[1, 0], b=[1, 0], c=[1, 0]))
-    assert crowded.partition == pytest.approx(np.exp(-2)) and crowded.first_direction == pytest.approx(1)
+    assert crowded.partition == pytest.approx(
+        np.exp(-2)
+    ) and crowded.first_direction == pytest.approx(1)
     assert crowded.isoscore is None  # no variance at all
     line = isotropy(space_of(a=[1, 0], b=[-1, 0], c=[2, 0], d=[-2, 0]))
     assert line.isoscore == pytest.approx(0, abs=1e-9)
@@ -183,16 +211,23 @@ def test_lengths_change_only_the_published_measure():
     rng = np.random.default_rng(8)
     rows = rng.normal(size=(500, 20)) + 0.3
     one, ten = isotropy(numbered(rows)), isotropy(numbered(rows * 10))
-    assert one.partition == pytest.approx(ten.partition, rel=1e-4) and one.isoscore == pytest.approx(ten.isoscore, rel=1e-4)
+    assert one.partition == pytest.approx(
+        ten.partition, rel=1e-4
+    ) and one.isoscore == pytest.approx(ten.isoscore, rel=1e-4)
     assert ten.partition_as_published < one.partition_as_published
-    assert isotropy(numbered(rows * 1e4)).partition_as_published == pytest.approx(0, abs=1e-300)  # and no overflow
+    assert isotropy(numbered(rows * 1e4)).partition_as_published == pytest.approx(
+        0, abs=1e-300
+    )  # and no overflow
 
 
 def test_isotropy_agrees_with_its_definition():
     rng = np.random.default_rng(9)
     rows = rng.normal(size=(400, 12)) * np.linspace(1, 3, 12) + 0.4
     unit = rows / np.linalg.norm(rows, axis=1)[:, None]
-    for measured, given in ((isotropy(numbered(rows)).partition, unit), (isotropy(numbered(rows)).partition_as_published, rows)):
+    for measured, given in (
+        (isotropy(numbered(rows)).partition, unit),
+        (isotropy(numbered(rows)).partition_as_published, rows),
+    ):
         vectors = np.linalg.eigh(given.T @ given)[1]
         z = np.exp(given @ np.hstack([vectors, -vectors])).sum(axis=0)
         assert measured == pytest.approx(z.min() / z.max(), rel=1e-3)
@@ -203,13 +238,17 @@ def test_isotropy_agrees_with_its_definition():
     assert isotropy(numbered(rows)).isoscore == pytest.approx((12 * filled - 1) / 11, rel=1e-4)
 
 
-# --- hubness -----------------------------------------------------------------------------------------------------------
+# --- hubness
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_hubs_by_hand():
     # by angle: hub 0°, a 10°, b −11°, c 21.5°; nearest: hub→a, a→hub, b→hub, c→a
     angles = np.deg2rad([0, 10, -11, 21.5])
-    space = EmbeddingSpace(("hub", "a", "b", "c"), np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32))
+    space = EmbeddingSpace(
+        ("hub", "a", "b", "c"),
+        np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32),
+    )
     assert k_occurrences(space, 1).tolist() == [2, 2, 0, 0]
     found = hubness_of(space, 1)
     assert (found.k, found.largest, found.never, found.skewness) == (1, 2, 0.5, 0)
@@ -251,7 +290,8 @@ def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
         hubness_of(space, progress=stop)
 
 
-# --- norms and frequency -----------------------------------------------------------------------------------------------
+# --- norms and frequency
+# -----------------------------------------------------------------------------------------------
 
 
 def test_norms_by_hand():
@@ -265,7 +305,10 @@ def test_frequency_bias_by_counts_and_by_id():
     found = frequency_bias(numbered(rows, counts=counts))
     assert (found.by, found.n, found.norm) == ("counts", 20, pytest.approx(1))
     found = frequency_bias(numbered(rows))
-    assert (found.by, found.norm) == ("id rank", pytest.approx(-1))  # the first ids, taken for frequent, are the short ones
+    assert (found.by, found.norm) == (
+        "id rank",
+        pytest.approx(-1),
+    )  # the first ids, taken for frequent, are the short ones
     assert frequency_bias(numbered(rows, counts=np.full(20, 7))).norm is None  # no order to compare
 
 
@@ -286,7 +329,8 @@ def test_bands_hold_every_row_once():
     assert norm_bands(numbered(rows), groups=10).place[0] == pytest.approx(4.5)  # ids 0 to 9
 
 
-# --- real --------------------------------------------------------------------------------------------------------------
+# --- real
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_minilm(minilm):
@@ -313,24 +357,26 @@ def test_ranks_and_their_correlation_are_those_of_scipy():
 def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
     """Their imports took half of the page's first visit."""
     code = (
-        "import sys, numpy as np\n"
-        "from vocadapt.lab.diagnosing import diagnose\n"
-        "from vocadapt.spaces.relation_lists import bundled_relations\n"
-        "from vocadapt.spaces.space import EmbeddingSpace\n"
-        "matrix = np.random.default_rng(1).normal(size=(50, 8)).astype(np.float32)\n"
-        "diagnose(EmbeddingSpace(tuple(map(str, range(50))), matrix), hubs=False)\n"
-        "assert bundled_relations()\n"
-        "print([name for name in ('scipy.stats', 'gensim', 'torch', 'transformers') if name in sys.modules])\n"
+        "import sys, numpy as np\nfrom vocadapt.lab.diagnosing import diagnose\nfrom"
+        " vocadapt.spaces.relation_lists import bundled_relations\nfrom vocadapt.spaces.space"
+        " import EmbeddingSpace\nmatrix = np.random.default_rng(1).normal(size=(50,"
+        " 8)).astype(np.float32)\ndiagnose(EmbeddingSpace(tuple(map(str, range(50))), matrix),"
+        " hubs=False)\nassert bundled_relations()\nprint([name for name in ('scipy.stats',"
+        " 'gensim', 'torch', 'transformers') if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_added_tokens_do_not_make_a_correlation_with_frequency():
-    """Rows of added tokens stand last and are shorter: alone they made ρ = .867 of original rows without any order."""
+    """Rows of added tokens stand last and are shorter: alone they made ρ = .867 of original rows
+    without any order.
+    """
     rng = np.random.default_rng(0)
     originals, added = 200, 150
-    lengths = np.concatenate([rng.permutation(np.linspace(1.0, 1.2, originals)), np.full(added, 0.4)])
+    lengths = np.concatenate(
+        [rng.permutation(np.linspace(1.0, 1.2, originals)), np.full(added, 0.4)]
+    )
     space = numbered(np.stack([lengths, np.zeros(len(lengths))], axis=1).astype(np.float32))
     new = frozenset(space.words[originals:])
     assert frequency_bias(space).norm > 0.6

@@ -1,4 +1,6 @@
-"""Before a step starts, the disk is looked at: too little room is refused with what is needed and what is free."""
+"""Before a step starts, the disk is looked at: too little room is refused with what is needed and
+what is free.
+"""
 
 import shutil
 from collections import namedtuple
@@ -10,7 +12,16 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab import jobs
 from vocadapt.lab.disk_space import FLOOR, check_disk_space, estimate_bytes
-from vocadapt.lab.spec import ConvertStep, CorpusStep, FinetuneStep, ImportStep, MapStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.spec import (
+    ConvertStep,
+    CorpusStep,
+    FinetuneStep,
+    ImportStep,
+    MapStep,
+    ModelStep,
+    Spec,
+    VectorsStep,
+)
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.word2vec import Word2VecSettings
@@ -24,7 +35,11 @@ def disk(monkeypatch):
     asked = []
 
     def fill(free: int) -> list[Path]:
-        monkeypatch.setattr(shutil, "disk_usage", lambda folder: (asked.append(Path(folder)), Usage(10**12, 0, free))[1])
+        monkeypatch.setattr(
+            shutil,
+            "disk_usage",
+            lambda folder: (asked.append(Path(folder)), Usage(10**12, 0, free))[1],
+        )
         return asked
 
     return fill
@@ -37,15 +52,21 @@ def test_what_a_step_writes(tiny_bert, tmp_path):
     (text / "more" / "b.txt").write_bytes(b"b" * 500)
     weights = (tiny_bert / "model.safetensors").stat().st_size
     given = {"text": str(text), "model": str(tiny_bert)}
-    assert estimate_bytes(Spec("corpus", CorpusStep(copy=True), {"text": str(text)})) == FLOOR + 1_500
+    assert (
+        estimate_bytes(Spec("corpus", CorpusStep(copy=True), {"text": str(text)})) == FLOOR + 1_500
+    )
     assert estimate_bytes(Spec("corpus", CorpusStep(), {"text": str(text)})) == FLOOR
-    assert estimate_bytes(Spec("convert", ConvertStep(), {"model": str(tiny_bert)})) == FLOOR + weights
+    assert (
+        estimate_bytes(Spec("convert", ConvertStep(), {"model": str(tiny_bert)})) == FLOOR + weights
+    )
     assert estimate_bytes(Spec("model", ModelStep(), {"model": "a/hub-name"})) == FLOOR
     runs = Spec("finetune", FinetuneStep(seeds=(1, 2, 3)), {"model": str(tiny_bert), "task": "t"})
     assert estimate_bytes(runs) == FLOOR + 3 * weights
     vectors = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(dim=10)), given)
     assert estimate_bytes(vectors) == FLOOR + int(30 * (1_500 / 6) ** 0.5) * 10 * 4
-    assert estimate_bytes(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
+    assert (
+        estimate_bytes(Spec("import", ImportStep(), {"file": str(text / "a.txt")})) == FLOOR + 1_000
+    )
     assert estimate_bytes(Spec("map", MapStep(), {"space": "x"})) == FLOOR
 
 
@@ -62,7 +83,10 @@ def test_no_step_and_no_job_starts_without_room(disk, tmp_path):
     (tmp_path / "text.txt").write_text("the drug\n")
     workspace = Workspace(tmp_path / "w")
     spec = Spec("corpus", CorpusStep(), {"text": str(tmp_path / "text.txt")})
-    for start in (lambda: run_step(spec, workspace.folder("corpora", "c")), lambda: jobs.start(workspace, spec, "c")):
+    for start in (
+        lambda: run_step(spec, workspace.folder("corpora", "c")),
+        lambda: jobs.start(workspace, spec, "c"),
+    ):
         with pytest.raises(InputError, match="are needed"):
             start()
     assert not workspace.root.exists()
@@ -72,5 +96,15 @@ def test_a_command_ends_with_a_sentence(disk, tmp_path, capsys, tiny_bert):
     disk(1_000)
     (tmp_path / "text.txt").write_text("the drug\n")
     out = tmp_path / "v"
-    code = main(["vectors", "train", str(tmp_path / "text.txt"), "--model", str(tiny_bert), "--out", str(out)])
+    code = main(
+        [
+            "vectors",
+            "train",
+            str(tmp_path / "text.txt"),
+            "--model",
+            str(tiny_bert),
+            "--out",
+            str(out),
+        ]
+    )
     assert code == 2 and "free" in capsys.readouterr().err and not out.exists()

@@ -1,4 +1,6 @@
-"""A training whose loss is not finite ends as diverged: the step, the remedy, exit 2, and nothing where it was to write."""
+"""A training whose loss is not finite ends as diverged: the step, the remedy, exit 2, and nothing
+where it was to write.
+"""
 
 import json
 import threading
@@ -43,24 +45,71 @@ def assert_diverged(capsys, command, out):
 
 @pytest.mark.parametrize("tokens", [128, 512, 8192])
 def test_pretraining_from_scratch(capsys, text, tmp_path, tokens):
-    command = ["pretrain", "--from-scratch", "--corpus", text, "--vocabulary", "90", "--layers", "1", "--hidden", "64"]
+    command = [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        text,
+        "--vocabulary",
+        "90",
+        "--layers",
+        "1",
+        "--hidden",
+        "64",
+    ]
     sizes = ["--length", "16", "--batch", "8", "--tokens", tokens, "--random-rows"]
     assert_diverged(capsys, [*command, *sizes, *WILD], tmp_path / "out")
 
 
 @pytest.mark.parametrize("stage", ["continued", "embeddings"])
 def test_continued_pretraining(capsys, tiny_bert, long_text, tmp_path, stage):
-    command = ["pretrain", "--model", tiny_bert, "--stage", stage, "--corpus", long_text, "--length", "16", "--batch", "8"]
+    command = [
+        "pretrain",
+        "--model",
+        tiny_bert,
+        "--stage",
+        stage,
+        "--corpus",
+        long_text,
+        "--length",
+        "16",
+        "--batch",
+        "8",
+    ]
     assert_diverged(capsys, [*command, "--tokens", "2048", *WILD], tmp_path / "out")
 
 
 def test_fine_tuning(capsys, tiny_bert, tagged, tmp_path):
-    command = ["finetune", "--model", tiny_bert, "--task", "ner", "--train", tagged, "--test", tagged, "--epochs", "3"]
+    command = [
+        "finetune",
+        "--model",
+        tiny_bert,
+        "--task",
+        "ner",
+        "--train",
+        tagged,
+        "--test",
+        tagged,
+        "--epochs",
+        "3",
+    ]
     assert_diverged(capsys, [*command, "--batch", "4", *WILD], tmp_path / "out")
 
 
 def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, tmp_path):
-    command = ["finetune", "--model", tiny_bert, "--task", "ner", "--train", tagged, "--test", tagged, "--dev", tagged]
+    command = [
+        "finetune",
+        "--model",
+        tiny_bert,
+        "--task",
+        "ner",
+        "--train",
+        tagged,
+        "--test",
+        tagged,
+        "--dev",
+        tagged,
+    ]
     assert_diverged(capsys, [*command, "--epochs", "1", "--batch", "40", *WILD], tmp_path / "out")
 
 
@@ -69,7 +118,9 @@ def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch
     losses = iter([MaskedLoss(10.0, 5, 20, 2), MaskedLoss(float("nan"), 5, 20, 2)])
     monkeypatch.setattr(pretrain_module, "masked_word_loss", lambda *given: next(losses))
     settings = replace(SMALL, random_rows=True, training=replace(QUICK, tokens=16 * 8 * 2))
-    with pytest.raises(InputError, match="held-out loss is nan at step 2, the last: the training diverged"):
+    with pytest.raises(
+        InputError, match="held-out loss is nan at step 2, the last: the training diverged"
+    ):
         pretrain_module.pretrain_from_scratch(open_corpus([text]), settings)
 
 
@@ -82,7 +133,9 @@ def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
 
     monkeypatch.setattr(word2vec, "_train", ruin)
     with pytest.raises(InputError, match="diverged"):
-        word2vec.train_word2vec(*words_file(tmp_path, [["a"] * 9]), word2vec.Word2VecSettings(dim=4))
+        word2vec.train_word2vec(
+            *words_file(tmp_path, [["a"] * 9]), word2vec.Word2VecSettings(dim=4)
+        )
 
 
 @pytest.fixture
@@ -114,7 +167,14 @@ def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
 
 def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged):
     settings = FinetuneStep(FinetuneSettings(epochs=1, batch=8, lr=1e20), kind="ner")
-    job, ending = queue(Spec("finetune", settings, {"model": str(tiny_bert), "train": str(tagged), "test": str(tagged)}), "r")
+    job, ending = queue(
+        Spec(
+            "finetune",
+            settings,
+            {"model": str(tiny_bert), "train": str(tagged), "test": str(tagged)},
+        ),
+        "r",
+    )
     assert ending["state"] == "failed" and "the training diverged" in ending["error"]
     assert not job.target.exists()
 
@@ -132,7 +192,18 @@ def test_a_job_cancelled_before_it_starts_does_not_run(queue, text, monkeypatch)
 
 def test_the_answer_of_a_training_holds_no_missing_figure(capsys, text, tmp_path):
     """What a finite training answers is finite throughout."""
-    command = ["pretrain", "--from-scratch", "--corpus", str(text), "--vocabulary", "90", "--layers", "1", "--hidden", "64"]
+    command = [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        str(text),
+        "--vocabulary",
+        "90",
+        "--layers",
+        "1",
+        "--hidden",
+        "64",
+    ]
     sizes = ["--length", "16", "--batch", "8", "--tokens", "512", "--random-rows"]
     assert main([*command, *sizes, "--out", str(tmp_path / "m"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -1,6 +1,8 @@
-"""A vocabulary with an empty token in its middle, as SciBERT's published one has at line 30 107 (Beltagy et al. 2019).
+"""A vocabulary with an empty token in its middle, as SciBERT's published one has at line 30 107
+(Beltagy et al. 2019).
 
-No text is tokenized into it, but it has an id and an embedding: every token behind it would else get another's.
+No text is tokenized into it, but it has an id and an embedding: every token behind it would else
+get another's.
 """
 
 import json
@@ -37,7 +39,9 @@ print(json.dumps({"ids": ids, "rows": len(rows), "first": rows[ids].flatten()[:6
 
 
 @pytest.fixture(scope="module", params=["tokenizer.json", "vocab.txt"])
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+def model(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> LanguageModel:
     """The model with its tokenizer in one file or in the other."""
     folder = build_tiny_bert(tmp_path_factory.mktemp("scibert") / "model", tokens=list(TOKENS))
     if request.param == "vocab.txt":
@@ -48,24 +52,37 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_no_id_is_shifted(model: LanguageModel) -> None:
     assert model.vocabulary.tokens == TOKENS and model.vocabulary.ids[""] == PLACE
-    assert np.array_equal(model.space.matrix, model.network.get_input_embeddings().weight.detach().numpy())
-    cut = model.fast_tokenizer.encode("the hypertension of patients and heart pain", add_special_tokens=False)
+    assert np.array_equal(
+        model.space.matrix, model.network.get_input_embeddings().weight.detach().numpy()
+    )
+    cut = model.fast_tokenizer.encode(
+        "the hypertension of patients and heart pain", add_special_tokens=False
+    )
     assert [TOKENS[i] for i in cut.ids] == cut.tokens and "" not in cut.tokens
-    assert model.tokenizer("tachycardia of the heart").input_ids == model.fast_tokenizer.encode("tachycardia of the heart").ids
+    assert (
+        model.tokenizer("tachycardia of the heart").input_ids
+        == model.fast_tokenizer.encode("tachycardia of the heart").ids
+    )
 
 
 def test_its_lists_and_figures_hold_it(model: LanguageModel) -> None:
     shown = profile(model.vocabulary, model.splitter)
     assert "" in shown.unreachable and sum(shown.positions.values()) == len(TOKENS)
-    assert any("" in tokens for tokens in protected(model.vocabulary).values())  # shorter than four characters: it stays
+    assert any(
+        "" in tokens for tokens in protected(model.vocabulary).values()
+    )  # shorter than four characters: it stays
     assert "" not in dropped(model.vocabulary, ReductionSettings("last", 0.9))
     assert model.vocabulary.cut_token("") == ("",) and not model.vocabulary.continues("")
 
 
-def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_embedding(tiny_bert: Path) -> None:
+def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_embedding(
+    tiny_bert: Path,
+) -> None:
     model = open_model(tiny_bert)
     target = Vocabulary(TOKENS, model.vocabulary.special)
-    plan = plan_vocabulary(model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer"))
+    plan = plan_vocabulary(
+        model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
+    )
     assert plan.added == (AddedWord("", ("[UNK]",)),)
     made = initialise(Materials(plan, model.space), RowSettings("syntactic")).matrix
     assert made.shape == (1, model.dim) and np.isfinite(made).all()
@@ -81,10 +98,17 @@ def test_a_model_that_takes_the_vocabulary_over_gives_the_empty_token_a_finite_e
     ids=["reduced", "combined", "appended"],
 )
 def test_it_is_trimmed_adapted_and_certified(
-    model: LanguageModel, command: tuple[str, ...], vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: LanguageModel,
+    command: tuple[str, ...],
+    vectors: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     target = tmp_path / "target.txt"
-    target.write_text("\n".join([*SPECIAL, "aspirin", "dyspnea", "sepsis", "warf", "##arin", "euthy", "##mia"]) + "\n")
+    target.write_text(
+        "\n".join([*SPECIAL, "aspirin", "dyspnea", "sepsis", "warf", "##arin", "euthy", "##mia"])
+        + "\n"
+    )
     places = {"TARGET": str(target), "VECTORS": str(vectors)}
     arguments = [places.get(word, word) for word in command]
     code = main([*arguments, "--model", str(model.path), "--out", str(tmp_path / "out")])
@@ -92,17 +116,27 @@ def test_it_is_trimmed_adapted_and_certified(
     after = open_model(tmp_path / "out")
     assert "" in after.vocabulary
     kept = [token for token in after.vocabulary.tokens if token in model.vocabulary]
-    assert np.array_equal(np.stack([after.space[token] for token in kept]), np.stack([model.space[token] for token in kept]))
+    assert np.array_equal(
+        np.stack([after.space[token] for token in kept]),
+        np.stack([model.space[token] for token in kept]),
+    )
     failed = [check for check in certify(model, after).checks if not check.passed]
     assert not failed
     ids = after.fast_tokenizer.encode("hypertension of the heart").ids
-    done = subprocess.run([sys.executable, "-I", "-c", RELOAD, str(after.path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", RELOAD, str(after.path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     elsewhere = json.loads(done.stdout)
     assert elsewhere["ids"] == ids and elsewhere["rows"] == len(after.vocabulary)
     assert np.array_equal(np.float32(elsewhere["first"]), after.space.matrix[ids].ravel()[:64])
 
 
-def test_an_empty_last_line_is_still_a_fault(model: LanguageModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_last_line_is_still_a_fault(
+    model: LanguageModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Path(shutil.copytree(model.path, tmp_path / "model"))
     (folder / "tokenizer.json").unlink(missing_ok=True)
     (folder / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n\n", encoding="utf-8")

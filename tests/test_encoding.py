@@ -1,4 +1,6 @@
-"""Encoding and the mixture of tokenizations: labels on word-initial pieces, nothing lost, draws that depend on the seed alone."""
+"""Encoding and the mixture of tokenizations: labels on word-initial pieces, nothing lost, draws
+that depend on the seed alone.
+"""
 
 import random
 from dataclasses import replace
@@ -14,7 +16,16 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import preset
-from vocadapt.training.encoding import CUT_OFF, DIVIDED, IN_PARTS, LONG_WORDS, NO_PIECES, EncodingSettings, View, cuts_of
+from vocadapt.training.encoding import (
+    CUT_OFF,
+    DIVIDED,
+    IN_PARTS,
+    LONG_WORDS,
+    NO_PIECES,
+    EncodingSettings,
+    View,
+    cuts_of,
+)
 from vocadapt.training.encodings import encode
 from vocadapt.training.mixture import Reading, batch_of, check_tokenization, pooled
 from vocadapt.training.outputs import SEQUENCE, Outputs
@@ -40,15 +51,25 @@ def tokens(adapted, view):
 
 
 def test_labels_stand_on_word_initial_pieces_only(adapted, cuts):
-    encoded = encode([Sentence(("Tachycardias", "of", "tachycardia"), ("B", "O", "B"))], cuts, EncodingSettings())
+    encoded = encode(
+        [Sentence(("Tachycardias", "of", "tachycardia"), ("B", "O", "B"))], cuts, EncodingSettings()
+    )
     base, own = (encoded.views[name][0] for name in ("base", "adapted"))
     said = "[CLS] tachy ##card ##i ##a ##s of tachy ##card ##i ##a [SEP]"
     assert tokens(adapted, base) == said.split()
-    assert tokens(adapted, own) == said.replace("tachy ##card ##i ##a [SEP]", "tachycardia [SEP]").split()
+    assert (
+        tokens(adapted, own)
+        == said.replace("tachy ##card ##i ##a [SEP]", "tachycardia [SEP]").split()
+    )
     batch = batch_of([base, own], 0, [NER.targets(("B", "O", "B"))] * 2)
     x = -100
-    assert batch["labels"].tolist() == [[x, 1, x, x, x, x, 0, 1, x, x, x, x], [x, 1, x, x, x, x, 0, 1, x, x, x, x]]
-    assert batch["attention_mask"].sum(dim=1).tolist() == [12, 9] and batch["input_ids"][1, 9:].tolist() == [0, 0, 0]
+    assert batch["labels"].tolist() == [
+        [x, 1, x, x, x, x, 0, 1, x, x, x, x],
+        [x, 1, x, x, x, x, 0, 1, x, x, x, x],
+    ]
+    assert batch["attention_mask"].sum(dim=1).tolist() == [12, 9] and batch["input_ids"][
+        1, 9:
+    ].tolist() == [0, 0, 0]
 
 
 def test_cutting_is_what_the_tokenizer_does(adapted, cuts):
@@ -66,8 +87,14 @@ def test_a_sentence_of_5000_words_is_read_whole(adapted, cuts):
     for settings in (EncodingSettings(64, 30), EncodingSettings(64, 0), EncodingSettings(8, 0)):
         encoded = encode([Sentence(words, tags)], cuts, settings)
         assert encoded.sizes == (5000,)
-        assert all(np.concatenate([view.rows for view in own]).tolist() == [*range(5000)] for own in encoded.views.values())
-        assert max(len(view.ids) for views in encoded.views.values() for view in views) <= settings.length
+        assert all(
+            np.concatenate([view.rows for view in own]).tolist() == [*range(5000)]
+            for own in encoded.views.values()
+        )
+        assert (
+            max(len(view.ids) for views in encoded.views.values() for view in views)
+            <= settings.length
+        )
         assert encoded.notes == {DIVIDED: 1}
 
 
@@ -75,29 +102,50 @@ def test_chunks_cut_no_entity_where_that_can_be(cuts):
     tags = ("O",) * 5 + ("B", *("I",) * 5) + ("O",) * 3
     encoded = encode([Sentence(("a",) * 14, tags)], cuts, EncodingSettings(10, 0))  # 8 words fit
     assert all(not 5 < view.rows[0] < 11 for view in encoded.parts)
-    one = encode([Sentence(("a",) * 14, ("B", *("I",) * 13))], cuts, EncodingSettings(10, 0))  # an entity longer than the window
+    one = encode(
+        [Sentence(("a",) * 14, ("B", *("I",) * 13))], cuts, EncodingSettings(10, 0)
+    )  # an entity longer than the window
     assert [view.rows.tolist() for view in one.parts] == [[*range(7)], [*range(7, 14)]]
 
 
 def test_words_without_pieces_and_words_longer_than_the_window(adapted, cuts):
     long = "a-" * 40
-    encoded = encode([Sentence(("heart", "\u200b\u00ad", long, "cells"), ("O", "B", "B", "O"))], cuts, EncodingSettings(20, 30))
-    assert encoded.notes == {NO_PIECES: 2, LONG_WORDS: 2, DIVIDED: 1}  # one of each under either cut
+    encoded = encode(
+        [Sentence(("heart", "\u200b\u00ad", long, "cells"), ("O", "B", "B", "O"))],
+        cuts,
+        EncodingSettings(20, 30),
+    )
+    assert encoded.notes == {
+        NO_PIECES: 2,
+        LONG_WORDS: 2,
+        DIVIDED: 1,
+    }  # one of each under either cut
     assert max(len(view.ids) for view in encoded.views["base"]) == 20
     assert sum(len(view.places) for view in encoded.views["base"]) == 4
     assert "[UNK]" in tokens(adapted, encoded.views["base"][0])
 
 
 def test_texts_and_pairs(adapted, cuts):
-    texts = [Text("1", "Heart disease", ("a",)), Text("2", "", ("a",)), Text("3", "heart", ("a",), "the cell")]
+    texts = [
+        Text("1", "Heart disease", ("a",)),
+        Text("2", "", ("a",)),
+        Text("3", "heart", ("a",), "the cell"),
+    ]
     views = encode(texts, cuts, EncodingSettings()).views["base"]
-    assert tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"] and views[0].second == 0
+    assert (
+        tokens(adapted, views[0]) == ["[CLS]", "heart", "disease", "[SEP]"] and views[0].second == 0
+    )
     assert tokens(adapted, views[1]) == ["[CLS]", "[SEP]"]
     assert tokens(adapted, views[2]) == ["[CLS]", "heart", "[SEP]", "the", "cell", "[SEP]"]
     batch = batch_of(views, 0, [np.array([1])] * 3, SEQUENCE)
-    assert batch["token_type_ids"].tolist()[2] == [0, 0, 0, 1, 1, 1] and batch["labels"].tolist() == [1, 1, 1]
+    assert batch["token_type_ids"].tolist()[2] == [0, 0, 0, 1, 1, 1] and batch[
+        "labels"
+    ].tolist() == [1, 1, 1]
     own = adapted.tokenizer("heart", "the cell")
-    assert views[2].ids.tolist() == own["input_ids"] and batch["token_type_ids"][2].tolist() == own["token_type_ids"]
+    assert (
+        views[2].ids.tolist() == own["input_ids"]
+        and batch["token_type_ids"][2].tolist() == own["token_type_ids"]
+    )
 
 
 def test_pairs_longer_than_the_window_are_counted(cuts):
@@ -109,11 +157,23 @@ def test_pairs_longer_than_the_window_are_counted(cuts):
 
 
 def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(adapted, cuts):
-    # 40 words: 160 pieces of the base cut, 40 of the adapted one, which fits 58; parts must serve both
-    texts = [Text("1", "heart", None), Text("2", " ".join(["tachycardia"] * 40), None), Text("3", "the cell", None)]
+    # 40 words: 160 pieces of the base cut, 40 of the adapted one, which fits 58; parts must serve
+    # both
+    texts = [
+        Text("1", "heart", None),
+        Text("2", " ".join(["tachycardia"] * 40), None),
+        Text("3", "the cell", None),
+    ]
     encoded = encode(texts, cuts, EncodingSettings(60))
     assert encoded.notes == {IN_PARTS: 1} and encoded.sizes == (1, 1, 1)
-    assert [view.owner for view in encoded.parts] == [0, 1, 1, 1, 1, 2]  # halved twice: 10 words, 40 pieces each
+    assert [view.owner for view in encoded.parts] == [
+        0,
+        1,
+        1,
+        1,
+        1,
+        2,
+    ]  # halved twice: 10 words, 40 pieces each
     assert [len(view.ids) for view in encoded.views["base"]] == [3, 42, 42, 42, 42, 4]
     assert [len(view.ids) for view in encoded.views["adapted"]] == [3, 12, 12, 12, 12, 4]
     for name, views in encoded.views.items():
@@ -122,7 +182,10 @@ def test_a_text_longer_than_the_window_is_read_in_parts_alike_under_every_cut(ad
 
 
 def test_the_outputs_of_parts_are_averaged_and_those_of_a_words_pieces_are_not():
-    views = [View(0, np.zeros(3, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)) for _ in range(3)]
+    views = [
+        View(0, np.zeros(3, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))
+        for _ in range(3)
+    ]
     found = [np.array([[value, -value]], dtype=np.float32) for value in (1, 2, 6)]
     assert joined(found, views, (1,), mean=True)[0].tolist() == [[3, -3]]
     assert joined(found, views, (1,))[0].tolist() == [[6, -1]]
@@ -143,7 +206,9 @@ def test_what_cannot_be_encoded_is_refused(cuts):
 
 def test_outputs_and_targets():
     ner = Outputs.of("ner", sentences(5))
-    assert ner.names == ("O", "B-Disease", "I-Disease") and ner.targets(("O", "I-Disease")).tolist() == [0, 2]
+    assert ner.names == ("O", "B-Disease", "I-Disease") and ner.targets(
+        ("O", "I-Disease")
+    ).tolist() == [0, 2]
     assert Outputs.of("ner", [Sentence(("a",), ("B",))]).names == ("O", "B", "I")
     assert ner.said(np.array([[0, 1, 0], [3, 1, 2]], dtype=np.float32), EMPTY) == ("B-Disease", "O")
     many = Outputs("multilabel", ("a", "b", "c"))
@@ -153,9 +218,15 @@ def test_outputs_and_targets():
 
 
 def test_pooling_by_hand():
-    base, own = np.array([[1, 4], [0, 2]], dtype=np.float32), np.array([[5, 0], [1, 1]], dtype=np.float32)
+    base, own = (
+        np.array([[1, 4], [0, 2]], dtype=np.float32),
+        np.array([[5, 0], [1, 1]], dtype=np.float32),
+    )
     found = pooled({"base": [base], "adapted": [own]})
-    assert found["pooled"][0].tolist() == [[3, 2], [0.5, 1.5]]  # base said the second, adapted the first: the sum decides
+    assert found["pooled"][0].tolist() == [
+        [3, 2],
+        [0.5, 1.5],
+    ]  # base said the second, adapted the first: the sum decides
     assert list(pooled({"base": [base]})) == ["base"]
 
 
@@ -175,11 +246,23 @@ def test_logits_are_taken_at_word_initial_pieces(adapted, cuts):
     echo = Echo()
     logits = logits_of(echo, encode(examples, cuts, EncodingSettings(64, 30)), 0)
     ids = adapted.vocabulary.ids
-    assert logits["base"][0].tolist() == [[ids["tachy"], 1], [ids["heart"], 5], [ids["tachy"], 6], [ids["of"], 10]]
-    assert logits["adapted"][0][:, 0].tolist() == [ids["tachycardia"], ids["heart"], ids["tachycardia"], ids["of"]]
+    assert logits["base"][0].tolist() == [
+        [ids["tachy"], 1],
+        [ids["heart"], 5],
+        [ids["tachy"], 6],
+        [ids["of"], 10],
+    ]
+    assert logits["adapted"][0][:, 0].tolist() == [
+        ids["tachycardia"],
+        ids["heart"],
+        ids["tachycardia"],
+        ids["of"],
+    ]
     assert logits["base"][1].shape == (0, 2)
     assert logits["base"][2][:, 1].tolist() == [*range(1, 31), *range(1, 11)]
-    assert echo.read == 5  # two chunks of the first, the empty one, two of the last: what both cuts have alike is read once
+    assert (
+        echo.read == 5
+    )  # two chunks of the first, the empty one, two of the last: what both cuts have alike is read once
 
 
 def test_draws_depend_on_the_seed_the_epoch_and_the_example_alone(cuts):
@@ -206,7 +289,9 @@ def test_both_reads_every_example_in_both_cuts(cuts):
     encoded = encode(sentences(10), cuts, EncodingSettings())
     reading = Reading(encoded, [NER.targets(("O",) * 8)] * 10, "both", 0, 8, 2, 1)
     items = [item for batch in reading.epoch(1) for item in batch]
-    assert sorted(items) == sorted((chunk, cut) for chunk in range(10) for cut in ("base", "adapted"))
+    assert sorted(items) == sorted(
+        (chunk, cut) for chunk in range(10) for cut in ("base", "adapted")
+    )
     assert reading.steps == 3 and len(reading) == 6
     with pytest.raises(IndexError):
         reading[6]
@@ -214,7 +299,10 @@ def test_both_reads_every_example_in_both_cuts(cuts):
 
 def test_grouping_by_length_saves_padding_and_loses_nothing(cuts):
     rng = np.random.default_rng(0)
-    examples = [Sentence(("heart",) * int(size), ("O",) * int(size)) for size in rng.integers(1, 30, size=300)]
+    examples = [
+        Sentence(("heart",) * int(size), ("O",) * int(size))
+        for size in rng.integers(1, 30, size=300)
+    ]
     encoded = encode(examples, cuts, EncodingSettings())
     targets = [NER.targets(("O",) * size) for size in encoded.sizes]
     real = sum(len(view.ids) for view in encoded.views["base"])
@@ -228,14 +316,18 @@ def test_grouping_by_length_saves_padding_and_loses_nothing(cuts):
     assert padded(True) < 1.1 * real < 1.4 * real < padded(False)
 
 
-@pytest.mark.parametrize(("asked", "there", "found"), [("", ["base"], "base"), ("", ["base", "adapted"], "mixed")])
+@pytest.mark.parametrize(
+    ("asked", "there", "found"), [("", ["base"], "base"), ("", ["base", "adapted"], "mixed")]
+)
 def test_the_usual_tokenization(asked, there, found):
     assert check_tokenization(asked, there) == found
 
 
 @pytest.mark.parametrize("asked", ["mixed", "both", "base"])
 def test_a_vocabulary_that_lost_tokens_has_no_base_cut(asked, make_bert, tmp_path):
-    model = open_model(make_bert("big", tokens=[*TINY_TOKENS, *(f"word{place}" for place in range(300))]))
+    model = open_model(
+        make_bert("big", tokens=[*TINY_TOKENS, *(f"word{place}" for place in range(300))])
+    )
     folder = adapt(preset("reduced-longest-25"), model, Sources()).save(tmp_path / "reduced")
     there = list(cuts_of(open_model(folder)))
     assert there == ["adapted"]

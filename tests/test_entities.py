@@ -32,7 +32,10 @@ def test_bare_tags_and_document_lines(tmp_path):
 
 
 def test_a_cased_model_keeps_the_case(tmp_path):
-    assert read_entity_words(write(tmp_path, TYPED), Splitter.bert(lowercase=False)).counts["Gout"] == 2
+    assert (
+        read_entity_words(write(tmp_path, TYPED), Splitter.bert(lowercase=False)).counts["Gout"]
+        == 2
+    )
 
 
 @pytest.mark.parametrize(

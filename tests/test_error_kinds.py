@@ -17,7 +17,7 @@ from vocadapt.analysis.error_kinds import (
     WRONG,
     Judging,
     Unit,
-)  # fmt: skip
+)
 from vocadapt.training.tasks.base import KINDS, Answer, Question, Sentence, Text
 
 WORDS = ("familial", "adenomatous", "polyposis", "and", "fever")
@@ -53,7 +53,9 @@ def test_without_types_another_type_is_right():
 
 
 def relation(gold, said):
-    judged = Judging("relations", frozenset(["false"])).judge(Text("1", "t", (gold,)), (gold,), (said,))
+    judged = Judging("relations", frozenset(["false"])).judge(
+        Text("1", "t", (gold,)), (gold,), (said,)
+    )
     return [one.error for one in judged.units.values()], [unit.label for unit in judged.alarms]
 
 
@@ -84,7 +86,10 @@ def test_several_labels_are_units_of_their_own():
     assert judged.alarms == (Unit("c"),)
 
 
-CONTEXT = "The fever began in May 2012. In May of that year a high fever and a cough came back in the north."
+CONTEXT = (
+    "The fever began in May 2012. In May of that year a high fever and a cough came back in the"
+    " north."
+)
 
 
 def answer(said, *accepted):

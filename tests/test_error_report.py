@@ -22,12 +22,14 @@ from vocadapt.training.tasks.base import Sentence, Split
 HOSTILE = "<script>alert(1)</script>"
 BIDI = "\u202eevil\u2066"
 LONG = "x" * 3000
-SPLIT = Split((
-    Sentence((HOSTILE, "fever"), ("B-D", "O"), "<img/src=x>"),
-    Sentence((BIDI, "[a](b)", "$x$"), ("O", "B-D", "O")),
-    Sentence((LONG, "=1+1"), ("O", "B-D")),
-    Sentence(("all", "well"), ("B-D", "O")),
-))  # fmt: skip
+SPLIT = Split(
+    (
+        Sentence((HOSTILE, "fever"), ("B-D", "O"), "<img/src=x>"),
+        Sentence((BIDI, "[a](b)", "$x$"), ("O", "B-D", "O")),
+        Sentence((LONG, "=1+1"), ("O", "B-D")),
+        Sentence(("all", "well"), ("B-D", "O")),
+    )
+)
 FIRST = [("O", "O"), ("O", "B-D", "O"), ("O", "O"), ("B-D", "O")]
 SECOND = [("B-D", "B-D"), ("B-D", "O", "O"), ("B-D", "O"), ("B-D", "O")]
 
@@ -44,10 +46,17 @@ def report():
 
 def test_the_page_stands_alone_and_everything_in_it_is_escaped(report):
     page = report.html()
-    assert "<script" not in page and "<img" not in page and "<b>note" not in page and "<run>" not in page
+    assert (
+        "<script" not in page
+        and "<img" not in page
+        and "<b>note" not in page
+        and "<run>" not in page
+    )
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page and "&lt;b&gt;note&lt;/b&gt;" in page
     assert "\u202e" not in page and "‹U+202E›" in page
-    assert not re.search(r"(?:src|href)\s*=|https?:|@import|url\(", page.replace("&lt;img/src=x&gt;", ""))
+    assert not re.search(
+        r"(?:src|href)\s*=|https?:|@import|url\(", page.replace("&lt;img/src=x&gt;", "")
+    )
     assert "color-scheme" in page and "light-dark(" in page
     assert page.count('<article class="ve-card">') == len(report.entries) == 6
     assert "The 1 units that both have right are not listed." in page
@@ -70,9 +79,16 @@ def test_csv_holds_every_entry_and_no_formula(report):
 def test_json_holds_counts_slices_and_entries(report):
     found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert found["counts"]["fixed"] == 1 and found["entries_left_out"] == {"both right": 1}
-    assert len(found["entries"]) == 6 and {one["slice"] for one in found["slices"]} == {"suffix", "rest"}
+    assert len(found["entries"]) == 6 and {one["slice"] for one in found["slices"]} == {
+        "suffix",
+        "rest",
+    }
     fixed = found["entries"][0]
-    assert fixed["first"] == {"said": "", "error": "missed"} and fixed["event"] == "missed mended" and fixed["vote"] is None
+    assert (
+        fixed["first"] == {"said": "", "error": "missed"}
+        and fixed["event"] == "missed mended"
+        and fixed["vote"] is None
+    )
     assert fixed["example"] == 1 and fixed["where"] == "<img/src=x> · sentence 1"
 
 
@@ -84,9 +100,13 @@ def test_a_difference_is_said_in_points_and_a_test_without_a_claim_where_chance_
     assert overall(same, "F1") == ("F1 1.000 → 1.000", said)
     sure = compare(scorer, gold, [("O",)] * 40, gold, draws=Draws(1000))
     assert overall(sure, "F1")[1].endswith("), paired test p < .001")  # 1 of 1,001
-    assert overall(replace(sure, p_randomisation=0.05), "F1")[1].endswith("), paired test p = .050: no claim")
+    assert overall(replace(sure, p_randomisation=0.05), "F1")[1].endswith(
+        "), paired test p = .050: no claim"
+    )
 
 
 def test_the_page_says_both_scores_their_difference_and_its_interval(report):
     page = report.html()  # of 4 entities both find 2, the first says 2, the second 5: 4/6 and 4/9
-    assert "<b>F1 .667 → .444</b>, −22.2 points (95 % interval " in page and ": no claim.</p>" in page
+    assert (
+        "<b>F1 .667 → .444</b>, −22.2 points (95 % interval " in page and ": no claim.</p>" in page
+    )

@@ -30,13 +30,15 @@ def pairs(*rows):
 
 
 def test_spearman_by_hand():
-    # cosines fall from b to e: ranks 4 3 2 1; people's ranks 4 2 3 1: Σd² = 2, ρ = 1 − 6·2 / (4·15) = .8
+    # cosines fall from b to e: ranks 4 3 2 1; people's ranks 4 2 3 1: Σd² = 2, ρ = 1 − 6·2 / (4·15)
+    # = .8
     got = score_pairs(CIRCLE, pairs(("a", "b", 9), ("a", "c", 5), ("a", "d", 6), ("a", "e", 0)))
     assert got == PairScore(pytest.approx(0.8), 4, 4)
 
 
 def test_equal_scores_share_their_rank():
-    # people's ranks 3.5 3.5 1.5 1.5 against 4 3 2 1: the Pearson correlation of the ranks is 4 / √(5·4)
+    # people's ranks 3.5 3.5 1.5 1.5 against 4 3 2 1: the Pearson correlation of the ranks is 4 /
+    # √(5·4)
     got = score_pairs(CIRCLE, pairs(("a", "b", 2), ("a", "c", 2), ("a", "d", 1), ("a", "e", 1)))
     assert got.spearman == pytest.approx(4 / np.sqrt(20))
 
@@ -57,8 +59,16 @@ def test_lists_are_spelled_as_the_space_is():
 
 def test_the_bundled_lists_are_the_published_ones():
     first, second = bundled_pairs()
-    assert (first.name, len(first.pairs), first.pairs[0]) == ("wordsim353", 353, Pair("love", "sex", 6.77))
-    assert (second.name, len(second.pairs), second.pairs[0]) == ("simlex999", 999, Pair("old", "new", 1.58))
+    assert (first.name, len(first.pairs), first.pairs[0]) == (
+        "wordsim353",
+        353,
+        Pair("love", "sex", 6.77),
+    )
+    assert (second.name, len(second.pairs), second.pairs[0]) == (
+        "simlex999",
+        999,
+        Pair("old", "new", 1.58),
+    )
     assert sum(len(section.questions) for section in bundled_analogies()) == 19544
 
 
@@ -70,7 +80,10 @@ def test_the_bundled_lists_are_the_published_ones():
         "tiger,cat,7.35\r\nold,new,1.58\r\n",
         "tiger;cat;7.35\nold;new;1.58\n",
         '"tiger", "cat", "7.35"\n"old", "new", "1.58"\n',
-        "# a comment\nWord 1\tWord 2\tHuman (mean)\n\ntiger\tcat\t7.35\n# another\nold\tnew\t1.58\n",
+        (
+            "# a comment\nWord 1\tWord 2\tHuman (mean)\n\ntiger\tcat\t7.35\n#"
+            " another\nold\tnew\t1.58\n"
+        ),
         "\ufeffword1\tword2\tPOS\tSimLex999\tconc(w1)\ntiger\tcat\tN\t7.35\t1.2\nold\tnew\tA\t1.58\t3\n",
         "Mean,Stdev,Term1,Term2,CUI1\n7.35,2.1,tiger,cat,C0001\n1.58,.4,old,new,C0002\n",
     ],
@@ -78,13 +91,21 @@ def test_the_bundled_lists_are_the_published_ones():
 def test_pair_files_of_many_shapes(tmp_path, text):
     path = tmp_path / "pairs.any"
     path.write_text(text, encoding="utf-8", newline="")
-    assert read_pairs(path) == PairList("pairs", (Pair("tiger", "cat", 7.35), Pair("old", "new", 1.58)))
+    assert read_pairs(path) == PairList(
+        "pairs", (Pair("tiger", "cat", 7.35), Pair("old", "new", 1.58))
+    )
 
 
 def test_words_of_several_parts_and_a_word_that_is_a_number(tmp_path):
     path = tmp_path / "p.txt"
-    path.write_text("heart attack\tstroke\t5\nhigh blood pressure\thypertension\t9\n911\temergency\t8\n")
-    assert [pair.first for pair in read_pairs(path).pairs] == ["heart attack", "high blood pressure", "911"]
+    path.write_text(
+        "heart attack\tstroke\t5\nhigh blood pressure\thypertension\t9\n911\temergency\t8\n"
+    )
+    assert [pair.first for pair in read_pairs(path).pairs] == [
+        "heart attack",
+        "high blood pressure",
+        "911",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -116,13 +137,18 @@ def test_a_missing_pair_file(tmp_path):
 
 def test_published_lists(shared):
     sizes = {"Bio-SimLex": 988, "Bio-SimVerb": 1000, "UMNSRS-sim": 566, "SimLex-999": 999}
-    assert {name: len(read_pairs(shared / "data" / "words" / f"{name}.txt").pairs) for name in sizes} == sizes
+    assert {
+        name: len(read_pairs(shared / "data" / "words" / f"{name}.txt").pairs) for name in sizes
+    } == sizes
 
 
-# --- analogies -----------------------------------------------------------------------------------------------------------
+# --- analogies
+# -----------------------------------------------------------------------------------------------------------
 
 # unit vectors in the plane and above it: queen = king − man + woman exactly in direction
-ROYAL = space_of(man=[1, 0, 0], woman=[0, 1, 0], king=[1, 0, 1], queen=[0, 1, 1], apple=[-1, -1, 0.1])
+ROYAL = space_of(
+    man=[1, 0, 0], woman=[0, 1, 0], king=[1, 0, 1], queen=[0, 1, 1], apple=[-1, -1, 0.1]
+)
 
 
 def test_analogies_by_3cosadd():
@@ -132,7 +158,9 @@ def test_analogies_by_3cosadd():
         ("man", "king", "woman", "apple"),  # wrong: queen is nearer
         ("man", "king", "woman", "duke"),  # not covered
     )
-    got = score_analogies(ROYAL, (AnalogySection("royal", questions), AnalogySection("none", (("x", "y", "z", "w"),))))
+    got = score_analogies(
+        ROYAL, (AnalogySection("royal", questions), AnalogySection("none", (("x", "y", "z", "w"),)))
+    )
     assert got == {
         "royal": AnalogyScore(pytest.approx(2 / 3), 3, 4),
         "none": AnalogyScore(None, 0, 1),
@@ -143,7 +171,9 @@ def test_analogies_by_3cosadd():
 def test_the_given_words_are_never_the_answer():
     # b − a + c lies nearest to b itself; the answer must be the best of the others
     space = space_of(a=[1, 0], b=[0, 1], c=[0.9, 0.1], d=[0.2, 1], far=[-1, 0])
-    assert score_analogies(space, (AnalogySection("s", (("a", "b", "c", "d"),)),))["s"].accuracy == 1
+    assert (
+        score_analogies(space, (AnalogySection("s", (("a", "b", "c", "d"),)),))["s"].accuracy == 1
+    )
 
 
 def test_analogies_agree_with_gensim(monkeypatch):
@@ -156,8 +186,12 @@ def test_analogies_agree_with_gensim(monkeypatch):
     base, shift = rng.normal(size=(40, 8)), rng.normal(size=8) * 0.7
     matrix = np.vstack([base, base + shift + rng.normal(size=(40, 8)) * 0.5]).astype(np.float32)
     words = [f"s{n}" for n in range(40)] + [f"p{n}" for n in range(40)]
-    questions = tuple((f"s{i}", f"p{i}", f"s{j}", f"p{j}") for i in range(40) for j in range(40) if i != j)
-    got = score_analogies(EmbeddingSpace(tuple(words), matrix), (AnalogySection("plural", questions),))["plural"]
+    questions = tuple(
+        (f"s{i}", f"p{i}", f"s{j}", f"p{j}") for i in range(40) for j in range(40) if i != j
+    )
+    got = score_analogies(
+        EmbeddingSpace(tuple(words), matrix), (AnalogySection("plural", questions),)
+    )["plural"]
     vectors = KeyedVectors(8)
     vectors.add_vectors(words, matrix)
     right = sum(vectors.most_similar([b, c], [a], topn=1)[0][0] == d for a, b, c, d in questions)
@@ -186,7 +220,11 @@ def test_analogy_files(tmp_path):
     assert read_analogies(path) == (capitals, AnalogySection("empty", ()))
     path.write_text("a b c d\n")
     assert read_analogies(path) == (AnalogySection("mine", (("a", "b", "c", "d"),)),)
-    for text, said in ((": s\na b c d\na b c\n", "line 3"), ("", "no analogy questions"), (": s\n", "no analogy questions")):
+    for text, said in (
+        (": s\na b c d\na b c\n", "line 3"),
+        ("", "no analogy questions"),
+        (": s\n", "no analogy questions"),
+    ):
         path.write_text(text)
         with pytest.raises(InputError, match=said):
             read_analogies(path)

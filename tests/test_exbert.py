@@ -1,4 +1,6 @@
-"""The exBERT network: BERT exactly where every gate is open, the published sizes, every head saved and loaded again."""
+"""The exBERT network: BERT exactly where every gate is open, the published sizes, every head saved
+and loaded again.
+"""
 
 import subprocess
 import sys
@@ -17,7 +19,12 @@ from vocadapt.models.loading import align_memory
 
 BASE = {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12}
 SMALL = transformers.BertConfig(
-    vocab_size=50, hidden_size=24, num_hidden_layers=2, num_attention_heads=2, intermediate_size=96, max_position_embeddings=32
+    vocab_size=50,
+    hidden_size=24,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=96,
+    max_position_embeddings=32,
 )
 S3 = ModuleSettings("s3")
 
@@ -44,7 +51,11 @@ def inputs():
     ids = torch.randint(0, 50, (3, 17))
     mask = torch.ones_like(ids)
     mask[0, 9:] = 0
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": (torch.arange(17) > 5).long().expand(3, 17)}
+    return {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "token_type_ids": (torch.arange(17) > 5).long().expand(3, 17),
+    }
 
 
 def answers(network, given, **options):
@@ -53,13 +64,18 @@ def answers(network, given, **options):
 
 
 def same(left, right):
-    return len(left) == len(right) and all(torch.equal(a, b) for a, b in zip(left, right, strict=True))
+    return len(left) == len(right) and all(
+        torch.equal(a, b) for a, b in zip(left, right, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
     ("size", "hidden", "intermediate", "share"),
     [
-        ("s1", 120, 512, 0.1637), ("s2", 180, 720, 0.2349), ("s3", 252, 1024, 0.3320), ("s4", 504, 2048, 0.6634),
+        ("s1", 120, 512, 0.1637),
+        ("s2", 180, 720, 0.2349),
+        ("s3", 252, 1024, 0.3320),
+        ("s4", 504, 2048, 0.6634),
         ("s5", 768, 3072, 1),
     ],
 )
@@ -68,26 +84,38 @@ def test_the_published_sizes_at_the_width_of_bert_base(size, hidden, intermediat
     assert (found.hidden, found.intermediate) == (hidden, intermediate)
     assert round(found.share, 4) == share
     with torch.device("meta"):
-        network = ExBertModel(ExBertConfig(extension_hidden_size=hidden, extension_intermediate_size=intermediate))
+        network = ExBertModel(
+            ExBertConfig(extension_hidden_size=hidden, extension_intermediate_size=intermediate)
+        )
     own = sum(value.numel() for name, value in network.named_parameters() if of_extension(name))
     assert own == found.to_dict(12)["parameters"] == 12 * (found.parameters + 769)
-    layer = sum(v.numel() for n, v in network.named_parameters() if ".layer.0." in f".{n}" and not of_extension(n))
+    layer = sum(
+        v.numel()
+        for n, v in network.named_parameters()
+        if ".layer.0." in f".{n}" and not of_extension(n)
+    )
     assert found.share == pytest.approx(found.parameters / layer, abs=1e-12)
 
 
 def test_s3_adds_28_25_million_parameters_to_bert_base():
     with torch.device("meta"):
         plain = transformers.BertForMaskedLM(transformers.BertConfig())
-        made = ExBertForMaskedLM(ExBertConfig(extension_hidden_size=252, extension_intermediate_size=1024))
+        made = ExBertForMaskedLM(
+            ExBertConfig(extension_hidden_size=252, extension_intermediate_size=1024)
+        )
     assert made.num_parameters() - plain.num_parameters() == 28_249_980
 
 
-@pytest.mark.parametrize(("width", "heads", "units"), [(384, 12, 120), (256, 4, 84), (16, 2, 6), (16, 16, 16)])
+@pytest.mark.parametrize(
+    ("width", "heads", "units"), [(384, 12, 120), (256, 4, 84), (16, 2, 6), (16, 16, 16)]
+)
 def test_units_fall_to_the_heads_in_equal_numbers(width, heads, units):
     config = {"hidden_size": width, "intermediate_size": 4 * width, "num_attention_heads": heads}
     found = ModuleSize.of(S3, config)
     assert found.intermediate % 8 == 0 and abs(found.intermediate - 4 * width / 3) <= 4
-    assert found.hidden % heads == 0 and found.hidden == {384: 120, 256: 84, 16: units}[width] == units
+    assert (
+        found.hidden % heads == 0 and found.hidden == {384: 120, 256: 84, 16: units}[width] == units
+    )
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -133,7 +161,9 @@ def test_a_layer_mixes_what_both_sides_give_by_a_gate_for_each_token():
 
 def _without_extension(layer):
     plain = transformers.models.bert.modeling_bert.BertLayer(SMALL_SDPA).eval()
-    plain.load_state_dict({name: value for name, value in layer.state_dict().items() if not of_extension(name)})
+    plain.load_state_dict(
+        {name: value for name, value in layer.state_dict().items() if not of_extension(name)}
+    )
     return plain
 
 
@@ -153,7 +183,13 @@ def _module_by_hand(module, hidden, heads):
         mixed.append(torch.softmax(scores, -1) @ value[..., part])
     norm = torch.nn.functional.layer_norm
     out = module.attention_output
-    attended = norm(out.dense(torch.cat(mixed, -1)) + hidden, (24,), out.LayerNorm.weight, out.LayerNorm.bias, 1e-12)
+    attended = norm(
+        out.dense(torch.cat(mixed, -1)) + hidden,
+        (24,),
+        out.LayerNorm.weight,
+        out.LayerNorm.bias,
+        1e-12,
+    )
     inner = torch.nn.functional.gelu(module.intermediate.dense(attended))
     end = module.output
     return norm(end.dense(inner) + attended, (24,), end.LayerNorm.weight, end.LayerNorm.bias, 1e-12)
@@ -169,12 +205,16 @@ def test_what_is_padding_does_not_matter():
 @pytest.mark.parametrize("start", [0.5, 0.98])
 def test_the_gates_start_where_they_are_told(start):
     made = extended(bert("BertModel"), ModuleSettings("s1", gate=start))
-    assert [gate.bias.item() for gate in gates(made)] == pytest.approx([gate_bias(start)] * 2, abs=1e-6)
+    assert [gate.bias.item() for gate in gates(made)] == pytest.approx(
+        [gate_bias(start)] * 2, abs=1e-6
+    )
     made.set_attn_implementation("eager")  # the other does not give its attentions away
     found = made(**inputs(), output_gates=True, output_hidden_states=True, output_attentions=True)
     assert len(found.gates) == 2 and found.gates[0].shape == (3, 17, 1)
     assert abs(found.gates[0].mean().item() - start) < 0.1
-    assert len(found.hidden_states) == 3 and torch.equal(found.hidden_states[-1], found.last_hidden_state)
+    assert len(found.hidden_states) == 3 and torch.equal(
+        found.hidden_states[-1], found.last_hidden_state
+    )
     assert len(found.attentions) == 2
 
 
@@ -211,13 +251,23 @@ def test_a_model_of_half_precision_stays_one():
 def test_only_a_bert_that_is_not_extended_yet_can_be():
     with pytest.raises(InputError, match="this is a ExBertForMaskedLM"):
         extended(extended(bert(), S3), S3)
-    other = transformers.DistilBertModel(transformers.DistilBertConfig(vocab_size=20, dim=8, n_layers=1, n_heads=1, hidden_dim=8))
+    other = transformers.DistilBertModel(
+        transformers.DistilBertConfig(vocab_size=20, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
+    )
     with pytest.raises(InputError, match="DistilBertModel"):
         extended(other, S3)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"size": "s6"}, {"size": "S3"}, {"gate": 1.0}, {"gate": 0.0}, {"gate": float("nan")}, {"seed": -1}]
+    "wrong",
+    [
+        {"size": "s6"},
+        {"size": "S3"},
+        {"gate": 1.0},
+        {"gate": 0.0},
+        {"gate": float("nan")},
+        {"seed": -1},
+    ],
 )
 def test_settings_without_sense_are_refused(wrong):
     with pytest.raises(InputError):
@@ -227,7 +277,12 @@ def test_settings_without_sense_are_refused(wrong):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"extension_hidden_size": 10, "extension_intermediate_size": 8, "num_attention_heads": 4, "hidden_size": 16},
+        {
+            "extension_hidden_size": 10,
+            "extension_intermediate_size": 8,
+            "num_attention_heads": 4,
+            "hidden_size": 16,
+        },
         {"extension_hidden_size": 12},
         {"is_decoder": True},
     ],
@@ -239,13 +294,25 @@ def test_a_config_without_sense_is_refused(wrong):
 
 def test_where_vocadapt_is_not_imported_the_error_names_it(tmp_path):
     extended(bert("BertModel"), S3).save_pretrained(tmp_path)
-    code = f"import transformers; print(type(transformers.AutoModel.from_pretrained({str(tmp_path)!r})).__name__)"
-    options = {"capture_output": True, "text": True, "cwd": Path(__file__).resolve().parents[1], "check": False}
+    code = (
+        "import transformers;"
+        f" print(type(transformers.AutoModel.from_pretrained({str(tmp_path)!r})).__name__)"
+    )
+    options = {
+        "capture_output": True,
+        "text": True,
+        "cwd": Path(__file__).resolve().parents[1],
+        "check": False,
+    }
     alone = subprocess.run([sys.executable, "-c", code], **options)
     assert alone.returncode and "vocadapt-exbert" in alone.stderr
-    known = subprocess.run([sys.executable, "-c", f"import vocadapt.models.exbert; {code}"], **options)
+    known = subprocess.run(
+        [sys.executable, "-c", f"import vocadapt.models.exbert; {code}"], **options
+    )
     assert known.stdout.strip() == "ExBertModel"
 
 
 def test_every_size_says_what_it_is():
-    assert list(SIZES) == ["s1", "s2", "s3", "s4", "s5"] and all(size.about for size in SIZES.values())
+    assert list(SIZES) == ["s1", "s2", "s3", "s4", "s5"] and all(
+        size.about for size in SIZES.values()
+    )

@@ -1,4 +1,6 @@
-"""`adapt --preset exbert-…`: what the folder holds, what its certificate proves, and who can use it."""
+"""`adapt --preset exbert-…`: what the folder holds, what its certificate proves, and who can use
+it.
+"""
 
 import json
 from dataclasses import replace
@@ -44,7 +46,9 @@ def exbert(tmp_path_factory, tiny_bert):
 def made(name, out, model, text=None, **options):
     recipe = preset(name)
     inputs = {"model": str(model), **({"text": str(text)} if "counts" in recipe.needs else {})}
-    return run_step(Spec("model", ModelStep(recipe, **{"certify": False, **options}), inputs), out).folder
+    return run_step(
+        Spec("model", ModelStep(recipe, **{"certify": False, **options}), inputs), out
+    ).folder
 
 
 def numbers_of(folder):
@@ -59,14 +63,29 @@ def failed(before, after):
 def test_it_is_made_certified_and_tells_its_size(exbert, tiny_bert):
     numbers, model = numbers_of(exbert), open_model(exbert)
     assert numbers["certificate"] is True
-    # by hand: 3 · (16 · 6 + 6) + (6 · 16 + 16) + (16 · 8 + 8) + (8 · 16 + 16) + 64 = 762, a gate of 17, two layers
-    assert numbers["module"] == {"hidden": 6, "intermediate": 8, "share": 762 / 2224, "parameters": 2 * (762 + 17)}
-    assert type(model.network).__name__ == "ExBertForMaskedLM" and is_tied(model.network) and len(gates(model.network)) == 2
+    # by hand: 3 · (16 · 6 + 6) + (6 · 16 + 16) + (16 · 8 + 8) + (8 · 16 + 16) + 64 = 762, a gate of
+    # 17, two layers
+    assert numbers["module"] == {
+        "hidden": 6,
+        "intermediate": 8,
+        "share": 762 / 2224,
+        "parameters": 2 * (762 + 17),
+    }
+    assert (
+        type(model.network).__name__ == "ExBertForMaskedLM"
+        and is_tied(model.network)
+        and len(gates(model.network)) == 2
+    )
     before = len(open_model(tiny_bert).vocabulary)
-    assert model.config["extension_vocab_size"] == numbers["added"] == len(model.vocabulary) - before
+    assert (
+        model.config["extension_vocab_size"] == numbers["added"] == len(model.vocabulary) - before
+    )
     record = json.loads((exbert / "vocadapt.json").read_text())
     checks = {check["name"]: check["detail"] for check in record["certificate"]["checks"]}
-    assert "with every gate at 1" in checks["outputs"] and "came with the extension" in checks["other tensors"]
+    assert (
+        "with every gate at 1" in checks["outputs"]
+        and "came with the extension" in checks["other tensors"]
+    )
     assert "with vocadapt.models.exbert imported" in checks["reload"]
 
 
@@ -76,12 +95,17 @@ def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
     assert set(NEW) <= added and any(token.startswith("##") for token in added)
     assert model.vocabulary.cut("euthymia") == ("euthymia",) and not model.vocabulary.whole
     rows = input_rows(model.network)[len(before.vocabulary) :].detach().numpy()
-    assert abs(rows.std() - 0.02) < 0.002 and np.array_equal(rows, model.space.matrix[len(before.vocabulary) :])
+    assert abs(rows.std() - 0.02) < 0.002 and np.array_equal(
+        rows, model.space.matrix[len(before.vocabulary) :]
+    )
 
 
 def test_the_card_says_what_to_import(exbert):
     card = (exbert / "README.md").read_text(encoding="utf-8")
-    assert "import vocadapt.models.exbert\nfrom transformers import" in card and "vocadapt is not needed" not in card
+    assert (
+        "import vocadapt.models.exbert\nfrom transformers import" in card
+        and "vocadapt is not needed" not in card
+    )
     assert "pretrain --stage extension" in card and "34.3%" in card
 
 
@@ -94,7 +118,10 @@ def test_every_preset_keeps_what_it_should(name, tiny_bert, tmp_path):
     assert (numbers_of(out)["added"] == 0) == (name == "exbert-no-vocabulary")
 
 
-@pytest.mark.parametrize("head", ["BertModel", "BertForPreTraining", "BertForTokenClassification", "BertForQuestionAnswering"])
+@pytest.mark.parametrize(
+    "head",
+    ["BertModel", "BertForPreTraining", "BertForTokenClassification", "BertForQuestionAnswering"],
+)
 def test_other_heads_are_kept_too(head, make_bert, tmp_path):
     source = make_bert(head=head)
     out = made("exbert-s1", tmp_path / "m", source, write_text(tmp_path / "t.txt"))
@@ -126,13 +153,19 @@ def test_a_tensor_that_belongs_to_no_extension_fails_it_too(tiny_bert, tmp_path)
     assert not run_check("other tensors", edit).passed
 
 
-@pytest.mark.parametrize(("head", "names"), [("token", ("O", "B")), ("sequence", ("no", "yes")), ("question", ("start", "end"))])
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [("token", ("O", "B")), ("sequence", ("no", "yes")), ("question", ("start", "end"))],
+)
 def test_a_fresh_head_is_put_on_it_and_the_body_stays(head, names, exbert):
     model = open_model(exbert)
     network = with_fresh_head(model, head, names, seed=1)
     body = {name: value for name, value in model.network.bert.state_dict().items()}
     found = network.bert.state_dict()
-    assert all(torch.equal(found[name], value) for name, value in body.items()) and len(gates(network)) == 2
+    assert (
+        all(torch.equal(found[name], value) for name, value in body.items())
+        and len(gates(network)) == 2
+    )
     ids = torch.tensor([[1, 2, 3]])
     assert network(ids)[0].shape[-1] == (2 if head != "question" else 3)
 
@@ -142,7 +175,9 @@ def test_vectors_in_context_come_from_the_mixed_layers(exbert, tmp_path):
     sentences = tmp_path / "s.txt"
     sentences.write_text("the aspirin was high\n" * 3, encoding="utf-8")
     settings = ContextualSettings(layer=-1, length=16, min_count=1)
-    targets = find_targets({"the": 3, "aspirin": 3, "was": 3, "high": 3}, model.vocabulary, settings, ["aspirin"])
+    targets = find_targets(
+        {"the": 3, "aspirin": 3, "was": 3, "high": 3}, model.vocabulary, settings, ["aspirin"]
+    )
     space = vectors_in_context(sentences, targets, model, settings).space
     ids = torch.tensor([model.fast_tokenizer.encode("the aspirin was high").ids])
     with torch.no_grad():
@@ -152,15 +187,51 @@ def test_vectors_in_context_come_from_the_mixed_layers(exbert, tmp_path):
 
 def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
     train = write_conll(tmp_path / "train.txt", sentences(10))
-    out, given = tmp_path / "run", ["--train", str(train), "--test", str(train), "--epochs", "1", "--batch", "5", "--lr", "5e-3"]
-    assert main(["finetune", "--model", str(exbert), "--task", "ner", *given, "--freeze", "top-1", "--out", str(out)]) == 0
+    out, given = (
+        tmp_path / "run",
+        [
+            "--train",
+            str(train),
+            "--test",
+            str(train),
+            "--epochs",
+            "1",
+            "--batch",
+            "5",
+            "--lr",
+            "5e-3",
+        ],
+    )
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(exbert),
+                "--task",
+                "ner",
+                *given,
+                "--freeze",
+                "top-1",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     run = runs_in(out)[0]
     assert set(run.kept.said) == {"base", "adapted", "pooled"}
     tuned, before = open_model(run.folder).network, open_model(exbert).network
     assert type(tuned).__name__ == "ExBertForTokenClassification"
-    moved = {name for name, value in tuned.bert.state_dict().items() if not torch.equal(value, before.bert.state_dict()[name])}
+    moved = {
+        name
+        for name, value in tuned.bert.state_dict().items()
+        if not torch.equal(value, before.bert.state_dict()[name])
+    }
     assert moved and all(".layer.1." in name for name in moved)
-    assert any(of_extension(name) for name in moved) and not all(of_extension(name) for name in moved)
+    assert any(of_extension(name) for name in moved) and not all(
+        of_extension(name) for name in moved
+    )
 
 
 def test_its_masked_word_head_scores_old_and_new_tokens(exbert):
@@ -170,13 +241,31 @@ def test_its_masked_word_head_scores_old_and_new_tokens(exbert):
 
 def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path, capsys):
     text, out = write_text(tmp_path / "t.txt"), tmp_path / "m"
-    command = ["adapt", "--preset", "exbert-s1", "--model", str(tiny_bert), "--corpus", str(text), "--extension-size", "7",
-               "--gate", ".98", "--no-certificate", "--out", str(out), "--json"]  # fmt: skip
+    command = [
+        "adapt",
+        "--preset",
+        "exbert-s1",
+        "--model",
+        str(tiny_bert),
+        "--corpus",
+        str(text),
+        "--extension-size",
+        "7",
+        "--gate",
+        ".98",
+        "--no-certificate",
+        "--out",
+        str(out),
+        "--json",
+    ]
     assert main(command) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["numbers"]["added"] == 7 and answer["numbers"]["preset"] == "exbert-s1, changed"
     network = open_model(out).network
-    assert network.config.gate_start == 0.98 and abs(torch.sigmoid(gates(network)[0].bias).item() - 0.98) < 1e-6
+    assert (
+        network.config.gate_start == 0.98
+        and abs(torch.sigmoid(gates(network)[0].bias).item() - 0.98) < 1e-6
+    )
     made_by = json.loads((out / "manifest.json").read_text())["command"]
     assert "--recipe" in made_by and "recipe.toml" in made_by
 
@@ -211,12 +300,27 @@ def test_another_architecture_is_refused_before_anything_long(tiny_bert, tmp_pat
 def test_a_module_goes_with_any_recipe():
     recipe = replace(preset("green-bert"), module=ModuleSettings("s1"))
     assert recipe.to_dict()["module"] == {"size": "s1", "gate": 0.5, "seed": 1}
-    assert Recipe("x", vocabulary=PlanSettings("same"), module=ModuleSettings("s5")).module.size == "s5"
+    assert (
+        Recipe("x", vocabulary=PlanSettings("same"), module=ModuleSettings("s5")).module.size
+        == "s5"
+    )
 
 
-@pytest.mark.parametrize(("head", "said"), [("Model", True), ("ForTokenClassification", True), ("ForMaskedLM", False)])
+@pytest.mark.parametrize(
+    ("head", "said"), [("Model", True), ("ForTokenClassification", True), ("ForMaskedLM", False)]
+)
 def test_an_extension_that_cannot_be_pretrained_is_said(head, said, make_bert, tmp_path, capsys):
-    command = ["adapt", "--preset", "exbert-s3", "--model", str(make_bert(head=f"Bert{head}")), "--no-certificate",
-               "--corpus", str(write_text(tmp_path / "text.txt")), "--out", str(tmp_path / "m")]  # fmt: skip
+    command = [
+        "adapt",
+        "--preset",
+        "exbert-s3",
+        "--model",
+        str(make_bert(head=f"Bert{head}")),
+        "--no-certificate",
+        "--corpus",
+        str(write_text(tmp_path / "text.txt")),
+        "--out",
+        str(tmp_path / "m"),
+    ]
     assert main(command) == 0
     assert ("cannot be pretrained" in capsys.readouterr().out) is said

@@ -1,4 +1,6 @@
-"""What training only the extension leaves of BERT, under every head: each tensor to the bit, and the outputs with open gates."""
+"""What training only the extension leaves of BERT, under every head: each tensor to the bit, and
+the outputs with open gates.
+"""
 
 import pytest
 import torch
@@ -22,7 +24,12 @@ from vocadapt.training.tasks.base import Answer, Question, Split, Task
 
 READ = {"masked words": ("BertForMaskedLM", False), "pairs": ("BertForPreTraining", True)}
 ROWS = "embeddings.word_embeddings.weight"
-BY_TOKEN = (ROWS, "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "cls.predictions.bias")
+BY_TOKEN = (
+    ROWS,
+    "cls.predictions.decoder.weight",
+    "cls.predictions.decoder.bias",
+    "cls.predictions.bias",
+)
 LOADING = {"local_files_only": True, "output_loading_info": True}
 
 
@@ -34,7 +41,9 @@ def _one_thread():
 
 @pytest.fixture(scope="module", params=READ)
 def pair(request, tmp_path_factory, documents):  # noqa: F811
-    """Folders of a BERT, of the exBERT made of it, and of that after the stage extension; read only."""
+    """Folders of a BERT, of the exBERT made of it, and of that after the stage extension; read
+    only.
+    """
     head, nsp = READ[request.param]
     place = tmp_path_factory.mktemp("stage")
     source = build_tiny_bert(place / "bert", head=head)
@@ -53,20 +62,30 @@ def loaded(auto, folder):
 
 
 def differing(before, after):
-    """Names of BERT's tensors that are not bit for bit in another network; of one entry for each token, the old tokens'."""
+    """Names of BERT's tensors that are not bit for bit in another network; of one entry for each
+    token, the old tokens'.
+    """
     old, new = before.state_dict(), after.state_dict()
-    own = {name: new[name][: len(value)] if name.endswith(BY_TOKEN) else new[name] for name, value in old.items()}
+    own = {
+        name: new[name][: len(value)] if name.endswith(BY_TOKEN) else new[name]
+        for name, value in old.items()
+    }
     return {name for name, value in old.items() if not torch.equal(own[name], value)}
 
 
 def outputs(network, tokens):
-    """What it gives for sequences of so many first tokens; scores over tokens are those of these."""
+    """What it gives for sequences of so many first tokens; scores over tokens are those of
+    these.
+    """
     ids = torch.randint(5, tokens, (3, 17), generator=torch.Generator().manual_seed(1))
     mask, segments = torch.ones_like(ids), (torch.arange(17) > 5).long().expand(3, 17)
     mask[0, 9:] = 0
     with torch.no_grad():
         found = network(input_ids=ids, attention_mask=mask, token_type_ids=segments).to_tuple()
-    return [part[..., :tokens] if part.shape[-1] == network.config.vocab_size else part for part in found]
+    return [
+        part[..., :tokens] if part.shape[-1] == network.config.vocab_size else part
+        for part in found
+    ]
 
 
 @pytest.mark.parametrize("auto", AUTO)
@@ -77,7 +96,11 @@ def test_after_the_stage_extension_bert_is_in_the_folder_to_the_bit_under_every_
     assert differing(before, after) <= missing  # a head that no file holds is random
     assert len(missing) < len(before.state_dict()) / 4
     untrained = loaded(auto, extended)[0].state_dict()
-    moved = {name for name, value in after.state_dict().items() if not torch.equal(value, untrained[name])}
+    moved = {
+        name
+        for name, value in after.state_dict().items()
+        if not torch.equal(value, untrained[name])
+    }
     assert {name for name in untrained if of_extension(name)} <= moved  # there was a training
 
     drawn = {name: value for name, value in before.state_dict().items() if name in missing}
@@ -86,13 +109,17 @@ def test_after_the_stage_extension_bert_is_in_the_folder_to_the_bit_under_every_
     wanted = outputs(before, tokens)
     with open_gates(after):
         found = outputs(after, tokens)
-        assert len(found) == len(wanted) and all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))
+        assert len(found) == len(wanted) and all(
+            torch.equal(a, b) for a, b in zip(found, wanted, strict=True)
+        )
     assert not torch.equal(outputs(after, tokens)[0], wanted[0])  # half of it is the module's
 
 
 @pytest.mark.parametrize("auto", AUTO)
 def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(auto, pair):
-    """Any task: a loss of all that the network gives, read with dropout on, under an optimizer that decays what it may."""
+    """Any task: a loss of all that the network gives, read with dropout on, under an optimizer that
+    decays what it may.
+    """
     _, extended, _ = pair
     network, _ = loaded(auto, extended)
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -100,11 +127,17 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
     apart = begin(network.train(), "extension", new)
     moving = [value for value in network.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(moving, lr=1e-2, weight_decay=0.1)
-    ids = torch.randint(5, network.config.vocab_size, (4, 12), generator=torch.Generator().manual_seed(2))
+    ids = torch.randint(
+        5, network.config.vocab_size, (4, 12), generator=torch.Generator().manual_seed(2)
+    )
     ids[:, 1] = torch.tensor(new)[:4]
     for _ in range(3):
         optimizer.zero_grad()
-        sum(part.square().mean() for part in network(input_ids=ids).to_tuple() if torch.is_tensor(part)).backward()
+        sum(
+            part.square().mean()
+            for part in network(input_ids=ids).to_tuple()
+            if torch.is_tensor(part)
+        ).backward()
         optimizer.step()
     apart.put_together()
     after = network.state_dict()
@@ -116,7 +149,10 @@ def test_a_few_steps_of_the_extension_alone_move_nothing_else_under_any_head(aut
     assert all(torch.equal(after[name][:old], before[name][:old]) for name in moved - own)
 
 
-ANSWERS = tuple(Question(str(i), "which drug ?", "the placebo was for pain", (Answer("placebo", 4),)) for i in range(6))
+ANSWERS = tuple(
+    Question(str(i), "which drug ?", "the placebo was for pain", (Answer("placebo", 4),))
+    for i in range(6)
+)
 TASKS = {
     "token": Task("toy", "ner", {"train": Split(sentences(6))}, ("Disease",)),
     "sequence": Task("toy", "classification", {"train": Split(texts(6))}, ("ill", "well")),
@@ -129,16 +165,29 @@ TASKS = {
 def test_fine_tuning_leaves_what_it_freezes_of_a_read_exbert_to_the_bit(task, frozen, pair):
     source, _, read = pair
     model = open_model(read)
-    settings = FinetuneSettings(epochs=2, batch=3, lr=1e-2, length=32, freeze=frozen, with_dev=True, weight_decay=0.1)
+    settings = FinetuneSettings(
+        epochs=2, batch=3, lr=1e-2, length=32, freeze=frozen, with_dev=True, weight_decay=0.1
+    )
     run = finetune(prepare(model, TASKS[task], settings), 1)
     before, after = model.network.bert.state_dict(), run.network.bert.state_dict()
-    moved = {name for name in before.keys() & after.keys() if not torch.equal(before[name], after[name])}
+    moved = {
+        name for name in before.keys() & after.keys() if not torch.equal(before[name], after[name])
+    }
     assert len(gates(run.network)) == 2 and run.frozen > 0
     if frozen == "embeddings":
-        assert any(map(of_extension, moved)) and not any(name.startswith("embeddings.") for name in moved)
+        assert any(map(of_extension, moved)) and not any(
+            name.startswith("embeddings.") for name in moved
+        )
         return
-    assert all(name.startswith(("encoder.layer.1.", "pooler.") if frozen == "top-1" else "pooler.") for name in moved)
+    assert all(
+        name.startswith(("encoder.layer.1.", "pooler.") if frozen == "top-1" else "pooler.")
+        for name in moved
+    )
     assert any(map(of_extension, moved)) == (frozen == "top-1")
-    bert = {name: value for name, value in open_model(source).network.bert.state_dict().items() if name in after.keys() - moved}
+    bert = {
+        name: value
+        for name, value in open_model(source).network.bert.state_dict().items()
+        if name in after.keys() - moved
+    }
     assert all(torch.equal(after[name][: len(value)], value) for name, value in bert.items())
     assert len(bert) >= 16 + 5  # a layer and the embeddings, if not more

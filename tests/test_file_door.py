@@ -21,7 +21,10 @@ def special(tmp_path, monkeypatch):
     listener.close()
 
 
-@pytest.mark.parametrize("opens", [files.check_path, files.check_file, files.open_file, files.read_document, files.read_json])
+@pytest.mark.parametrize(
+    "opens",
+    [files.check_path, files.check_file, files.open_file, files.read_document, files.read_json],
+)
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "socket"])
 def test_what_is_no_file_is_refused_at_once(special, opens, name):
     began = time.monotonic()

@@ -17,12 +17,16 @@ from vocadapt.text.splitter import Splitter
 
 WORDS = ("the", "Café", "心臓", "x")
 ROWS = np.array([[1, 2, 3], [-0.5, 0.25, 1e-3], [0, 0, 0], [1e20, -1e-20, 7]], dtype=np.float32)
-TEXT = "".join(f"{word} {' '.join(map(repr, row))}\n" for word, row in zip(WORDS, ROWS.tolist(), strict=True))
+TEXT = "".join(
+    f"{word} {' '.join(map(repr, row))}\n" for word, row in zip(WORDS, ROWS.tolist(), strict=True)
+)
 
 
 def binary(words=WORDS, rows=ROWS, header=None, end=b"\n"):
     encoded = [word if isinstance(word, bytes) else word.encode() for word in words]
-    body = b"".join(word + b" " + row.tobytes() + end for word, row in zip(encoded, rows, strict=True))
+    body = b"".join(
+        word + b" " + row.tobytes() + end for word, row in zip(encoded, rows, strict=True)
+    )
     return (header or f"{len(words)} {rows.shape[1]}\n").encode() + body
 
 
@@ -42,7 +46,9 @@ def refused(path, *said, **options):
 
 FORMS = {
     "word2vec text": f"4 3\n{TEXT}".encode(),
-    "fastText: a blank ends the row": f"4 3\n{TEXT}".replace("\n", " \n").replace("3 \n", "3\n", 1).encode(),
+    "fastText: a blank ends the row": (
+        f"4 3\n{TEXT}".replace("\n", " \n").replace("3 \n", "3\n", 1).encode()
+    ),
     "Windows line ends": f"4 3\n{TEXT}".replace("\n", "\r\n").encode(),
     "no newline at the end": f"4 3\n{TEXT}".rstrip("\n").encode(),
     "byte order mark": b"\xef\xbb\xbf" + f"4 3\n{TEXT}".encode(),
@@ -62,7 +68,9 @@ def test_the_format_is_found_by_content_and_read_exactly(tmp_path, form, packed)
     assert got.space.words == WORDS
     np.testing.assert_array_equal(got.space.matrix, ROWS)
     assert got.notes == ()
-    assert got.format == ("GloVe" if "GloVe" in form else "word2vec binary" if "binary" in form else "word2vec text")
+    assert got.format == (
+        "GloVe" if "GloVe" in form else "word2vec binary" if "binary" in form else "word2vec text"
+    )
 
 
 @pytest.mark.parametrize("as_binary", [False, True])
@@ -107,7 +115,9 @@ def test_words_of_odd_characters_stay_whole(tmp_path):
     assert read_space(write(tmp_path, binary(words, rows))).space.words == words
 
 
-@pytest.mark.parametrize("content", [FORMS["word2vec text"], FORMS["word2vec binary"], FORMS["GloVe"]])
+@pytest.mark.parametrize(
+    "content", [FORMS["word2vec text"], FORMS["word2vec binary"], FORMS["GloVe"]]
+)
 def test_limit_and_only(tmp_path, content):
     path = write(tmp_path, content)
     first = read_space(path, limit=2)
@@ -128,7 +138,11 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
     words = ("a", "b", "a")
     np.save(tmp_path / "v.npy", rows)
     write(tmp_path, "a\nb\na\n", "v.txt")
-    for path in (write(tmp_path, "a 1 1\nb 2 2\na 3 3\n"), write(tmp_path, binary(words, rows), "b"), tmp_path / "v.npy"):
+    for path in (
+        write(tmp_path, "a 1 1\nb 2 2\na 3 3\n"),
+        write(tmp_path, binary(words, rows), "b"),
+        tmp_path / "v.npy",
+    ):
         got = read_space(path)
         assert got.space.words == ("a", "b")
         np.testing.assert_array_equal(got.space.matrix, rows[:2])
@@ -185,7 +199,7 @@ def test_of_repeated_words_the_first_is_kept_and_their_number_said(tmp_path):
         (b"\xba\x16\x4f\x2f" + bytes(100), ["fastText", ".vec"]),
         (b"a 1 2\n" + b"b" * 5_000_000, ["line 2", "more than 3,200,000 bytes"]),
     ],
-)  # fmt: skip
+)
 def test_bad_files_are_refused_with_the_place(tmp_path, content, said):
     refused(write(tmp_path, content), *said)
 
@@ -193,7 +207,11 @@ def test_bad_files_are_refused_with_the_place(tmp_path, content, said):
 def test_a_lying_header_takes_no_memory(tmp_path):
     import tracemalloc
 
-    for content in ("999999999999 3\n" + TEXT, binary(header="999999999999 99999\n"), binary(header="999999999999 3\n")):
+    for content in (
+        "999999999999 3\n" + TEXT,
+        binary(header="999999999999 99999\n"),
+        binary(header="999999999999 3\n"),
+    ):
         path = write(tmp_path, content)
         tracemalloc.start()
         refused(path)
@@ -223,7 +241,9 @@ class Bomb:
         return (os.mkdir, (str(self.marker),))
 
 
-@pytest.mark.parametrize("name", ["v.bin", "v.kv", "v.npy", "v.pt", "v.model", "v.vec", "v.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["v.bin", "v.kv", "v.npy", "v.pt", "v.model", "v.vec", "v.safetensors"]
+)
 @pytest.mark.parametrize("kind", ["pickle", "old pickle", "torch", "objects", "gzip", "npz"])
 def test_a_pickle_is_refused_unexecuted(tmp_path, name, kind):
     marker, path = tmp_path / "executed", tmp_path / name
@@ -262,8 +282,12 @@ def test_npy_with_words(tmp_path, dtype):
     assert got.format == "npy"
     assert got.space.matrix.dtype == np.float32
     np.testing.assert_array_equal(got.space.matrix, rows)
-    assert read_space(tmp_path / "v.npy", words=words, limit=2).notes == ("the first 2 rows of 4 were read",)
-    np.testing.assert_array_equal(read_space(tmp_path / "v.npy", words=words, only=WORDS[1:3]).space.matrix, rows[1:3])
+    assert read_space(tmp_path / "v.npy", words=words, limit=2).notes == (
+        "the first 2 rows of 4 were read",
+    )
+    np.testing.assert_array_equal(
+        read_space(tmp_path / "v.npy", words=words, only=WORDS[1:3]).space.matrix, rows[1:3]
+    )
 
 
 def test_an_array_over_many_blocks(tmp_path):
@@ -327,7 +351,9 @@ def test_safetensors_finds_the_matrix(tmp_path):
 
 def test_safetensors_in_bfloat16(tmp_path):
     write(tmp_path, "a\nb\n", "words.txt")
-    rows = np.array([[1.5, -2.0], [3.0, 0.15625]], dtype="<f4")  # exact in bfloat16: the upper half of each float32
+    rows = np.array(
+        [[1.5, -2.0], [3.0, 0.15625]], dtype="<f4"
+    )  # exact in bfloat16: the upper half of each float32
     header = json.dumps({"v": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
     upper = (rows.view("<u4") >> 16).astype("<u2").tobytes()
     path = write(tmp_path, struct.pack("<Q", len(header)) + header + upper)
@@ -367,7 +393,10 @@ def test_damaged_files_raise_nothing_but_input_errors(tmp_path):
     rng = np.random.default_rng(4)
     write(tmp_path, "\n".join(WORDS), "words.txt")
     np.save(tmp_path / "a.npy", ROWS)
-    arrays = [(tmp_path / "a.npy").read_bytes(), safetensors_file(tmp_path / "m", v=ROWS).read_bytes()]
+    arrays = [
+        (tmp_path / "a.npy").read_bytes(),
+        safetensors_file(tmp_path / "m", v=ROWS).read_bytes(),
+    ]
     whole = [*FORMS.values(), gzip.compress(FORMS["GloVe"]), *arrays]
     refusals = 0
     for number in range(1500):
@@ -379,7 +408,11 @@ def test_damaged_files_raise_nothing_but_input_errors(tmp_path):
             elif kind == 1:
                 del raw[place : place + int(rng.integers(1, 9))]
             else:
-                raw[place:place] = rng.choice(list(b"0123456789. \n\t\r-e\0{}[]\"'\xff"), 3).astype(np.uint8).tobytes()
+                raw[place:place] = (
+                    rng.choice(list(b"0123456789. \n\t\r-e\0{}[]\"'\xff"), 3)
+                    .astype(np.uint8)
+                    .tobytes()
+                )
         try:
             read_space(write(tmp_path, bytes(raw)))
         except InputError:
@@ -389,7 +422,10 @@ def test_damaged_files_raise_nothing_but_input_errors(tmp_path):
 
 def test_reading_reports_and_can_be_stopped(tmp_path):
     told = []
-    read_space(write(tmp_path, FORMS["word2vec text"]), progress=lambda fraction, message="": told.append((fraction, message)))
+    read_space(
+        write(tmp_path, FORMS["word2vec text"]),
+        progress=lambda fraction, message="": told.append((fraction, message)),
+    )
     assert told[-1] == (1.0, "4 vectors read")
 
     def stop(fraction, message=""):
@@ -399,7 +435,8 @@ def test_reading_reports_and_can_be_stopped(tmp_path):
         read_space(tmp_path / "vectors.any", progress=stop)
 
 
-# --- cased vectors onto an uncased model ---------------------------------------------------------------------------------
+# --- cased vectors onto an uncased model
+# ---------------------------------------------------------------------------------
 
 
 def cased(counts=None):
@@ -425,7 +462,9 @@ def test_fold_takes_the_mean():
     np.testing.assert_allclose(weighted.space["aspirin"], [(4 * 1 + 2 * 3 + 2 * 8) / 8, 8 / 8])
     assert "weighted by count" in weighted.notes[1]
     np.testing.assert_array_equal(weighted.space.counts, [8, 9, 0])
-    np.testing.assert_allclose(fold(cased([0] * 6), Splitter.bert(), "mean").space["aspirin"], [4, 4 / 3])
+    np.testing.assert_allclose(
+        fold(cased([0] * 6), Splitter.bert(), "mean").space["aspirin"], [4, 4 / 3]
+    )
 
 
 def test_fold_for_a_cased_model_changes_nothing():
@@ -442,11 +481,14 @@ def test_fold_refuses():
         fold(EmbeddingSpace(("a-b",), ROWS[:1]), Splitter.bert())
 
 
-# --- our own artefact ------------------------------------------------------------------------------------------------------
+# --- our own artefact
+# ------------------------------------------------------------------------------------------------------
 
 
 def space_of(words=WORDS, counts=(9, 5, 2, 1)):
-    return EmbeddingSpace(words, ROWS.copy(), None if counts is None else np.array(counts, dtype=np.int64), "mine")
+    return EmbeddingSpace(
+        words, ROWS.copy(), None if counts is None else np.array(counts, dtype=np.int64), "mine"
+    )
 
 
 @pytest.mark.parametrize("counts", [None, (9, 5, 2, 1)])
@@ -457,9 +499,14 @@ def test_what_is_saved_comes_back(tmp_path, counts):
     assert got.matrix.dtype == np.float32
     np.testing.assert_array_equal(got.matrix, ROWS)
     assert got.counts is None if counts is None else got.counts.tolist() == list(counts)
-    assert sorted(path.name for path in (tmp_path / "new" / "mine").iterdir()) == ["vectors.safetensors", "words.txt"]
+    assert sorted(path.name for path in (tmp_path / "new" / "mine").iterdir()) == [
+        "vectors.safetensors",
+        "words.txt",
+    ]
     assert load_space(tmp_path / "new" / "mine", "other").name == "other"
-    np.testing.assert_array_equal(read_space(tmp_path / "new" / "mine" / "vectors.safetensors").space.matrix, ROWS)
+    np.testing.assert_array_equal(
+        read_space(tmp_path / "new" / "mine" / "vectors.safetensors").space.matrix, ROWS
+    )
 
 
 def test_rows_that_lie_otherwise_in_memory_are_saved_right(tmp_path):
@@ -506,7 +553,9 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, when, th
 
     def rust(tensors, path):
         path.write_bytes(b"half")
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+        raise SafetensorError(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        )
 
     if when == "words":
         monkeypatch.setattr(files.Path, "write_bytes", full)
@@ -535,7 +584,9 @@ def test_damaged_artefacts_are_refused(tmp_path):
     safetensors_file(tmp_path / "vectors.safetensors", other=ROWS)
     with pytest.raises(InputError, match="no tensor named vectors"):
         load_space(tmp_path)
-    safetensors_file(tmp_path / "vectors.safetensors", vectors=ROWS[:2], counts=np.ones(4, dtype=np.int64))
+    safetensors_file(
+        tmp_path / "vectors.safetensors", vectors=ROWS[:2], counts=np.ones(4, dtype=np.int64)
+    )
     with pytest.raises(InputError, match="counts and vectors differ"):
         load_space(tmp_path)
     write(tmp_path, b"junk" * 9, "vectors.safetensors")
@@ -546,7 +597,9 @@ def test_damaged_artefacts_are_refused(tmp_path):
 def test_a_loaded_space_stays_on_the_disk(tmp_path):
     import tracemalloc
 
-    big = EmbeddingSpace(tuple(f"w{n}" for n in range(2000)), np.ones((2000, 500), dtype=np.float32))
+    big = EmbeddingSpace(
+        tuple(f"w{n}" for n in range(2000)), np.ones((2000, 500), dtype=np.float32)
+    )
     save_space(big, tmp_path)
     tensors.stored_tensors(tmp_path / "vectors.safetensors")
     tracemalloc.start()

@@ -1,4 +1,6 @@
-"""Questions: windows and chunks, the highest piece of a word, answers learned, and the zero-shot path end to end."""
+"""Questions: windows and chunks, the highest piece of a word, answers learned, and the zero-shot
+path end to end.
+"""
 
 import json
 import re
@@ -53,10 +55,21 @@ def test_a_word_has_the_highest_of_its_pieces_start_and_end_apart(adapted, cuts)
     asked = [Question("1", "the drug", "Heart tachycardia, trial", None)]
     logits = logits_of(Echo(), encode_questions(asked, cuts, EncodingSettings()), 0)
     ids = adapted.vocabulary.ids
-    # [CLS] the drug [SEP] heart tachy ##card ##i ##a , trial [SEP]; words: heart, tachycardia, the comma, trial
+    # [CLS] the drug [SEP] heart tachy ##card ##i ##a , trial [SEP]; words: heart, tachycardia, the
+    # comma, trial
     highest = max(ids[piece] for piece in ("tachy", "##card", "##i", "##a"))
-    assert logits["base"][0].tolist() == [[ids["heart"], 4], [highest, 8], [ids[","], 9], [ids["trial"], 10]]
-    assert logits["adapted"][0][:, 0].tolist() == [ids["heart"], ids["tachycardia"], ids[","], ids["trial"]]
+    assert logits["base"][0].tolist() == [
+        [ids["heart"], 4],
+        [highest, 8],
+        [ids[","], 9],
+        [ids["trial"], 10],
+    ]
+    assert logits["adapted"][0][:, 0].tolist() == [
+        ids["heart"],
+        ids["tachycardia"],
+        ids[","],
+        ids["trial"],
+    ]
 
 
 def test_every_piece_of_a_long_context_is_scored_once(cuts):
@@ -65,7 +78,11 @@ def test_every_piece_of_a_long_context_is_scored_once(cuts):
         assert max(len(view.ids) for view in views) == 40 and len(views) > 3
         assert sum(len(view.places) for view in views) == len(cuts[name].ids([LONG])[LONG])
     assert encoded.sizes == (210,)
-    assert all(not np.isclose(rows, LOWEST).any() for own in logits_of(Echo(), encoded, 0).values() for rows in own)
+    assert all(
+        not np.isclose(rows, LOWEST).any()
+        for own in logits_of(Echo(), encoded, 0).values()
+        for rows in own
+    )
 
 
 def test_words_that_are_cut_into_nothing_are_no_answer(cuts):
@@ -77,7 +94,9 @@ def test_words_that_are_cut_into_nothing_are_no_answer(cuts):
 
 def test_what_is_said_stands_in_the_context():
     question = Question("1", "?", "Fever, in  patients.", None)
-    rows = np.array([[0, 0], [0, 0], [5, 1], [0, 4], [0, 0]], dtype=np.float32)  # Fever | , | in | patients | .
+    rows = np.array(
+        [[0, 0], [0, 0], [5, 1], [0, 4], [0, 0]], dtype=np.float32
+    )  # Fever | , | in | patients | .
     assert QA.said(rows, question) == "in  patients"
 
 
@@ -95,7 +114,9 @@ def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(cuts):
         assert (start == 0) == (end == 0) == (words[0] not in view.rows)
         if start:
             holding += 1
-            assert end - start == 3 and set(view.rows[(view.places >= start) & (view.places <= end)]) == set(words)
+            assert end - start == 3 and set(
+                view.rows[(view.places >= start) & (view.places <= end)]
+            ) == set(words)
     assert 1 <= holding <= 2
 
 
@@ -107,7 +128,9 @@ def questions(count):
         at = int(rng.integers(4))
         words.insert(at, ("tachycardia", "cancer")[place % 2])
         start = len(" ".join([*words[:at], ""])) if at else 0
-        found.append(Question(str(place), "the disease", " ".join(words), (Answer(words[at], start),)))
+        found.append(
+            Question(str(place), "the disease", " ".join(words), (Answer(words[at], start),))
+        )
     return tuple(found)
 
 
@@ -115,12 +138,18 @@ def test_answers_are_learned_by_heart(adapted):
     split = Split(questions(12))
     task = Task("toy", "qa", {"train": split, "test": split}, ())
     run = finetune(prepare(adapted, task, FinetuneSettings(epochs=40, batch=6, lr=1e-2)))
-    assert {cut: score.values["exact"] for cut, score in run.scores.items()} == {"base": 1, "adapted": 1, "pooled": 1}
+    assert {cut: score.values["exact"] for cut, score in run.scores.items()} == {
+        "base": 1,
+        "adapted": 1,
+        "pooled": 1,
+    }
 
 
 def test_answers_that_stand_nowhere_are_not_trained_on(adapted):
     lost = Question("x", "who", "a trial", (Answer("nobody", None),))
-    prepared = prepare(adapted, Task("toy", "qa", {"train": Split((*questions(3), lost))}, ()), FinetuneSettings())
+    prepared = prepare(
+        adapted, Task("toy", "qa", {"train": Split((*questions(3), lost))}, ()), FinetuneSettings()
+    )
     assert len(prepared.train) == 3
     with pytest.raises(InputError, match="No answer stands in its context"):
         prepare(adapted, Task("toy", "qa", {"train": Split((lost,))}, ()), FinetuneSettings())
@@ -135,11 +164,21 @@ def test_a_question_longer_than_the_window_is_named(cuts):
 
 def squad(path, asked):
     paragraphs = [
-        {"context": q.context, "qas": [{"id": q.id, "question": q.question,
-         "answers": [{"text": a.text, "answer_start": a.start} for a in q.answers]}]}
+        {
+            "context": q.context,
+            "qas": [
+                {
+                    "id": q.id,
+                    "question": q.question,
+                    "answers": [{"text": a.text, "answer_start": a.start} for a in q.answers],
+                }
+            ],
+        }
         for q in asked
-    ]  # fmt: skip
-    path.write_text(json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8")
+    ]
+    path.write_text(
+        json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8"
+    )
     return path
 
 
@@ -153,8 +192,14 @@ def squad(path, asked):
         (["--corpus", "text.txt", "--vectors", "text.txt"], "got both"),
         (["--corpus", "text.txt", "--test", "unanswered.json"], "holds no answers"),
         (["--corpus", "text.txt", "--out", "taken"], "adapted already exists"),
-        (["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"], "and this is a DistilBert"),
-        (["--corpus", "text.txt", "--preset", "green-bert+mlm"], "goes on with masked-word training"),
+        (
+            ["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"],
+            "and this is a DistilBert",
+        ),
+        (
+            ["--corpus", "text.txt", "--preset", "green-bert+mlm"],
+            "goes on with masked-word training",
+        ),
     ],
 )
 def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, capsys, monkeypatch):
@@ -163,9 +208,15 @@ def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, cap
     squad(tmp_path / "general.json", questions(8))
     own = Question("d", "which drug", "patients with placebo", (Answer("placebo", 14),))
     answered = squad(tmp_path / "domain.json", [own]).read_text(encoding="utf-8")
-    (tmp_path / "unanswered.json").write_text(re.sub(r', "answers": \[[^]]*\]', "", answered), encoding="utf-8")
+    (tmp_path / "unanswered.json").write_text(
+        re.sub(r', "answers": \[[^]]*\]', "", answered), encoding="utf-8"
+    )
     build_tiny_bert(tmp_path / "base")
-    config = {"model_type": "distilbert", "architectures": ["DistilBertForMaskedLM"], "vocab_size": 30}
+    config = {
+        "model_type": "distilbert",
+        "architectures": ["DistilBertForMaskedLM"],
+        "vocab_size": 30,
+    }
     build_tiny_bert(tmp_path / "distil")
     (tmp_path / "distil" / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (tmp_path / "text.txt").write_text("tachycardia of the heart\n", encoding="utf-8")
@@ -177,18 +228,68 @@ def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, cap
 
 
 def test_zero_shot_a_run_is_adapted_and_then_tested_on_what_it_never_saw(tmp_path, capsys):
-    general, domain = squad(tmp_path / "general.json", questions(8)), squad(tmp_path / "domain.json", questions(5))
+    general, domain = (
+        squad(tmp_path / "general.json", questions(8)),
+        squad(tmp_path / "domain.json", questions(5)),
+    )
     base = build_tiny_bert(tmp_path / "base")
     train = ["--train", str(general), "--epochs", "2", "--lr", "1e-2"]
-    assert main(["finetune", "--model", str(base), "--task", "qa", *train, "--out", str(tmp_path / "run")]) == 0
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(base),
+                "--task",
+                "qa",
+                *train,
+                "--out",
+                str(tmp_path / "run"),
+            ]
+        )
+        == 0
+    )
     folder = adapted_folder(tmp_path / "run", tmp_path / "adapted")
     capsys.readouterr()
     assert main(["evaluate", "--run", str(folder), "--test", str(domain), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["scorer"] == "squad" and list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
-    assert main(["predict", "--model", str(folder), str(domain), "--out", str(tmp_path / "said.json"), "--json"]) == 0
+    assert answer["scorer"] == "squad" and list(answer["seeds"][0]["scores"]) == [
+        "base",
+        "adapted",
+        "pooled",
+    ]
+    assert (
+        main(
+            [
+                "predict",
+                "--model",
+                str(folder),
+                str(domain),
+                "--out",
+                str(tmp_path / "said.json"),
+                "--json",
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
-    assert main(["score", "--gold", str(domain), "--predicted", str(tmp_path / "said.json"), "--kind", "qa", "--json"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "--gold",
+                str(domain),
+                "--predicted",
+                str(tmp_path / "said.json"),
+                "--kind",
+                "qa",
+                "--json",
+            ]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["f1"] == answer["mean"]["f1"]
-    head = [dict(open_model(path).network.named_parameters()) for path in (tmp_path / "run", folder)]
+    head = [
+        dict(open_model(path).network.named_parameters()) for path in (tmp_path / "run", folder)
+    ]
     assert torch.equal(head[0]["qa_outputs.weight"], head[1]["qa_outputs.weight"])

@@ -1,4 +1,6 @@
-"""Gates by kind of token: kinds and means worked by hand, an opened and a shut gate, lines drawn, the command, its mistakes."""
+"""Gates by kind of token: kinds and means worked by hand, an opened and a shut gate, lines drawn,
+the command, its mistakes.
+"""
 
 import json
 import shutil
@@ -37,8 +39,18 @@ def test_kinds_by_hand(tiny_bert):
     tokens = ["[CLS]", "the", "hyper", "##tension", ",", "7", "##s", "a", "[UNK]", "[SEP]"]
     ids = np.array([vocabulary.ids[token] for token in tokens])
     new = np.zeros(len(vocabulary), dtype=bool)
-    expected = ["special", "whole word", "first piece", "continuation", "punctuation", "number", "continuation", "whole word",
-                "special", "special"]  # fmt: skip
+    expected = [
+        "special",
+        "whole word",
+        "first piece",
+        "continuation",
+        "punctuation",
+        "number",
+        "continuation",
+        "whole word",
+        "special",
+        "special",
+    ]
     assert [list(KINDS)[kind] for kind in kinds_of(ids, vocabulary, new)] == expected
     new[[vocabulary.ids["the"], vocabulary.ids["##tension"], vocabulary.ids[","]]] = True
     for place in (1, 3, 4):
@@ -49,17 +61,27 @@ def test_kinds_by_hand(tiny_bert):
 def test_means_are_those_of_the_gates_themselves(exbert):
     model = open_model(exbert)
     found = gate_shares(model, [LINE])
-    ids = [model.vocabulary.ids[token] for word in model.splitter.words(LINE) for token in model.vocabulary.cut(word)]
+    ids = [
+        model.vocabulary.ids[token]
+        for word in model.splitter.words(LINE)
+        for token in model.vocabulary.cut(word)
+    ]
     ids = [model.vocabulary.ids["[CLS]"], *ids, model.vocabulary.ids["[SEP]"]]
     with torch.no_grad():
         own = model.reader.base_model(torch.tensor([ids]), output_gates=True).gates
     shares = 1 - torch.stack(own)[:, 0, :, 0].double().numpy()
     new = np.isin(ids, new_ids(model))
     assert new.any() and found.counts[found.kinds.index("added")] == new.sum()
-    np.testing.assert_allclose(found.means[:, found.kinds.index("added")], shares[:, new].mean(axis=1), atol=1e-6)
+    np.testing.assert_allclose(
+        found.means[:, found.kinds.index("added")], shares[:, new].mean(axis=1), atol=1e-6
+    )
     np.testing.assert_allclose(found.means[:, -1], shares.mean(axis=1), atol=1e-6)
     np.testing.assert_allclose(found.deviations[:, -1], shares.std(axis=1), atol=1e-6)
-    assert found.kinds[-1] == "all" and found.counts[-1] == len(ids) == sum(found.counts[:-1]) and found.layers == 2
+    assert (
+        found.kinds[-1] == "all"
+        and found.counts[-1] == len(ids) == sum(found.counts[:-1])
+        and found.layers == 2
+    )
 
 
 def test_a_model_stored_in_half_is_read_in_float32(exbert, tmp_path):
@@ -79,7 +101,9 @@ def test_padding_counts_for_nothing(exbert):
     together, alone = gate_shares(model, [short, long]), gate_shares(model, [short])
     assert together.counts[-1] == alone.counts[-1] + gate_shares(model, [long]).counts[-1]
     place = together.kinds.index("whole word")  # only the short line has one
-    np.testing.assert_allclose(together.means[:, place], alone.means[:, alone.kinds.index("whole word")], atol=1e-5)
+    np.testing.assert_allclose(
+        together.means[:, place], alone.means[:, alone.kinds.index("whole word")], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(("bias", "share"), [(100.0, 0.0), (-100.0, 1.0)])
@@ -104,7 +128,11 @@ def test_lines_are_drawn_alike_each_time_in_their_order_and_counted(text):
     corpus = open_corpus([text])
     lines, of = drawn_lines(corpus, GateSettings(10))
     every, _ = drawn_lines(corpus, GateSettings(0))
-    assert of == len(every) == 60 and len(lines) == 10 and drawn_lines(corpus, GateSettings(10))[0] == lines
+    assert (
+        of == len(every) == 60
+        and len(lines) == 10
+        and drawn_lines(corpus, GateSettings(10))[0] == lines
+    )
     places = [every.index(line) for line in lines]
     assert places == sorted(places) and drawn_lines(corpus, GateSettings(10, seed=2))[0] != lines
     assert drawn_lines(corpus, GateSettings(1000)) == (every, 60)
@@ -120,13 +148,19 @@ def test_the_command_tells_and_writes_the_same(exbert, text, tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert json.loads((tmp_path / "g.json").read_text()) == answer
     assert (answer["lines"], answer["of"], answer["layers"]) == (7, 60, 2)
-    assert all(len(kind["share"]) == len(kind["sd"]) == 2 and kind["tokens"] > 0 for kind in answer["kinds"].values())
+    assert all(
+        len(kind["share"]) == len(kind["sd"]) == 2 and kind["tokens"] > 0
+        for kind in answer["kinds"].values()
+    )
     assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 0
     assert "7 of 60" in capsys.readouterr().out
     rows = [line.split("\t") for line in (tmp_path / "g.tsv").read_text().splitlines()[1:]]
     told = {(row[0], row[1]): float(row[3]) for row in rows}
     assert told["2", "added"] == pytest.approx(answer["kinds"]["added"]["share"][1], abs=1e-6)
-    assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 2 and "already exists" in capsys.readouterr().err
+    assert (
+        main([*command, "--out", str(tmp_path / "g.tsv")]) == 2
+        and "already exists" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("gate", [0.5, 0.98])
@@ -134,8 +168,13 @@ def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_pa
     shutil.copytree(exbert, tmp_path / "begun")
     config = json.loads((tmp_path / "begun" / "config.json").read_text()) | {"gate_start": gate}
     (tmp_path / "begun" / "config.json").write_text(json.dumps(config))
-    assert gates_on(open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)).start == pytest.approx(1 - gate)
-    assert main(["gates", "--model", str(tmp_path / "begun"), "--corpus", str(text), "--lines", "3"]) == 0
+    assert gates_on(
+        open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)
+    ).start == pytest.approx(1 - gate)
+    assert (
+        main(["gates", "--model", str(tmp_path / "begun"), "--corpus", str(text), "--lines", "3"])
+        == 0
+    )
     assert f"before training   about {1 - gate:.2g} on the whole" in capsys.readouterr().out
 
 
@@ -150,4 +189,7 @@ def test_the_picture_shows_the_values_it_is_given(exbert):
     found = gate_shares(open_model(exbert), [LINE])
     heat = gate_heat(found).data[0]
     np.testing.assert_array_equal(heat.z, found.means)
-    assert heat.zmin + heat.zmax == pytest.approx(1) and heat.zmax - 0.5 >= abs(found.means - 0.5).max()
+    assert (
+        heat.zmin + heat.zmax == pytest.approx(1)
+        and heat.zmax - 0.5 >= abs(found.means - 0.5).max()
+    )

@@ -1,4 +1,6 @@
-"""Growth of a text under reduced vocabularies: totals against real tokenization, table 6.10's order, figure 3.1's numbers."""
+"""Growth of a text under reduced vocabularies: totals against real tokenization, table 6.10's
+order, figure 3.1's numbers.
+"""
 
 import gzip
 from pathlib import Path
@@ -12,13 +14,20 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.growth import Reducer, growth_over_seeds, parameter_share, study
 from vocadapt.vocabulary.lens import count_text
 from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings, dropped
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.wordpiece import (
+    Vocabulary,
+    read_tokenizer,
+    tokenizer_of_tokens,
+    vocabulary_of,
+)
 
 
 @pytest.mark.parametrize(("keep", "percent"), [(0.75, 5.35), (0.5, 10.71), (0.25, 16.06)])
 def test_model_size_against_vocabulary_size(keep: float, percent: float) -> None:
     """Figure 3.1, from BERT-base: 109 482 240 parameters, 30 522 rows of 768."""
-    assert round(100 * parameter_share(109_482_240, 30_522, 768, keep), 2) == pytest.approx(percent, abs=0.011)
+    assert round(100 * parameter_share(109_482_240, 30_522, 768, keep), 2) == pytest.approx(
+        percent, abs=0.011
+    )
 
 
 def test_a_study_worked_by_hand() -> None:
@@ -41,7 +50,9 @@ def test_totals_equal_real_tokenization_of_the_text() -> None:
             settings = ReductionSettings(heuristic, keep)
             gone = set(dropped(OWN, settings, reducer.counts))
             reduced = tokenizer_of_tokens(tuple(token for token in OWN.tokens if token not in gone))
-            assert reducer.growth(settings).tokens == len(reduced.encode(text, add_special_tokens=False).ids)
+            assert reducer.growth(settings).tokens == len(
+                reduced.encode(text, add_special_tokens=False).ids
+            )
 
 
 def test_random_is_a_mean_and_its_deviation() -> None:
@@ -56,12 +67,17 @@ def test_random_is_a_mean_and_its_deviation() -> None:
 
 
 def test_words_that_become_unknown_are_counted() -> None:
-    """ab is spelled by whole tokens only; the reader may still ask what would be without one of them."""
+    """ab is spelled by whole tokens only; the reader may still ask what would be without one of
+    them.
+    """
     own = Vocabulary(("[UNK]", "abcd", "##efgh", "x"), frozenset({"[UNK]"}))
     reducer = Reducer(own, {"abcdefgh": 3, "x": 1})
     with pytest.raises(InputError, match="with a character that nothing else spells"):
         reducer.growth(ReductionSettings("last", 0.5))
-    assert reducer.table.cut(np.array([False, False, True, False])).unknown.tolist() == [True, False]
+    assert reducer.table.cut(np.array([False, False, True, False])).unknown.tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_shares_that_cannot_be_kept_are_said() -> None:
@@ -78,11 +94,15 @@ def test_shares_that_cannot_be_kept_are_said() -> None:
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "pubmedbert-abstract-fulltext"])
 def test_the_order_of_table_610_on_real_text(shared: Path, name: str) -> None:
-    """freq < last < min(longest, random), on six megabytes of biomedical text; benchmarks/reduction.py takes all of it."""
+    """freq < last < min(longest, random), on six megabytes of biomedical text;
+    benchmarks/reduction.py takes all of it.
+    """
     with gzip.open(shared / "data/text/biomedical-fulltext.txt.gz", "rt", encoding="utf-8") as file:
         counts = count_text(file.read(6_000_000), Splitter.bert())
     reducer = Reducer(vocabulary_of(read_tokenizer(shared / f"data/vocab/{name}.txt")), counts)
-    growth = {(row.heuristic, row.keep): row.growth for row in study(reducer, PUBLISHED, [0.75, 0.5]).rows}
+    growth = {
+        (row.heuristic, row.keep): row.growth for row in study(reducer, PUBLISHED, [0.75, 0.5]).rows
+    }
     for keep in (0.75, 0.5):
         rival = min(growth["longest", keep], growth["random", keep])
         assert growth["freq", keep] < growth["last", keep] < rival

@@ -1,4 +1,6 @@
-"""The loss on held-out lines: its interval, its verdict, and that it is the loss of the model that is saved."""
+"""The loss on held-out lines: its interval, its verdict, and that it is the loss of the model that
+is saved.
+"""
 
 import json
 from dataclasses import replace
@@ -9,7 +11,13 @@ import torch
 
 from tests.test_further import QUICK, trained
 from vocadapt.cli import main
-from vocadapt.models.contextual import MaskedLoss, WindowSettings, masked_word_loss, unigram_loss, windows
+from vocadapt.models.contextual import (
+    MaskedLoss,
+    WindowSettings,
+    masked_word_loss,
+    unigram_loss,
+    windows,
+)
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.held_out_loss import (
@@ -54,7 +62,12 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says():
 
 @pytest.mark.parametrize(
     ("shift", "words", "verdict"),
-    [(-2.0, 1000, LOWER), (2.0, 1000, HIGHER), (0.0, 1000, NO_DIFFERENCE), (-2.0, LEAST_WORDS - 1, TOO_FEW)],
+    [
+        (-2.0, 1000, LOWER),
+        (2.0, 1000, HIGHER),
+        (0.0, 1000, NO_DIFFERENCE),
+        (-2.0, LEAST_WORDS - 1, TOO_FEW),
+    ],
 )
 def test_a_difference_is_called_where_there_are_words_enough(shift, words, verdict):
     rng = np.random.default_rng(2)
@@ -63,7 +76,12 @@ def test_a_difference_is_called_where_there_are_words_enough(shift, words, verdi
     losses = Losses(loss_of(before), loss_of(before, words), loss_of(after, words))
     assert losses.verdict == verdict
     said = describe_change(losses.to_record()["loss_change"], words)
-    assert {LOWER: "became lower", HIGHER: "became higher", NO_DIFFERENCE: "No significant", TOO_FEW: "too few"}[verdict] in said
+    assert {
+        LOWER: "became lower",
+        HIGHER: "became higher",
+        NO_DIFFERENCE: "No significant",
+        TOO_FEW: "too few",
+    }[verdict] in said
 
 
 def test_two_windows_are_too_few_however_many_words_they_hold():
@@ -75,11 +93,18 @@ def test_windows_sum_up_to_the_loss(tiny_bert, long_text):
     model = open_model(tiny_bert)
     lines = long_text.read_text().splitlines()[:40]
     asked = tuple(windows(lines, model.splitter, model.vocabulary, WindowSettings().within(16)))
-    for loss in (masked_word_loss(model.network, model.vocabulary, asked), unigram_loss(np.ones(len(model.vocabulary)), asked)):
+    for loss in (
+        masked_word_loss(model.network, model.vocabulary, asked),
+        unigram_loss(np.ones(len(model.vocabulary)), asked),
+    ):
         assert loss.each.shape == (sum(window.hidden.any() for window in asked), 2)
         np.testing.assert_allclose(loss.each.sum(axis=0), (loss.nats, loss.characters), rtol=1e-6)
-    alone = masked_word_loss(model.network, model.vocabulary, [one for one in asked if one.hidden.any()][:1])
-    np.testing.assert_allclose(alone.each[0], masked_word_loss(model.network, model.vocabulary, asked).each[0], rtol=1e-5)
+    alone = masked_word_loss(
+        model.network, model.vocabulary, [one for one in asked if one.hidden.any()][:1]
+    )
+    np.testing.assert_allclose(
+        alone.each[0], masked_word_loss(model.network, model.vocabulary, asked).each[0], rtol=1e-5
+    )
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +173,24 @@ def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, lo
     assert done.packed == expected.packed
 
 
-def test_the_command_answers_with_the_interval_and_the_verdict(tiny_bert, long_text, tmp_path, capsys):
-    command = ["pretrain", "--model", str(tiny_bert), "--stage", "continued", "--corpus", str(long_text), "--length", "16"]
-    assert main([*command, "--tokens", "512", "--batch", "8", "--out", str(tmp_path / "a"), "--json"]) == 0
+def test_the_command_answers_with_the_interval_and_the_verdict(
+    tiny_bert, long_text, tmp_path, capsys
+):
+    command = [
+        "pretrain",
+        "--model",
+        str(tiny_bert),
+        "--stage",
+        "continued",
+        "--corpus",
+        str(long_text),
+        "--length",
+        "16",
+    ]
+    assert (
+        main([*command, "--tokens", "512", "--batch", "8", "--out", str(tmp_path / "a"), "--json"])
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     low, high = answer["loss_interval"]["after"]
     assert low < answer["loss_per_character"]["after"] < high

@@ -13,12 +13,21 @@ from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 
 
 def spaces(n=300, dim=8, noise=0.0, extra=40, seed=0):
-    """A source of n words, and a target of these and some more, a linear map away but for the noise."""
+    """A source of n words, and a target of these and some more, a linear map away but for the
+    noise.
+    """
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, dim))
-    y = np.vstack([x @ rng.normal(size=(dim, dim)) + noise * rng.normal(size=(n, dim)), rng.normal(size=(extra, dim))])
+    y = np.vstack(
+        [
+            x @ rng.normal(size=(dim, dim)) + noise * rng.normal(size=(n, dim)),
+            rng.normal(size=(extra, dim)),
+        ]
+    )
     words = tuple(f"w{i}" for i in range(n))
-    target = EmbeddingSpace((*words, *(f"##{i}" for i in range(extra))), y.astype(np.float32), name="model")
+    target = EmbeddingSpace(
+        (*words, *(f"##{i}" for i in range(extra))), y.astype(np.float32), name="model"
+    )
     return EmbeddingSpace(words, x.astype(np.float32), np.arange(n, 0, -1), "words"), target
 
 
@@ -27,7 +36,12 @@ def test_a_perfect_map_finds_every_word():
     assert result.precision(1) == result.precision(1, "csls pieces") == 1
     assert result.cosine.min() > 0.9999 and result.random_cosine.mean() < 0.5
     assert result.verdict == "better than chance"
-    assert result.candidates == {"anchors": 300, "pieces": 340, "csls anchors": 300, "csls pieces": 340}
+    assert result.candidates == {
+        "anchors": 300,
+        "pieces": 340,
+        "csls anchors": 300,
+        "csls pieces": 340,
+    }
     assert result.chance(5) == 5 / 300 and result.chance(5, "pieces") == 5 / 340
 
 
@@ -68,7 +82,9 @@ def test_folds_are_dealt_evenly_and_reproducibly():
 
 
 def test_the_fold_that_judges_is_not_fitted_on():
-    """With as many anchors in training as dimensions the fit is perfect, and the held-out score still is chance."""
+    """With as many anchors in training as dimensions the fit is perfect, and the held-out score
+    still is chance.
+    """
     source, target = spaces(n=40, dim=20, noise=1e4)
     assert held_out(source, target, folds=2).precision(1) < 0.2
 
@@ -98,7 +114,9 @@ def test_identity_is_left_out_where_widths_differ():
     source, target = spaces()
     narrow = source.with_matrix(source.matrix[:, :6])
     assert "identity" not in {result.settings.method for result in compare(narrow, target, folds=2)}
-    assert left_out(narrow, target, 300, folds=2) == {"identity": "the vectors are 6 wide, the model 8"}
+    assert left_out(narrow, target, 300, folds=2) == {
+        "identity": "the vectors are 6 wide, the model 8"
+    }
 
 
 def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
@@ -114,7 +132,9 @@ def test_maps_that_too_few_anchors_cannot_carry_are_left_out_with_the_reason():
 def test_all_maps_are_compared_on_the_chosen_anchors():
     source, target = spaces()
     chosen = AnchorFilter(single_characters=True)
-    assert {settings.anchors for settings in maps_to_compare(source, target, anchors=chosen)} == {chosen}
+    assert {settings.anchors for settings in maps_to_compare(source, target, anchors=chosen)} == {
+        chosen
+    }
 
 
 def test_other_folds_cannot_be_paired():

@@ -1,4 +1,6 @@
-"""`~name` is the home of a user; where there is no such user, whoever opens a path says so instead of failing."""
+"""`~name` is the home of a user; where there is no such user, whoever opens a path says so instead
+of failing.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,8 +36,12 @@ def test_a_path_below_the_home_of_nobody_is_refused(open_it: Callable[[str], obj
     assert "no such user" in str(caught.value)
 
 
-@pytest.mark.parametrize("command", [("tokenize", "heart", "--model", NOBODY), ("vocabulary", "compare", NOBODY, NOBODY)])
-def test_a_command_ends_with_a_sentence(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "command", [("tokenize", "heart", "--model", NOBODY), ("vocabulary", "compare", NOBODY, NOBODY)]
+)
+def test_a_command_ends_with_a_sentence(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(command) == 2
     assert "no such user" in capsys.readouterr().err
 

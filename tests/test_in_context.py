@@ -1,4 +1,6 @@
-"""Vectors in context against a hand loop over the transformers model; what is drawn, left out and refused."""
+"""Vectors in context against a hand loop over the transformers model; what is drawn, left out and
+refused.
+"""
 
 import numpy as np
 import pytest
@@ -45,7 +47,9 @@ def made(model, read, lines=LINES, wanted=None, **settings):
 
 
 def by_hand(model, word, layer, lines=LINES):
-    """The mean over all occurrences of a word of the mean of its pieces' hidden states, one line at a time."""
+    """The mean over all occurrences of a word of the mean of its pieces' hidden states, one line at
+    a time.
+    """
     import torch
 
     found = []
@@ -53,7 +57,9 @@ def by_hand(model, word, layer, lines=LINES):
         encoded = model.tokenizer(line, return_tensors="pt")
         words = model.splitter.words(line)
         with torch.no_grad():
-            states = model.network.base_model(**encoded, output_hidden_states=True).hidden_states[layer][0]
+            states = model.network.base_model(**encoded, output_hidden_states=True).hidden_states[
+                layer
+            ][0]
         for number, other in enumerate(words):
             if other == word:
                 places = [i for i, at in enumerate(encoded.word_ids()) if at == number]
@@ -93,7 +99,11 @@ def test_a_long_line_is_cut_between_words_and_nothing_is_lost(model, read):
     line = " ".join(["heart", "tachycardia", "pain"] * 20)
     result = made(model, read, [line], length=10, occurrences=1000)
     assert result.windows > 5 and result.occurrences == 60
-    assert dict(zip(result.space.words, result.space.counts, strict=True)) == {"heart": 20, "pain": 20, "tachycardia": 20}
+    assert dict(zip(result.space.words, result.space.counts, strict=True)) == {
+        "heart": 20,
+        "pain": 20,
+        "tachycardia": 20,
+    }
     assert result.tokens == 20 * 6 + 2 * result.windows
 
 
@@ -108,7 +118,8 @@ def test_occurrences_are_drawn_by_the_seed_and_no_window_is_read_without_one(mod
     found = [window for window, _ in windows(sentences, model.vocabulary, targets, settings)]
     assert len(found) == 7
     first, again, other = (
-        made(model, read, lines, min_count=50, occurrences=7, seed=seed).space.matrix for seed in (1, 1, 2)
+        made(model, read, lines, min_count=50, occurrences=7, seed=seed).space.matrix
+        for seed in (1, 1, 2)
     )
     assert (first == again).all() and not np.allclose(first, other)
     assert draw(targets, ContextualSettings(occurrences=100)) == [None]
@@ -117,12 +128,19 @@ def test_occurrences_are_drawn_by_the_seed_and_no_window_is_read_without_one(mod
 def test_what_gets_no_vector_is_counted(model, read):
     lines = ["heart ☃ pain", "x" * 60, "heart drug"]
     counts = read(lines)[1]
-    targets = find_targets(counts, model.vocabulary, ContextualSettings(min_count=1, length=20, first=2))
+    targets = find_targets(
+        counts, model.vocabulary, ContextualSettings(min_count=1, length=20, first=2)
+    )
     assert targets.names == ("heart", "drug")
-    assert targets.left_out == {"cannot be spelled by the model, or is too long": 2, "not among the first 2": 1}
+    assert targets.left_out == {
+        "cannot be spelled by the model, or is too long": 2,
+        "not among the first 2": 1,
+    }
     asked = find_targets(counts, model.vocabulary, ContextualSettings(), ["drug", "nosuch", "drug"])
     assert asked.names == ("drug",) and asked.left_out == {"not in the text": 1}
-    result = made(model, read, lines, length=20)  # the word too long for a window stands in it as [UNK]
+    result = made(
+        model, read, lines, length=20
+    )  # the word too long for a window stands in it as [UNK]
     assert result.space.words == ("heart", "drug", "pain")
 
 
@@ -131,7 +149,9 @@ HOSTILE = ["<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "[CLS]", "##ing", "
 
 def test_hostile_text_is_text(model, read):
     space = made(model, read, [*HOSTILE, "\x07\x85", "\u3000", "heart"]).space
-    assert {"script", "<", "$", "[", "cl", "heart"} - set(space.words) <= {"cl"} and np.isfinite(space.matrix).all()
+    assert {"script", "<", "$", "[", "cl", "heart"} - set(space.words) <= {"cl"} and np.isfinite(
+        space.matrix
+    ).all()
     tokens = made(model, read, HOSTILE, unit="tokens").space
     assert not model.vocabulary.special.intersection(tokens.words)
 
@@ -198,4 +218,8 @@ def test_it_can_be_stopped_and_says_its_cost(model, read):
         vectors_in_context(sentences, targets, model, settings, stop)
     most = most_tokens(counts, targets, model, settings)
     assert most >= vectors_in_context(sentences, targets, model, settings).tokens - 2 * 4
-    assert 0 < estimate_seconds(most, model, ContextualSettings(layer=1, length=64)) < estimate_seconds(most, model, settings)
+    assert (
+        0
+        < estimate_seconds(most, model, ContextualSettings(layer=1, length=64))
+        < estimate_seconds(most, model, settings)
+    )

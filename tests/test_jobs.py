@@ -89,7 +89,9 @@ def test_a_job_gives_the_same_bits_as_the_step(workspace, text, tiny_bert, tmp_p
     job = start(workspace, spec, "v")
     run_step(spec, tmp_path / "v")
     assert job.wait(LONG).state == "done", job.log()
-    assert (job.target / "vectors.safetensors").read_bytes() == (tmp_path / "v" / "vectors.safetensors").read_bytes()
+    assert (job.target / "vectors.safetensors").read_bytes() == (
+        tmp_path / "v" / "vectors.safetensors"
+    ).read_bytes()
 
 
 def test_a_job_that_fails_says_why_and_leaves_nothing(workspace, quick, text):
@@ -120,9 +122,14 @@ def test_a_running_job_tells_where_it_is(workspace, endless):
     status = job.status()
     assert 0 <= status.fraction < 1 and "words/s" in job.wait(1.5).message
     time.sleep(1.2)
-    seconds = [json.loads(line)["seconds"] for line in (job.folder / "metrics.jsonl").read_text().splitlines()]
+    seconds = [
+        json.loads(line)["seconds"]
+        for line in (job.folder / "metrics.jsonl").read_text().splitlines()
+    ]
     assert seconds == sorted(seconds)
-    assert all(later - earlier > 0.4 for earlier, later in pairwise(seconds))  # twice a second at most
+    assert all(
+        later - earlier > 0.4 for earlier, later in pairwise(seconds)
+    )  # twice a second at most
     assert not workspace.artefacts("vectors")
 
 
@@ -168,7 +175,11 @@ def test_after_kill_9_a_job_is_interrupted_and_the_next_one_runs(workspace, endl
 def test_kill_9_before_its_first_word_interrupts_too(workspace, quick):
     job = start(workspace, quick, "mine")
     assert job.status().state == "waiting"
-    [child] = [process for process in psutil.Process().children() if str(job.folder) in " ".join(process.cmdline())]
+    [child] = [
+        process
+        for process in psutil.Process().children()
+        if str(job.folder) in " ".join(process.cmdline())
+    ]
     child.kill()
     assert wait_for(job, "interrupted", SOON).error
 
@@ -267,9 +278,21 @@ time.sleep(float(sys.argv[4]))
 
 
 def starter(workspace, spec, at=0.0, lives=0.0):
-    """A process of its own that starts a job at a moment, and lives on for some seconds: what a server is to a job."""
-    command = [sys.executable, "-c", STARTER, str(workspace.root), spec.to_json(), str(at), str(lives)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
+    """A process of its own that starts a job at a moment, and lives on for some seconds: what a
+    server is to a job.
+    """
+    command = [
+        sys.executable,
+        "-c",
+        STARTER,
+        str(workspace.root),
+        spec.to_json(),
+        str(at),
+        str(lives),
+    ]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]
+    )
 
 
 def test_of_two_processes_that_start_the_same_target_at_once_one_wins(workspace, quick):
@@ -281,7 +304,9 @@ def test_of_two_processes_that_start_the_same_target_at_once_one_wins(workspace,
     assert job.wait(LONG).state == "done", job.log()
     assert sorted(codes) == [0, 2], said
     assert "is what the job" in "".join(said) or "already exists" in "".join(said)
-    assert left_in(workspace.root / "corpora") == ["mine"] and left_in(workspace.root / "jobs") == [job.id]
+    assert left_in(workspace.root / "corpora") == ["mine"] and left_in(workspace.root / "jobs") == [
+        job.id
+    ]
 
 
 def test_kill_9_of_the_server_does_not_touch_its_job(workspace, endless):
@@ -354,7 +379,11 @@ def test_a_failed_job_is_resumed_when_its_cause_is_mended(workspace, quick, text
     text.write_text("now there is a line\n")
     resume(workspace, job)
     status = job.wait(LONG)
-    assert (status.state, status.error, [state for state, _ in status.past]) == ("done", "", ["failed"]), job.log()
+    assert (status.state, status.error, [state for state, _ in status.past]) == (
+        "done",
+        "",
+        ["failed"],
+    ), job.log()
     assert workspace.artefact("corpora", "mine").manifest.job == job.id
 
 
@@ -378,7 +407,9 @@ def test_sigterm_from_outside_interrupts_and_does_not_cancel(workspace, endless)
 
 
 def test_an_end_that_other_code_swallowed_is_taken_up_again(workspace, quick):
-    """Libraries catch everything while they are imported: a signal's exception that comes just then is lost."""
+    """Libraries catch everything while they are imported: a signal's exception that comes just then
+    is lost.
+    """
     job = start(workspace, quick, "mine")
     job.wait(LONG)
     before = signal.getsignal(signal.SIGTERM)
@@ -417,7 +448,11 @@ def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
     asleep = job.status()
     os.kill(asleep.pid, signal.SIGCONT)
     time.sleep(1.5)
-    assert asleep.state == "running" and job.status().state == "running" and job.status().updated > asleep.updated
+    assert (
+        asleep.state == "running"
+        and job.status().state == "running"
+        and job.status().updated > asleep.updated
+    )
 
 
 def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
@@ -437,7 +472,10 @@ def test_the_log_tells_of_the_job_and_of_its_step(workspace, text, monkeypatch):
     job = start(workspace, Spec("count", CountStep(60, 0.03), {"text": text}), "n")
     assert job.wait(LONG).state == "done"
     log = job.log()
-    assert all(said in log for said in ("waiting", "running: python -m vocadapt count", "begins at 0", "done after")), log
+    assert all(
+        said in log
+        for said in ("waiting", "running: python -m vocadapt count", "begins at 0", "done after")
+    ), log
     assert re.search(r"\d+% square \d", log)
     assert not (job.folder / "checkpoint").exists()
     assert job.log(lines=2).splitlines() == log.splitlines()[-2:]
@@ -460,7 +498,11 @@ def test_a_long_log_keeps_its_last_lines_and_is_appended_to(tmp_path):
         worker.shorten(path, longest=10_999, kept=105)
         log.write(b"end\n")
     lines = path.read_text().splitlines()
-    assert lines == ["[the first 10,901 bytes of this log were removed]", *(f"line {n:05d}" for n in range(991, 1000)), "end"]
+    assert lines == [
+        "[the first 10,901 bytes of this log were removed]",
+        *(f"line {n:05d}" for n in range(991, 1000)),
+        "end",
+    ]
     worker.shorten(tmp_path / "absent.txt")
 
 
@@ -483,10 +525,14 @@ def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monk
 
 
 @pytest.mark.parametrize("still_full_at_the_end", [False, True])
-def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(workspace, text, monkeypatch, tmp_path, still_full_at_the_end):
+def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(
+    workspace, text, monkeypatch, tmp_path, still_full_at_the_end
+):
     """The step itself writes little: only status, metrics and checkpoint find no room."""
     flag = tmp_path / "full"
-    counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[1]), **{counting_step.FULL: str(flag)})
+    counting_step.use(
+        monkeypatch, PYTHONPATH=str(Path(__file__).parents[1]), **{counting_step.FULL: str(flag)}
+    )
     job = start(workspace, Spec("count", CountStep(100, 0.03), {"text": text}), "n")
     wait_for(job, "running")
     flag.write_text("" if still_full_at_the_end else "status")
@@ -494,7 +540,9 @@ def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(workspace, text, mon
     status = job.status()
     if still_full_at_the_end:
         status = job.wait(LONG)
-        assert status.state == "failed" and "disk is full" in status.error and status.remedy, job.log()
+        assert status.state == "failed" and "disk is full" in status.error and status.remedy, (
+            job.log()
+        )
         assert left_in(workspace.root / "corpora") == []
         assert [path for path in job.folder.rglob(".*")] == []
         flag.unlink()
@@ -527,7 +575,9 @@ def test_metrics_are_bounded_and_outlive_a_kill(tmp_path, monkeypatch):
     for now[0] in range(1000):
         metrics.add({**line, "seconds": now[0]})
     kept = [found["seconds"] for found in read_metrics(tmp_path)]
-    assert kept == list(range(0, 1000, 16))  # every second, then every other … as many as fit in a hundred lines
+    assert kept == list(
+        range(0, 1000, 16)
+    )  # every second, then every other … as many as fit in a hundred lines
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"run": 1, "sec')
     assert len(read_metrics(tmp_path)) == len(kept)
@@ -537,7 +587,9 @@ def test_metrics_are_bounded_and_outlive_a_kill(tmp_path, monkeypatch):
 
 def test_the_time_left_of_a_resumed_job_counts_from_where_it_went_on():
     now = time.time()
-    status = Status("running", fraction=0.7, first=0.6, paced=now - 10, started=now - 15, updated=now)
+    status = Status(
+        "running", fraction=0.7, first=0.6, paced=now - 10, started=now - 15, updated=now
+    )
     assert status.seconds_left == pytest.approx(30, abs=0.5)
     assert replace(status, paced=now - 1).seconds_left is None  # too early to tell
     assert replace(status, fraction=0.5).seconds_left is None  # it went back
@@ -556,16 +608,25 @@ def test_the_time_left_follows_from_the_pace():
 @pytest.mark.parametrize(
     ("file", "content"),
     [
-        ("spec.json", ""), ("spec.json", "[]"), ("spec.json", "{}"), ("spec.json", '{"spec": 3, "target": "x"}'),
+        ("spec.json", ""),
+        ("spec.json", "[]"),
+        ("spec.json", "{}"),
+        ("spec.json", '{"spec": 3, "target": "x"}'),
         ("spec.json", '{"spec": {"step": "fly"}, "target": "x", "overwrite": false}'),
-        ("status.json", '{"state": "runn'), ("status.json", "\0"), ("status.json", '{"state": "flying"}'),
+        ("status.json", '{"state": "runn'),
+        ("status.json", "\0"),
+        ("status.json", '{"state": "flying"}'),
     ],
-)  # fmt: skip
+)
 def test_a_job_that_cannot_be_read_is_not_listed(workspace, quick, file, content):
     for name, asked in {"1-good": quick, "2-torn": quick}.items():
         folder = workspace.root / "jobs" / name
         folder.mkdir(parents=True)
-        order = {"spec": asked.to_dict(), "target": str(workspace.root / "corpora" / "x"), "overwrite": False}
+        order = {
+            "spec": asked.to_dict(),
+            "target": str(workspace.root / "corpora" / "x"),
+            "overwrite": False,
+        }
         strict_json.write(folder / "spec.json", order)
         strict_json.write(folder / "status.json", {"state": "done"})
     (workspace.root / "jobs" / "2-torn" / file).write_text(content)
@@ -589,7 +650,9 @@ def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, ki
     if kind == "corpora":
         assert list(read_corpus([made.folder])) == list(read_corpus([text]))
         assert f"words count {made.folder}" in made.manifest.command
-        assert counts_path(workspace.root, read_corpus([made.folder]), open_model(tiny_bert).splitter).is_file()
+        assert counts_path(
+            workspace.root, read_corpus([made.folder]), open_model(tiny_bert).splitter
+        ).is_file()
     else:
         assert "vectors import mine.txt" in made.manifest.command
 
@@ -598,9 +661,16 @@ def test_an_upload_stays_until_it_is_taken_in_and_other_files_always(workspace, 
     upload = workspace.root / "uploads" / "mine.txt"
     upload.parent.mkdir(parents=True)
     upload.write_text("")
-    assert start(workspace, Spec("corpus", CorpusStep(copy=True), {"text": upload}), "empty").wait(LONG).state == "failed"
+    assert (
+        start(workspace, Spec("corpus", CorpusStep(copy=True), {"text": upload}), "empty")
+        .wait(LONG)
+        .state
+        == "failed"
+    )
     upload.write_text("the drug\n")
-    by_name = Spec("corpus", CorpusStep(), {"text": upload})  # refers to the file: the corpus is nothing without it
+    by_name = Spec(
+        "corpus", CorpusStep(), {"text": upload}
+    )  # refers to the file: the corpus is nothing without it
     assert start(workspace, by_name, "named").wait(LONG).state == "done"
     elsewhere = Spec("corpus", CorpusStep(copy=True), {"text": text})
     assert start(workspace, elsewhere, "elsewhere").wait(LONG).state == "done"

@@ -1,4 +1,6 @@
-"""The words of an error report in context: which ones, how many of how many, in examples and in a text."""
+"""The words of an error report in context: which ones, how many of how many, in examples and in a
+text.
+"""
 
 import re
 
@@ -15,8 +17,14 @@ from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Sentence
 
 BERT = Splitter.bert()
-TEXT = "Euthymia, and FEVER.\nNo fever in café\u0301 or caf\u00e9s; fever-free eu\u00adthymia!\n<b>fever</b> 与fever\n" * 3
-TRAIN = (Sentence(("Fever", "again"), ("B-D", "O")), Sentence(("no", "fever", "fever"), ("O", "O", "O")))
+TEXT = (
+    "Euthymia, and FEVER.\nNo fever in café\u0301 or caf\u00e9s; fever-free"
+    " eu\u00adthymia!\n<b>fever</b> 与fever\n" * 3
+)
+TRAIN = (
+    Sentence(("Fever", "again"), ("B-D", "O")),
+    Sentence(("no", "fever", "fever"), ("O", "O", "O")),
+)
 
 
 @pytest.fixture
@@ -31,12 +39,17 @@ def pair(tmp_path):
     gold = "no O\nfever B-D\n\n<b> O\nbeta-fever B-D\n. O\n"
     for name, text in (("gold", gold), ("a", gold.replace("B-D", "O")), ("b", gold)):
         (tmp_path / name).write_text(text.replace(" ", "\t"), encoding="utf-8")
-    return open_pair(PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner"))
+    return open_pair(
+        PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner")
+    )
 
 
-@pytest.mark.parametrize("splitter", [BERT, Splitter.bert(lowercase=False), Splitter("null", '{"type": "Whitespace"}')])
 @pytest.mark.parametrize(
-    "settings", [ContextSettings(), ContextSettings(limit=2, width=5), ContextSettings(limit=3, sample=False)]
+    "splitter", [BERT, Splitter.bert(lowercase=False), Splitter("null", '{"type": "Whitespace"}')]
+)
+@pytest.mark.parametrize(
+    "settings",
+    [ContextSettings(), ContextSettings(limit=2, width=5), ContextSettings(limit=3, sample=False)],
 )
 def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
     words = ["fever", "and", "café", "free"]
@@ -51,7 +64,10 @@ def test_several_words_at_once_are_each_word_alone(corpus, splitter, settings):
 
 def test_the_words_on_the_cards(pair):
     found = keywords(pair.ledger, pair.ledger.of("fixed"), pair.words, TRAIN)
-    assert {one.word: one.entries for one in found.words} == {"fever": 2, "beta": 1} and found.of == 2
+    assert {one.word: one.entries for one in found.words} == {
+        "fever": 2,
+        "beta": 1,
+    } and found.of == 2
     fever = found.words[0].found
     assert (fever["test"].of, fever["training"].of) == (2, 3) and "corpus" not in fever
 
@@ -61,8 +77,12 @@ def test_words_that_stand_equally_often_come_in_their_order(tmp_path):
     said = "".join(f"{word}\t{'I' if place else 'B'}-D\n" for place, word in enumerate(words))
     for name, text in (("gold", said), ("a", re.sub(r"\t.*", "\tO", said)), ("b", said)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    pair = open_pair(PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner"))
-    assert [one.word for one in keywords(pair.ledger, pair.ledger.entries, pair.words).words] == words
+    pair = open_pair(
+        PairSpec(str(tmp_path / "a"), str(tmp_path / "b"), gold=str(tmp_path / "gold"), kind="ner")
+    )
+    assert [
+        one.word for one in keywords(pair.ledger, pair.ledger.entries, pair.words).words
+    ] == words
 
 
 def test_so_many_of_so_many(pair, corpus):
@@ -81,9 +101,17 @@ def test_the_report_shows_them_and_escapes_them(pair, corpus):
     assert "2 entries · 2 in the test · 3 in training" in page and "In training: 3 of 3." in page
     assert "<b>fever" not in page and "&lt;b&gt;" in page
     alone = Report(pair.slicing(), ("a", "b"), pair.test).html()
-    assert "Not looked up: training and corpus, which are not given." in alone and "in training" not in alone
+    assert (
+        "Not looked up: training and corpus, which are not given." in alone
+        and "in training" not in alone
+    )
     why = "which takes <1 h"
     long = Report(pair.slicing(), ("a", "b"), pair.test, why_no_corpus=why).html()
-    assert "Not looked up: training, which is not given. Not looked up: corpus, which takes &lt;1 h." in long
-    searched = Report(pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus, why_no_corpus=why).html()
+    assert (
+        "Not looked up: training, which is not given. Not looked up: corpus, which takes &lt;1 h."
+        in long
+    )
+    searched = Report(
+        pair.slicing(), ("a", "b"), pair.test, train=TRAIN, corpus=corpus, why_no_corpus=why
+    ).html()
     assert "Not looked up" not in searched

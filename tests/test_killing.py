@@ -1,4 +1,6 @@
-"""Pulling the plug: `kill -9` at any moment of a job loses no finished result, leaves no half artefact, and can be mended."""
+"""Pulling the plug: `kill -9` at any moment of a job loses no finished result, leaves no half
+artefact, and can be mended.
+"""
 
 import os
 import random
@@ -41,12 +43,16 @@ def spec(tmp_path):
 
 
 def kill(job):
-    """Kill -9, by the pid that it wrote, or before it could write one by the one whose command line names it."""
+    """Kill -9, by the pid that it wrote, or before it could write one by the one whose command line
+    names it.
+    """
     import psutil
 
     pid = read_status(job.folder).pid
     if not pid:
-        mine = (child for child in psutil.Process().children() if job.id in " ".join(child.cmdline()))
+        mine = (
+            child for child in psutil.Process().children() if job.id in " ".join(child.cmdline())
+        )
         pid = next((child.pid for child in mine), 0)
     if pid:
         os.kill(pid, signal.SIGKILL)
@@ -54,7 +60,9 @@ def kill(job):
 
 
 def results(workspace):
-    return {found.name: (found.folder / RESULT).read_text() for found in workspace.artefacts("corpora")}
+    return {
+        found.name: (found.folder / RESULT).read_text() for found in workspace.artefacts("corpora")
+    }
 
 
 def hidden(workspace):
@@ -111,7 +119,10 @@ def test_twenty_random_moments_of_kill_9(workspace, spec):
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
-    run_step(Spec("count", CountStep(numbers=3, pause=0), spec.inputs), workspace.folder("corpora", "mine"))
+    run_step(
+        Spec("count", CountStep(numbers=3, pause=0), spec.inputs),
+        workspace.folder("corpora", "mine"),
+    )
     with monkeypatch.context() as patch:
         patch.setenv(counting_step.DIE, moment)
         job = start(workspace, spec, "mine", overwrite=True)
@@ -127,14 +138,18 @@ def test_kill_9_at_the_worst_moments(workspace, spec, moment, monkeypatch):
         assert job.wait(LONG).state == "done", job.log()
         assert results(workspace) == {"mine": SQUARES}
         assert [state for state, _ in job.status().past] == ["interrupted"]
-    assert {path.name for path in find_job(workspace, job.id).folder.iterdir()} <= FILES - {"checkpoint"}
+    assert {path.name for path in find_job(workspace, job.id).folder.iterdir()} <= FILES - {
+        "checkpoint"
+    }
 
 
 @pytest.mark.slow
 def test_a_pretraining_killed_twice_goes_on_and_ends_as_one_that_was_not(workspace, tmp_path):
     text = write_text(tmp_path / "text.txt", lines=600)
     training = MaskedSettings(length=16, batch=8, tokens=128 * 800, dropout=0.1, save_minutes=0.005)
-    scratch = ScratchSettings(vocabulary=120, layers=1, hidden=32, random_rows=True, training=training)
+    scratch = ScratchSettings(
+        vocabulary=120, layers=1, hidden=32, random_rows=True, training=training
+    )
     spec = Spec("pretrain", PretrainStep(scratch=scratch), {"text": text})
     whole, job = start(workspace, spec, "whole"), start(workspace, spec, "killed")
     end, reached = time.monotonic() + 4 * LONG, 0
@@ -154,7 +169,10 @@ def test_a_pretraining_killed_twice_goes_on_and_ends_as_one_that_was_not(workspa
             time.sleep(0.02)
         assert int(step[1].replace(",", "")) > reached > 0
     assert [one.wait(2 * LONG).state for one in (whole, job)] == ["done", "done"], job.log()
-    weights = [(workspace.folder("models", name) / "model.safetensors").read_bytes() for name in ("whole", "killed")]
+    weights = [
+        (workspace.folder("models", name) / "model.safetensors").read_bytes()
+        for name in ("whole", "killed")
+    ]
     assert weights[0] == weights[1]
 
 

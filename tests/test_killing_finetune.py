@@ -1,4 +1,6 @@
-"""`kill -9` while a job fine-tunes: it goes on from its newest whole checkpoint, to byte-equal predictions."""
+"""`kill -9` while a job fine-tunes: it goes on from its newest whole checkpoint, to byte-equal
+predictions.
+"""
 
 import random
 import time
@@ -28,8 +30,13 @@ def workspace(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
-    task, model = write_conll(tmp_path / "train.txt", sentences(60)), build_tiny_bert(tmp_path / "bert")
-    settings = FinetuneStep(FinetuneSettings(epochs=60, batch=4, lr=1e-3, save_minutes=1e-4), kind="ner")  # 900 steps
+    task, model = (
+        write_conll(tmp_path / "train.txt", sentences(60)),
+        build_tiny_bert(tmp_path / "bert"),
+    )
+    settings = FinetuneStep(
+        FinetuneSettings(epochs=60, batch=4, lr=1e-3, save_minutes=1e-4), kind="ner"
+    )  # 900 steps
     spec = Spec("finetune", settings, {"model": model, "train": task, "test": task})
     whole = start(workspace, spec, "whole")
     assert whole.wait(4 * LONG).state == "done", whole.log()
@@ -41,7 +48,9 @@ def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
             assert time.monotonic() < end and job.status().alive, job.log()
             time.sleep(0.01)
         if moment == "checkpoint":
-            while all((path / "trainer_state.json").is_file() for path in folder.glob("checkpoint-*")):
+            while all(
+                (path / "trainer_state.json").is_file() for path in folder.glob("checkpoint-*")
+            ):
                 assert time.monotonic() < end and job.status().alive, job.log()
         else:
             time.sleep(rng.random())
@@ -51,5 +60,7 @@ def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
     assert job.wait(4 * LONG).state == "done", job.log()
     assert [state for state, _ in job.status().past] == ["interrupted"] * 3
     for name in ("predictions.jsonl", "logits.safetensors"):
-        written = [(workspace.folder("runs", run) / name).read_bytes() for run in ("whole", "killed")]
+        written = [
+            (workspace.folder("runs", run) / name).read_bytes() for run in ("whole", "killed")
+        ]
         assert written[0] == written[1], name

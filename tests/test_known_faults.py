@@ -1,4 +1,5 @@
-"""Faults of other vocabulary tools, each a test here: reference/transfer-systems.md, section 3, by its numbers.
+"""Faults of other vocabulary tools, each a test here: reference/transfer-systems.md, section 3, by
+its numbers.
 
 7 (exBERT's weights cannot be loaded back) waits for the extension module.
 """
@@ -23,7 +24,12 @@ from vocadapt.vocabulary.materials import Provenance
 from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
 from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.tokenizer import exact_word, insertion
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.wordpiece import (
+    Vocabulary,
+    read_tokenizer,
+    tokenizer_of_tokens,
+    vocabulary_of,
+)
 
 TOKENS = (*TINY_TOKENS, "cake", "##cake", "graft", "##hyper", "##oo", "oma")
 UNCASED = Splitter.bert()
@@ -34,7 +40,13 @@ def cut(tokenizer: Tokenizer, text: str) -> list[str]:
     return tokens
 
 
-def saved(model: LanguageModel, plan: VocabularyPlan, out: Path, mode: str, matrix: np.ndarray | None = None) -> LanguageModel:
+def saved(
+    model: LanguageModel,
+    plan: VocabularyPlan,
+    out: Path,
+    mode: str,
+    matrix: np.ndarray | None = None,
+) -> LanguageModel:
     """The model after a plan, read back; rows of ones where none are given."""
     made = np.ones((len(plan.new_rows), model.dim), np.float32) if matrix is None else matrix
     rows = Rows(plan.new_rows, made, (Provenance("test"),) * len(made))
@@ -45,33 +57,50 @@ def rows_of(model: LanguageModel) -> torch.Tensor:
     return model.network.get_input_embeddings().weight.detach()
 
 
-def test_1_ids_close_up_when_tokens_go_and_each_row_goes_with_its_token(tiny_bert: Path, tmp_path: Path) -> None:
+def test_1_ids_close_up_when_tokens_go_and_each_row_goes_with_its_token(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
     """Elsewhere rows move up and the ids of the tokenizer's file do not."""
     model = open_model(tiny_bert)
     going = {"!", "heart", "##ed"}
     order = ("tachycardia", *(token for token in TINY_TOKENS if token not in going))
     plan = VocabularyPlan(model.vocabulary, (AddedWord("tachycardia", ()),), order=order)
     after = saved(model, plan, tmp_path / "out", "replacement")
-    stored = json.loads((tmp_path / "out/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    assert sorted(stored.values()) == list(range(len(TINY_TOKENS) - 3 + 1)) and not going & set(stored)
+    stored = json.loads((tmp_path / "out/tokenizer.json").read_text(encoding="utf-8"))["model"][
+        "vocab"
+    ]
+    assert sorted(stored.values()) == list(range(len(TINY_TOKENS) - 3 + 1)) and not going & set(
+        stored
+    )
     assert stored.pop("tachycardia") == 0
     for token, i in stored.items():
         assert torch.equal(rows_of(after)[i], rows_of(model)[TINY_TOKENS.index(token)])
 
 
 def test_2_merges_are_not_left_beside_a_cut_vocabulary(tmp_path: Path) -> None:
-    """Elsewhere a BPE vocabulary is cut and its merges stay. Such models are refused before anything is cut."""
+    """Elsewhere a BPE vocabulary is cut and its merges stay. Such models are refused before
+    anything is cut.
+    """
     tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(InputError, match=r"BPE.*only WordPiece"):
         read_tokenizer(tmp_path)
 
 
-def test_3_ids_in_the_configuration_move_with_their_tokens(make_bert: Callable[..., Path], tmp_path: Path) -> None:
+def test_3_ids_in_the_configuration_move_with_their_tokens(
+    make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
     """Elsewhere decoder_start_token_id and others keep their old ids, some beyond the matrix."""
-    ids = {"sep_token_id": "[SEP]", "mask_token_id": "[MASK]", "decoder_start_token_id": "[CLS]", "eos_token_id": "[SEP]"}
+    ids = {
+        "sep_token_id": "[SEP]",
+        "mask_token_id": "[MASK]",
+        "decoder_start_token_id": "[CLS]",
+        "eos_token_id": "[SEP]",
+    }
     folder = make_bert()
-    edit_json(folder / "config.json", **{key: TINY_TOKENS.index(token) for key, token in ids.items()})
+    edit_json(
+        folder / "config.json", **{key: TINY_TOKENS.index(token) for key, token in ids.items()}
+    )
     model = open_model(folder)
     rest = [token for token in TINY_TOKENS if token not in SPECIAL and token != "heart"]
     added = (AddedWord("tachycardia", ()),)
@@ -91,8 +120,12 @@ def test_3_ids_in_the_configuration_move_with_their_tokens(make_bert: Callable[.
         ("hyper", "hyperhyper", ["hyper", "hyper"], ["hyper", "##hyper"]),
     ],
 )
-def test_4_an_added_token_does_not_cut_the_words_that_hold_it(added: str, word: str, fault: list[str], rule: list[str]) -> None:
-    """Elsewhere added tokens are matched before WordPiece, wherever they stand, and what is left begins a word anew."""
+def test_4_an_added_token_does_not_cut_the_words_that_hold_it(
+    added: str, word: str, fault: list[str], rule: list[str]
+) -> None:
+    """Elsewhere added tokens are matched before WordPiece, wherever they stand, and what is left
+    begins a word anew.
+    """
     old = tokenizer_of_tokens(TOKENS)
     plain = tokenizer_of_tokens(TOKENS)
     plain.add_tokens([AddedToken(added)])
@@ -109,13 +142,34 @@ def test_4_a_shorter_added_token_leaves_a_longer_word_alone() -> None:
 
 def test_4_no_blank_is_eaten_around_an_added_word() -> None:
     text = "pain moom pain  moom,moom"
-    encoding = exact_word(tokenizer_of_tokens(TOKENS), ["moom"]).encode(text, add_special_tokens=False)
-    assert [text[start:end] for start, end in encoding.offsets] == ["pain", "moom", "pain", "moom", ",", "moom"]
+    encoding = exact_word(tokenizer_of_tokens(TOKENS), ["moom"]).encode(
+        text, add_special_tokens=False
+    )
+    assert [text[start:end] for start, end in encoding.offsets] == [
+        "pain",
+        "moom",
+        "pain",
+        "moom",
+        ",",
+        "moom",
+    ]
 
 
-def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_called_insertion() -> None:
-    """Appending to vocab.txt is longest match: not Poerner's rule, whose added words change no other word."""
-    old, others = tokenizer_of_tokens(TOKENS), ("tachycardia", "hypertensive", "hypertensions", "cakes")
+def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_called_insertion() -> (
+    None
+):
+    """Appending to vocab.txt is longest match: not Poerner's rule, whose added words change no
+    other word.
+    """
+    old, others = (
+        tokenizer_of_tokens(TOKENS),
+        (
+            "tachycardia",
+            "hypertensive",
+            "hypertensions",
+            "cakes",
+        ),
+    )
     before = [cut(old, word) for word in others]
     assert cut(old, "hypertensive")[0] == "hyper"
     inserted, exact = insertion(old, ["hyperten", "tachy"]), exact_word(old, ["hyperten", "tachy"])
@@ -125,10 +179,14 @@ def test_4_words_within_the_wordpiece_vocabulary_change_other_words_which_is_cal
 
 
 def test_5_a_continuation_is_made_of_continuations(make_bert: Callable[..., Path]) -> None:
-    """Elsewhere ## is stripped and the rest cut as the start of a word: "##oma" would be made of "oma"."""
+    """Elsewhere ## is stripped and the rest cut as the start of a word: "##oma" would be made of
+    "oma".
+    """
     model = open_model(make_bert(tokens=[token for token in TOKENS if token != "##oma"]))
     target = Vocabulary((*SPECIAL, "the", "##oma"), frozenset(SPECIAL))
-    plan = plan_vocabulary(model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer"))
+    plan = plan_vocabulary(
+        model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
+    )
     assert plan.added == (AddedWord("##oma", ("##o", "##m", "##a")),)
     made = initialise(Materials(plan, model.space), RowSettings("syntactic")).matrix[0]
     continuations = np.mean([model.space[piece] for piece in ("##o", "##m", "##a")], axis=0)
@@ -136,16 +194,22 @@ def test_5_a_continuation_is_made_of_continuations(make_bert: Callable[..., Path
     assert not np.allclose(made, model.space["oma"], atol=1e-3)
 
 
-def test_6_new_rows_stand_at_their_ids_where_the_matrix_is_longer_than_the_vocabulary(tmp_path: Path) -> None:
+def test_6_new_rows_stand_at_their_ids_where_the_matrix_is_longer_than_the_vocabulary(
+    tmp_path: Path,
+) -> None:
     """Elsewhere they are appended behind the padding of the matrix, where no id leads."""
-    folder = build_tiny_bert(tmp_path / "padded", tokens=[*TINY_TOKENS, *(f"pad{i}" for i in range(7))])
+    folder = build_tiny_bert(
+        tmp_path / "padded", tokens=[*TINY_TOKENS, *(f"pad{i}" for i in range(7))]
+    )
     spec = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     for i in range(7):
         del spec["model"]["vocab"][f"pad{i}"]
     (folder / "tokenizer.json").write_text(json.dumps(spec), encoding="utf-8")
     model = open_model(folder)
     assert len(rows_of(model)) == len(TINY_TOKENS) + 7 and len(model.vocabulary) == len(TINY_TOKENS)
-    plan = VocabularyPlan(model.vocabulary, (AddedWord("tachycardia", ()), AddedWord("placebos", ())))
+    plan = VocabularyPlan(
+        model.vocabulary, (AddedWord("tachycardia", ()), AddedWord("placebos", ()))
+    )
     given = np.stack([np.full(model.dim, 2.0), np.full(model.dim, 3.0)]).astype(np.float32)
     after = saved(model, plan, tmp_path / "out", "exact-word", given)
     place = len(TINY_TOKENS)
@@ -155,19 +219,29 @@ def test_6_new_rows_stand_at_their_ids_where_the_matrix_is_longer_than_the_vocab
 
 
 def test_6_no_row_is_drawn_or_averaged_anew(tiny_bert: Path, tmp_path: Path) -> None:
-    """Elsewhere resizing draws means again, falls back to identical rows, or moves old ones by a rounding."""
+    """Elsewhere resizing draws means again, falls back to identical rows, or moves old ones by a
+    rounding.
+    """
     model = open_model(tiny_bert)
     given = np.random.default_rng(1).normal(size=(2, model.dim)).astype(np.float32)
-    plan = VocabularyPlan(model.vocabulary, (AddedWord("tachycardia", ()), AddedWord("placebos", ())))
+    plan = VocabularyPlan(
+        model.vocabulary, (AddedWord("tachycardia", ()), AddedWord("placebos", ()))
+    )
     after = saved(model, plan, tmp_path / "out", "exact-word", given)
     assert torch.equal(rows_of(after), torch.cat([rows_of(model), torch.from_numpy(given)]))
 
 
 @pytest.mark.parametrize("method", INITIALISERS)
-def test_8_every_initialiser_gives_rows_and_not_something_else(method: str, tiny_bert: Path) -> None:
-    """Elsewhere one returns an exception object instead of raising it: here rows come, or an InputError is raised."""
+def test_8_every_initialiser_gives_rows_and_not_something_else(
+    method: str, tiny_bert: Path
+) -> None:
+    """Elsewhere one returns an exception object instead of raising it: here rows come, or an
+    InputError is raised.
+    """
     model = open_model(tiny_bert)
-    added = tuple(AddedWord(word, model.vocabulary.cut(word)) for word in ("tachycardia", "placebos"))
+    added = tuple(
+        AddedWord(word, model.vocabulary.cut(word)) for word in ("tachycardia", "placebos")
+    )
     materials = Materials(VocabularyPlan(model.vocabulary, added), model.space, target=model.space)
     try:
         rows = initialise(materials, RowSettings(method))
@@ -180,9 +254,15 @@ def test_8_every_initialiser_gives_rows_and_not_something_else(method: str, tiny
 
 @pytest.mark.parametrize("name", AUGMENTATIONS)
 def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
-    """Elsewhere blocks of words are written that the returned list does not hold, as their size grows."""
+    """Elsewhere blocks of words are written that the returned list does not hold, as their size
+    grows.
+    """
     base = tokenizer_of_tokens(tuple(TINY_TOKENS))
-    counts = {f"{start}{end}": 9 for start in ("card", "hyper", "melan", "neur") for end in ("oma", "itis", "al", "ist", "emia")}
+    counts = {
+        f"{start}{end}": 9
+        for start in ("card", "hyper", "melan", "neur")
+        for end in ("oma", "itis", "al", "ist", "emia")
+    }
     target = Vocabulary((*SPECIAL, *counts), frozenset(SPECIAL))
     materials = AugmentationMaterials(vocabulary_of(base), UNCASED, counts, target)
     most = len(propose(materials, name, 10_000).tokens)
@@ -202,8 +282,12 @@ def test_8_what_is_written_is_what_was_chosen(name: str) -> None:
         (models.WordLevel({"a": 0}, "a"), "WordLevel"),
     ],
 )
-def test_9_other_kinds_of_vocabularies_are_refused_by_name(model: models.Model, kind: str, tmp_path: Path) -> None:
-    """Elsewhere words are asked for on such models again and again, and they are answered by a wrong edit or by none."""
+def test_9_other_kinds_of_vocabularies_are_refused_by_name(
+    model: models.Model, kind: str, tmp_path: Path
+) -> None:
+    """Elsewhere words are asked for on such models again and again, and they are answered by a
+    wrong edit or by none.
+    """
     Tokenizer(model).save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(InputError, match=f"its tokenizer is {kind}"):
         read_tokenizer(tmp_path)

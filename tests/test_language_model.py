@@ -18,9 +18,10 @@ from vocadapt.models.language_model import name_of, open_model
 
 def test_the_light_parts_need_neither_torch_nor_transformers(tiny_bert: Path) -> None:
     script = (
-        "import sys; from vocadapt.models.language_model import open_model; m = open_model(sys.argv[1]);"
-        "assert m.space.matrix.shape == (len(m.vocabulary), m.dim) and m.splitter.words('A b') == ['a', 'b'];"
-        "assert not {'torch', 'transformers', 'scipy', 'gensim'} & set(sys.modules), 'heavy import'"
+        "import sys; from vocadapt.models.language_model import open_model; m ="
+        " open_model(sys.argv[1]);assert m.space.matrix.shape == (len(m.vocabulary), m.dim) and"
+        " m.splitter.words('A b') == ['a', 'b'];assert not {'torch', 'transformers', 'scipy',"
+        " 'gensim'} & set(sys.modules), 'heavy import'"
     )
     subprocess.run([sys.executable, "-c", script, str(tiny_bert)], check=True)
 
@@ -34,9 +35,13 @@ def test_rows_are_the_networks_own(tiny_bert: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_rows_are_read_as_float32(make_bert: Callable[..., Path], dtype: torch.dtype) -> None:
+def test_half_precision_rows_are_read_as_float32(
+    make_bert: Callable[..., Path], dtype: torch.dtype
+) -> None:
     folder = make_bert()
-    tensors = {name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()}
+    tensors = {
+        name: tensor.to(dtype) for name, tensor in load_file(folder / "model.safetensors").items()
+    }
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     model = open_model(folder)
     expected = tensors["bert.embeddings.word_embeddings.weight"].float().numpy()
@@ -47,7 +52,14 @@ def test_half_precision_rows_are_read_as_float32(make_bert: Callable[..., Path],
 def test_real_minilm(minilm: str) -> None:
     model = open_model(minilm)
     assert model.space.matrix.shape == (30522, 384)
-    assert model.vocabulary.cut("immunohistochemistry") == ("im", "##mun", "##oh", "##isto", "##chemist", "##ry")
+    assert model.vocabulary.cut("immunohistochemistry") == (
+        "im",
+        "##mun",
+        "##oh",
+        "##isto",
+        "##chemist",
+        "##ry",
+    )
     assert model.splitter.lowercase
 
 
@@ -59,13 +71,19 @@ def test_both_tokenizers_cut_alike_and_never_truncate(minilm: str) -> None:
 
 
 def test_a_custom_normaliser_survives(make_bert: Callable[..., Path]) -> None:
-    """transformers 5 rebuilds a BertTokenizer and drops it; the stored tokenizer.json is believed."""
+    """transformers 5 rebuilds a BertTokenizer and drops it; the stored tokenizer.json is
+    believed.
+    """
     folder = make_bert()
     replace = {"type": "Replace", "pattern": {"String": "µ"}, "content": "u"}
     custom = {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, replace]}
     edit_json(folder / "tokenizer.json", normalizer=custom)
     model = open_model(folder)
-    assert model.tokenizer.tokenize("µ") == model.fast_tokenizer.encode("µ", add_special_tokens=False).tokens == ["u"]
+    assert (
+        model.tokenizer.tokenize("µ")
+        == model.fast_tokenizer.encode("µ", add_special_tokens=False).tokens
+        == ["u"]
+    )
 
 
 def test_a_cased_vocab_txt_folder_stays_cased(make_bert: Callable[..., Path]) -> None:
@@ -95,14 +113,22 @@ def test_unused_rows_of_a_padded_matrix_are_no_tokens(make_bert: Callable[..., P
     [
         (lambda f: (f / "model.safetensors").unlink(), "found no weights"),
         (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "vocadapt convert"),
-        (lambda f: (f / "model.safetensors").write_bytes(b"no tensors here"), "not a readable safetensors"),
+        (
+            lambda f: (f / "model.safetensors").write_bytes(b"no tensors here"),
+            "not a readable safetensors",
+        ),
         (lambda f: (f / "config.json").unlink(), "expected a config.json"),
         (lambda f: (f / "config.json").write_text("[1]"), "expected a JSON object"),
         (lambda f: save_file({"w": torch.ones(2)}, f / "model.safetensors"), "no tensor named"),
-        (lambda f: edit_json(f / "tokenizer.json", added_tokens=[_added(900)]), "do not belong together"),
+        (
+            lambda f: edit_json(f / "tokenizer.json", added_tokens=[_added(900)]),
+            "do not belong together",
+        ),
     ],
 )
-def test_damaged_folders(make_bert: Callable[..., Path], damage: Callable[[Path], object], said: str) -> None:
+def test_damaged_folders(
+    make_bert: Callable[..., Path], damage: Callable[[Path], object], said: str
+) -> None:
     folder = make_bert()
     damage(folder)
     with pytest.raises(InputError, match=said):
@@ -110,7 +136,13 @@ def test_damaged_folders(make_bert: Callable[..., Path], damage: Callable[[Path]
 
 
 def _added(token_id: int) -> dict[str, object]:
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": True,
+        "special": False,
+    }
     return {"id": token_id, "content": "extra", **flags}
 
 
@@ -123,15 +155,21 @@ def _added(token_id: int) -> dict[str, object]:
         ({"intermediate_size": 48}, "do not match"),
     ],
 )
-def test_heads_that_are_not_there(make_bert: Callable[..., Path], changes: dict[str, object], said: str) -> None:
+def test_heads_that_are_not_there(
+    make_bert: Callable[..., Path], changes: dict[str, object], said: str
+) -> None:
     folder = make_bert()
     edit_json(folder / "config.json", **changes)
     with pytest.raises(InputError, match=said):
         _ = open_model(folder).network
 
 
-@pytest.mark.parametrize("name", ["./no/such/folder", "../../x", "a/b/c", "", "no-such-model-anywhere", "x" * 300])
-def test_models_that_do_not_exist(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name", ["./no/such/folder", "../../x", "a/b/c", "", "no-such-model-anywhere", "x" * 300]
+)
+def test_models_that_do_not_exist(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)  # two folders up from anywhere else there may be an x
     with pytest.raises(InputError, match=r"no (such file|folder)"):
         _ = open_model(name or "/nowhere/at all", offline=True).space
@@ -139,7 +177,12 @@ def test_models_that_do_not_exist(name: str, tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("folder", "name"),
-    [("/x/minilm/model", "minilm"), ("/w/models/final", "final"), ("/bert", "bert"), ("/final", "final")],
+    [
+        ("/x/minilm/model", "minilm"),
+        ("/w/models/final", "final"),
+        ("/bert", "bert"),
+        ("/final", "final"),
+    ],
 )
 def test_a_folder_that_tells_nothing_is_called_as_the_one_round_it(folder: str, name: str) -> None:
     assert name_of(Path(folder)) == name

@@ -1,4 +1,6 @@
-"""Large inputs: thousands of labels and contexts of a megabyte are bounded and refused at once, or take seconds."""
+"""Large inputs: thousands of labels and contexts of a megabyte are bounded and refused at once, or
+take seconds.
+"""
 
 import time
 
@@ -41,7 +43,18 @@ def test_ten_thousand_entity_types_are_refused_before_any_training(tiny_bert, tm
     (tmp_path / "test.tsv").write_text(lines)
     given = ["--train", str(tmp_path / "train.tsv"), "--test", str(tmp_path / "test.tsv")]
     begin = time.process_time()
-    code = main(["finetune", "--model", str(tiny_bert), "--task", "ner", *given, "--out", str(tmp_path / "out")])
+    code = main(
+        [
+            "finetune",
+            "--model",
+            str(tiny_bert),
+            "--task",
+            "ner",
+            *given,
+            "--out",
+            str(tmp_path / "out"),
+        ]
+    )
     assert code == 2 and time.process_time() - begin < 30 and not (tmp_path / "out").exists()
     assert "10,000 entity types; at most 1,000" in capsys.readouterr().err
 
@@ -59,7 +72,9 @@ def test_what_cannot_be_counted_or_held_is_refused():
 
 
 def test_targets_of_many_labels_take_no_time_per_label():
-    outputs = Outputs.of("multilabel", [Text("1", "a", tuple(f"L{number:04}" for number in range(5000)))])
+    outputs = Outputs.of(
+        "multilabel", [Text("1", "a", tuple(f"L{number:04}" for number in range(5000)))]
+    )
     begin = time.process_time()
     for _ in range(200):
         assert outputs.targets(("L0000", "L4999", "unknown")).sum() == 2
@@ -74,7 +89,9 @@ def test_a_confusion_of_thousands_of_classes_takes_seconds_and_shows_the_most_co
     assert time.process_time() - begin < 5 and found.counts.sum() == 3000
     few = found.most_confused(5)
     assert few.gold[0] == "L0000" and len(few.gold) == len(few.predicted) == 5
-    assert few.counts[0, 0] == 1 and set(few.gold[1:]) < {f"L{number}" for number in range(2990, 3000)}
+    assert few.counts[0, 0] == 1 and set(few.gold[1:]) < {
+        f"L{number}" for number in range(2990, 3000)
+    }
 
 
 @pytest.mark.parametrize("most", [1, 3, 20, 500])
@@ -82,13 +99,19 @@ def test_spans_are_the_same_in_blocks(most, monkeypatch):
     rng = np.random.default_rng(most)
     context = " ".join("ab" * int(rng.integers(1, 4)) for _ in range(120))
     bounds = word_bounds(context)
-    start, end = (rng.integers(0, 6, len(bounds)).astype(np.float64) for _ in range(2))  # many equal scores
+    start, end = (
+        rng.integers(0, 6, len(bounds)).astype(np.float64) for _ in range(2)
+    )  # many equal scores
     whole = best_spans(start, end, bounds, 40, most)
     brute = sorted(
-        ((i, j, start[i] + end[j]) for i in range(len(bounds)) for j in range(i, len(bounds))
-         if bounds[j, 1] - bounds[i, 0] <= 40),
+        (
+            (i, j, start[i] + end[j])
+            for i in range(len(bounds))
+            for j in range(i, len(bounds))
+            if bounds[j, 1] - bounds[i, 0] <= 40
+        ),
         key=lambda span: -span[2],
-    )  # fmt: skip
+    )
     assert whole == brute[:most]
     monkeypatch.setattr(windows, "SPANS", 37)
     assert best_spans(start, end, bounds, 40, most) == whole

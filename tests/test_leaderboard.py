@@ -18,15 +18,23 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 RNG = np.random.default_rng(7)
 LETTERS = [chr(ord("a") + i) for i in range(26)]
 WORDS = [f"{a}{b}" for a in LETTERS for b in LETTERS[:12]]
-BASE = Vocabulary(("[UNK]", *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS), frozenset({"[UNK]"}))
+BASE = Vocabulary(
+    ("[UNK]", *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS), frozenset({"[UNK]"})
+)
 NEW = tuple(f"new{a}" for a in LETTERS)
 MAP = RNG.normal(size=(8, 6)).astype(np.float32)
-SPACE = EmbeddingSpace((*WORDS, *NEW), RNG.normal(size=(len(WORDS) + len(NEW), 8)).astype(np.float32))
+SPACE = EmbeddingSpace(
+    (*WORDS, *NEW), RNG.normal(size=(len(WORDS) + len(NEW), 8)).astype(np.float32)
+)
 MODEL = EmbeddingSpace(
     BASE.tokens,
-    np.stack([SPACE[t] @ MAP + 1 if t in SPACE else RNG.normal(1, 3, size=6) for t in BASE.tokens]).astype(np.float32),
+    np.stack(
+        [SPACE[t] @ MAP + 1 if t in SPACE else RNG.normal(1, 3, size=6) for t in BASE.tokens]
+    ).astype(np.float32),
 )
-MATERIALS = Materials(VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in NEW)), MODEL, target=SPACE)
+MATERIALS = Materials(
+    VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in NEW)), MODEL, target=SPACE
+)
 SETTINGS = LeaderboardSettings(held_out=60, neighbours=5)
 
 
@@ -43,22 +51,44 @@ def test_the_global_mean_is_a_floor_of_zero_and_random_rows_find_nothing(board):
     assert of(board, "global-mean").centred_cosine == 0 and of(board, "global-mean").p1 == 0
     assert of(board, "global-mean").median_rank == pytest.approx((len(BASE) - 1) / 2)
     assert abs(of(board, "random-normal").centred_cosine) < 0.3
-    assert board.to_dict()["floors"].keys() == {"global-mean", "common-mean", "random-normal", "random-uniform"}
+    assert board.to_dict()["floors"].keys() == {
+        "global-mean",
+        "common-mean",
+        "random-normal",
+        "random-uniform",
+    }
 
 
 def test_a_linear_target_is_recovered_by_the_map(board):
-    assert [row.centred_cosine for row in board.rows] == sorted((row.centred_cosine for row in board.rows), reverse=True)
+    assert [row.centred_cosine for row in board.rows] == sorted(
+        (row.centred_cosine for row in board.rows), reverse=True
+    )
     assert of(board, "aligned").centred_cosine > 0.8 and of(board, "semantic").centred_cosine > 0.3
     assert board.verdict.startswith("Best on 60 held-out tokens: ")
-    assert (board.of, len(board.hidden), board.candidates, board.added) == (len(WORDS), 60, len(BASE), 26)
+    assert (board.of, len(board.hidden), board.candidates, board.added) == (
+        len(WORDS),
+        60,
+        len(BASE),
+        26,
+    )
 
 
 def test_what_cannot_run_is_listed_with_the_reason(board):
-    assert board.skipped.keys() == {"identity", "target"}  # distilled, which is fitted to a text, was not asked for by name
+    assert board.skipped.keys() == {
+        "identity",
+        "target",
+    }  # distilled, which is fitted to a text, was not asked for by name
     assert "8 wide, the model's 6" in board.skipped["target"]
     judged = {row.initialiser for row in board.rows}
-    assert judged | board.skipped.keys() == set(leaderboard.INITIALISERS) - {"distilled"} == set(SETTINGS.named)
-    assert "distilled" in compare_initialisers(MATERIALS, replace(SETTINGS, methods=("distilled",))).skipped
+    assert (
+        judged | board.skipped.keys()
+        == set(leaderboard.INITIALISERS) - {"distilled"}
+        == set(SETTINGS.named)
+    )
+    assert (
+        "distilled"
+        in compare_initialisers(MATERIALS, replace(SETTINGS, methods=("distilled",))).skipped
+    )
 
 
 def test_nothing_hidden_leaks(monkeypatch):
@@ -67,24 +97,43 @@ def test_nothing_hidden_leaks(monkeypatch):
     assert not set(hidden) & {*without.model.words, *without.plan.base.tokens, *without.donors}
     assert without.plan.new_rows == hidden
     seen = []
-    monkeypatch.setattr(leaderboard, "fit_alignment", lambda s, m, *rest: seen.append(m.words) or fit_alignment(s, m, *rest))
+    monkeypatch.setattr(
+        leaderboard,
+        "fit_alignment",
+        lambda s, m, *rest: seen.append(m.words) or fit_alignment(s, m, *rest),
+    )
     made = []
-    monkeypatch.setattr(leaderboard, "initialise", lambda m, r: made.append(initialise(m, r)) or made[-1])
-    compare_initialisers(MATERIALS, replace(SETTINGS, methods=("aligned", "syntactic", "semantic", "focus", "wechsel", "omp")))
+    monkeypatch.setattr(
+        leaderboard, "initialise", lambda m, r: made.append(initialise(m, r)) or made[-1]
+    )
+    compare_initialisers(
+        MATERIALS,
+        replace(SETTINGS, methods=("aligned", "syntactic", "semantic", "focus", "wechsel", "omp")),
+    )
     assert len(seen) == 2 and not set(seen[0]) & set(hidden)
     for rows in (rows for rows in made if rows.tokens == hidden):
-        donors = {name for token, source in zip(rows.tokens, rows.provenance, strict=True) for name, _ in source.donors}
+        donors = {
+            name
+            for token, source in zip(rows.tokens, rows.provenance, strict=True)
+            for name, _ in source.donors
+        }
         through_the_map = rows.provenance[0].how.endswith("map")
         assert through_the_map or not donors & set(hidden)
 
 
 def test_a_planted_leak_is_seen():
-    """Were the true rows still in the model, the syntactic cut would find each token itself: the score would be perfect."""
+    """Were the true rows still in the model, the syntactic cut would find each token itself: the
+    score would be perfect.
+    """
     hidden, _ = hide(MATERIALS, 60)
-    leaking = replace(MATERIALS, plan=VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in hidden)))
+    leaking = replace(
+        MATERIALS, plan=VocabularyPlan(BASE, tuple(AddedWord(token, ()) for token in hidden))
+    )
     truth = Truth(MODEL, MODEL.matrix.mean(axis=0), hidden)
     leaked = truth.judge(initialise(leaking, RowSettings("syntactic")).matrix)
-    honest = truth.judge(initialise(materials_without(MATERIALS, hidden), RowSettings("syntactic")).matrix)
+    honest = truth.judge(
+        initialise(materials_without(MATERIALS, hidden), RowSettings("syntactic")).matrix
+    )
     assert leaked[0].mean() == pytest.approx(1, abs=1e-5) and (leaked[1] == 0).all()
     assert honest[0].mean() < 0.6
 
@@ -94,19 +143,30 @@ def test_ranks_and_cosines_by_hand():
     truth = Truth(model, np.zeros(2, np.float32), ("a", "b"))
     cosines, ranks = truth.judge(np.array([[2, 1], [5, 0]], np.float32))
     assert np.allclose(cosines, [2 / 5**0.5, 0]) and list(ranks) == [0, 1]
-    assert list(truth.judge(np.zeros((2, 2), np.float32))[1]) == [1, 1]  # as near to everything: the middle of three
+    assert list(truth.judge(np.zeros((2, 2), np.float32))[1]) == [
+        1,
+        1,
+    ]  # as near to everything: the middle of three
 
 
 def test_overlap_is_one_where_the_rows_are_the_targets_and_the_norms_are_told():
-    same = Materials(MATERIALS.plan, EmbeddingSpace(BASE.tokens, np.stack([
-        SPACE[t] * 2 if t in SPACE else np.ones(8, np.float32) for t in BASE.tokens])), target=SPACE)  # fmt: skip
+    same = Materials(
+        MATERIALS.plan,
+        EmbeddingSpace(
+            BASE.tokens,
+            np.stack([SPACE[t] * 2 if t in SPACE else np.ones(8, np.float32) for t in BASE.tokens]),
+        ),
+        target=SPACE,
+    )
     row = of(compare_initialisers(same, replace(SETTINGS, methods=("target",))), "target")
     assert row.neighbour_overlap == 1
     assert row.norm_ratio == pytest.approx(0.5, rel=0.2)
 
 
 def test_matched_rows_are_judged_beside_the_plain_ones():
-    board = compare_initialisers(MATERIALS, replace(SETTINGS, methods=("semantic",), norm_matched=True))
+    board = compare_initialisers(
+        MATERIALS, replace(SETTINGS, methods=("semantic",), norm_matched=True)
+    )
     plain, matched = of(board, "semantic"), of(board, "semantic, norm-matched")
     assert matched.norm_ratio > plain.norm_ratio and matched.norm_ratio == pytest.approx(1, rel=0.2)
 
@@ -134,7 +194,9 @@ def test_only_what_is_judged_is_made_where_no_loss_is_asked():
 
 def test_the_loss_is_asked_of_the_new_rows():
     asked: list[Rows] = []
-    board = compare_initialisers(MATERIALS, replace(SETTINGS, methods=("semantic",)), lambda rows: asked.append(rows) or 1.5)
+    board = compare_initialisers(
+        MATERIALS, replace(SETTINGS, methods=("semantic",)), lambda rows: asked.append(rows) or 1.5
+    )
     assert of(board, "semantic").masked_loss == 1.5 and asked[0].tokens == NEW
 
 

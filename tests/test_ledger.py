@@ -10,11 +10,13 @@ from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
 
-SPLIT = Split((
-    Sentence(("no", "fever", "today"), ("O", "B-D", "O"), "10369876"),
-    Sentence(("high", "fever", "and", "cough"), ("B-D", "I-D", "O", "B-D"), "10369876"),
-    Sentence(("aspirin", "helps"), ("B-C", "O"), "77"),
-))  # fmt: skip
+SPLIT = Split(
+    (
+        Sentence(("no", "fever", "today"), ("O", "B-D", "O"), "10369876"),
+        Sentence(("high", "fever", "and", "cough"), ("B-D", "I-D", "O", "B-D"), "10369876"),
+        Sentence(("aspirin", "helps"), ("B-C", "O"), "77"),
+    )
+)
 FIRST = [("O", "O", "O"), ("O", "B-D", "O", "B-D"), ("B-C", "B-D")]
 SECOND = [("O", "B-D", "B-D"), ("O", "B-D", "O", "O"), ("B-C", "B-D")]
 
@@ -26,27 +28,47 @@ def book(first=FIRST, second=SECOND, **cuts):
 def test_every_gold_unit_has_a_fate_and_false_alarms_stand_apart():
     found = book()
     assert {name: count for name, count in found.counts.items() if count} == {
-        "fixed": 1, "broken": 1, "both wrong": 1, "both right": 1, ADDED: 1, KEPT: 1,
-    }  # fmt: skip
+        "fixed": 1,
+        "broken": 1,
+        "both wrong": 1,
+        "both right": 1,
+        ADDED: 1,
+        KEPT: 1,
+    }
     assert [(entry.fate, entry.unit.text) for entry in found.entries] == [
-        ("fixed", "fever"), (ADDED, "today"), ("both wrong", "high fever"), ("broken", "cough"), ("both right", "aspirin"),
+        ("fixed", "fever"),
+        (ADDED, "today"),
+        ("both wrong", "high fever"),
+        ("broken", "cough"),
+        ("both right", "aspirin"),
         (KEPT, "helps"),
-    ]  # fmt: skip
+    ]
     assert found.by_label["C"]["both right"] == 1 and found.by_label["D"]["both right"] == 0
     assert list(found.kinds.items()) == [
-        ("spurious", {"first": 1, "second": 2}), ("boundary", {"first": 1, "second": 1}), ("missed", {"first": 1, "second": 1}),
-    ]  # fmt: skip
+        ("spurious", {"first": 1, "second": 2}),
+        ("boundary", {"first": 1, "second": 1}),
+        ("missed", {"first": 1, "second": 1}),
+    ]
 
 
 def test_what_happened_is_said_in_words():
     assert [entry.event for entry in book().entries] == [
-        "missed mended", ADDED, "boundary in both", "missed now", "both right", KEPT,
-    ]  # fmt: skip
+        "missed mended",
+        ADDED,
+        "boundary in both",
+        "missed now",
+        "both right",
+        KEPT,
+    ]
 
 
 def test_the_other_way_round_fixed_is_broken_and_added_is_removed():
     there, back = book().counts, book(SECOND, FIRST).counts
-    assert there["fixed"] == back["broken"] and there[ADDED] == back[REMOVED] and there[KEPT] == back[KEPT]
+    assert (
+        there["fixed"] == back["broken"]
+        and there[ADDED] == back[REMOVED]
+        and there[KEPT] == back[KEPT]
+    )
 
 
 def test_gold_units_are_counted_as_fates_counts_them():
@@ -56,18 +78,32 @@ def test_gold_units_are_counted_as_fates_counts_them():
 
 def test_titles_say_document_and_sentence_and_the_search_finds_them():
     found = book()
-    assert found.titled(found.entries[0]) == "10369876 · sentence 1" and found.titled(found.entries[2]) == "10369876 · sentence 2"
+    assert (
+        found.titled(found.entries[0]) == "10369876 · sentence 1"
+        and found.titled(found.entries[2]) == "10369876 · sentence 2"
+    )
     assert {entry.place for entry in found.found(found.entries, "10369876")} == {0, 1}
-    assert [entry.unit.text for entry in found.found(found.entries, "ASPIRIN ")] == ["aspirin", "helps"]
+    assert [entry.unit.text for entry in found.found(found.entries, "ASPIRIN ")] == [
+        "aspirin",
+        "helps",
+    ]
     assert found.found(found.entries, "nowhere") == ()
 
 
 def test_what_each_cut_says_is_kept():
     cuts = {"base": FIRST, "adapted": SECOND, "pooled": SECOND}
     first = book(cuts=cuts).entries[0]
-    assert {cut: claim.error for cut, claim in first.cuts.items()} == {"base": "missed", "adapted": "", "pooled": ""}
+    assert {cut: claim.error for cut, claim in first.cuts.items()} == {
+        "base": "missed",
+        "adapted": "",
+        "pooled": "",
+    }
     added = book(cuts=cuts).entries[1]
-    assert {cut: claim.error for cut, claim in added.cuts.items()} == {"base": "", "adapted": "spurious", "pooled": "spurious"}
+    assert {cut: claim.error for cut, claim in added.cuts.items()} == {
+        "base": "",
+        "adapted": "spurious",
+        "pooled": "spurious",
+    }
     assert book().entries[0].cuts == {} and book().vote(book().entries[0]) is None
 
 
@@ -81,15 +117,31 @@ def test_predictions_of_another_number_and_examples_without_labels_are_refused()
     with pytest.raises(InputError, match="3 gold examples; a: 2"):
         book(FIRST[:2])
     with pytest.raises(InputError, match="holds no labels"):
-        ledger(Split((Sentence(("a",), None),)), Side("a", [("O",)]), Side("b", [("O",)]), Judging("ner"))
+        ledger(
+            Split((Sentence(("a",), None),)),
+            Side("a", [("O",)]),
+            Side("b", [("O",)]),
+            Judging("ner"),
+        )
 
 
 def test_questions():
-    asked = Split((Question("q1", "Who?", "Ann met Bob", (Answer("Ann", 0),)), Question("q2", "Who?", "Ann met Bob", ())))
+    asked = Split(
+        (
+            Question("q1", "Who?", "Ann met Bob", (Answer("Ann", 0),)),
+            Question("q2", "Who?", "Ann met Bob", ()),
+        )
+    )
     found = ledger(asked, Side("a", ["Bob", ""]), Side("b", ["Ann", "Bob"]), Judging("qa"))
-    assert [(entry.fate, entry.event) for entry in found.entries] == [("fixed", "disjoint mended"), (ADDED, ADDED)]
+    assert [(entry.fate, entry.event) for entry in found.entries] == [
+        ("fixed", "disjoint mended"),
+        (ADDED, ADDED),
+    ]
     assert found.titled(found.entries[0]) == "question q1"
-    other = [[("B-D",)], [("B-G",)]]  # the right words under another type: wrong, but where all types are one
+    other = [
+        [("B-D",)],
+        [("B-G",)],
+    ]  # the right words under another type: wrong, but where all types are one
     assert fates("ner", other[0], other[1], other[0])[0].counts["fixed"] == 1
     assert fates("ner", other[0], other[1], other[0], untyped=True)[0].counts["both right"] == 1
     assert fates("qa", asked.gold, ["Bob", ""], ["Ann", "Bob"])[0].counts["fixed"] == 1
@@ -98,7 +150,15 @@ def test_questions():
 
 def test_the_score_says_which_class_is_none():
     split = Split(tuple(Text(str(n), "t", (label,)) for n, label in enumerate(["0", "1", "false"])))
-    assert judging_of("relations", split, USUAL, scorer_of("relations")).negative == set(USUAL.negative)
-    assert judging_of("relations", split, USUAL, scorer_of("relations", "binary-f1")).negative == {"0", "false"}
-    assert judging_of("classification", split, USUAL, scorer_of("classification")).negative == frozenset()
+    assert judging_of("relations", split, USUAL, scorer_of("relations")).negative == set(
+        USUAL.negative
+    )
+    assert judging_of("relations", split, USUAL, scorer_of("relations", "binary-f1")).negative == {
+        "0",
+        "false",
+    }
+    assert (
+        judging_of("classification", split, USUAL, scorer_of("classification")).negative
+        == frozenset()
+    )
     assert judging_of("ner", SPLIT, Rules(untyped=True), scorer_of("ner")).untyped

@@ -1,4 +1,6 @@
-"""Two predictions by name: runs, cuts of one run, files of others; and every way in which they do not belong together."""
+"""Two predictions by name: runs, cuts of one run, files of others; and every way in which they do
+not belong together.
+"""
 
 import json
 
@@ -24,8 +26,10 @@ def trained(tmp_path_factory):
     """A folder with a really trained run of an adapted model, and the model's own."""
     folder = tmp_path_factory.mktemp("trained")
     tiny_adapted(folder)
-    train, test = (write_conll(folder / f"{name}.txt", sentences(count, seed)) for name, seed, count in
-                   (("train", 0, 20), ("test", 3, 8)))  # fmt: skip
+    train, test = (
+        write_conll(folder / f"{name}.txt", sentences(count, seed))
+        for name, seed, count in (("train", 0, 20), ("test", 3, 8))
+    )
     given = {"model": str(folder / "adapted"), "train": str(train), "test": str(test)}
     settings = FinetuneStep(FinetuneSettings(epochs=2, batch=5, lr=5e-3), kind="ner", limit=15)
     with one_thread():
@@ -40,7 +44,12 @@ def runs(tmp_path, **said):
 def test_two_runs(tmp_path):
     found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
     assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
-    assert found.cuts == ("base", "base") and found.by_cut == {} and found.train is None and not found.words.cuts
+    assert (
+        found.cuts == ("base", "base")
+        and found.by_cut == {}
+        and found.train is None
+        and not found.words.cuts
+    )
     assert found.ending("ia") is None
     assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
 
@@ -49,12 +58,27 @@ def test_the_cuts_of_one_run(trained):
     run = str(trained / "runs" / "one")
     found = open_pair(PairSpec(run))
     assert found.cuts == ("base", "pooled") and list(found.by_cut) == ["base", "adapted", "pooled"]
-    assert found.words.word("tachycardia").new == ("tachycardia",) and found.words.word("tachycardia").seen > 0
-    words = [(word, tag) for one in found.train for word, tag in zip(one.words, one.tags, strict=True) if word.endswith("ia")]
+    assert (
+        found.words.word("tachycardia").new == ("tachycardia",)
+        and found.words.word("tachycardia").seen > 0
+    )
+    words = [
+        (word, tag)
+        for one in found.train
+        for word, tag in zip(one.words, one.tags, strict=True)
+        if word.endswith("ia")
+    ]
     ending = found.ending("ia")
-    assert (ending.occurrences, ending.inside) == (len(words), sum(tag != "O" for _, tag in words)) and ending.inside > 0
+    assert (ending.occurrences, ending.inside) == (
+        len(words),
+        sum(tag != "O" for _, tag in words),
+    ) and ending.inside > 0
     assert found.ending("ia") is ending  # counted once
-    assert len(found.train) == 15 and set(found.slicing().available) >= {"new-token", "unseen", "unseen-entity"}
+    assert len(found.train) == 15 and set(found.slicing().available) >= {
+        "new-token",
+        "unseen",
+        "unseen-entity",
+    }
     counts = open_pair(PairSpec(run, run, ("base", "adapted"))).ledger.counts
     gold = sum(tag != "O" for example in found.split.examples for tag in example.tags)
     assert sum(counts[name] for name in ("fixed", "broken", "both wrong", "both right")) == gold
@@ -77,8 +101,14 @@ def test_training_examples_that_were_changed_since_are_not_known(trained, tmp_pa
 
 def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):
     gold = write_conll(tmp_path / "gold.txt", GOLD)
-    ours = write_conll(tmp_path / "ours.txt", tuple(Sentence(one.words, tags) for one, tags in zip(GOLD, RIGHT, strict=True)))
-    lines = [json.dumps({"words": one.words, "tags": tags}) for one, tags in zip(GOLD, NOTHING, strict=True)]
+    ours = write_conll(
+        tmp_path / "ours.txt",
+        tuple(Sentence(one.words, tags) for one, tags in zip(GOLD, RIGHT, strict=True)),
+    )
+    lines = [
+        json.dumps({"words": one.words, "tags": tags})
+        for one, tags in zip(GOLD, NOTHING, strict=True)
+    ]
     theirs = tmp_path / "theirs.jsonl"
     theirs.write_text("\n".join(lines), encoding="utf-8")
     found = open_pair(PairSpec(str(theirs), str(ours), gold=str(gold), kind="ner"))
@@ -92,7 +122,10 @@ def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ((Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cold"), ("O", "B-D"))), "example 2 is another one"),
+        (
+            (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cold"), ("O", "B-D"))),
+            "example 2 is another one",
+        ),
         ((Sentence(("no", "fever"), ("O", "O")), GOLD[1]), "example 1 has other labels"),
         ((*GOLD, Sentence(("x", "y"), ("O", "O"))), "2 and 3 of them"),
     ],
@@ -128,7 +161,10 @@ def test_other_tasks_and_missing_parts_are_messages(tmp_path):
 
 
 def test_without_labels_there_is_nothing_to_compare(tmp_path):
-    files = [write_conll(tmp_path / name, GOLD, tags) for name, tags in (("gold.txt", False), ("ours.txt", True))]
+    files = [
+        write_conll(tmp_path / name, GOLD, tags)
+        for name, tags in (("gold.txt", False), ("ours.txt", True))
+    ]
     with pytest.raises(InputError, match="holds no labels"):
         open_pair(PairSpec(str(files[1]), str(files[1]), gold=str(files[0]), kind="ner"))
 
@@ -136,11 +172,20 @@ def test_without_labels_there_is_nothing_to_compare(tmp_path):
 def test_relations_in_files(tmp_path):
     gold = tmp_path / "gold.jsonl"
     rows = [Text("1", "@A$ makes @B$", ("cause",)), Text("2", "@A$ and @B$", ("false",))]
-    gold.write_text("\n".join(json.dumps({"id": one.id, "text": one.text, "label": one.labels[0]}) for one in rows))
+    gold.write_text(
+        "\n".join(
+            json.dumps({"id": one.id, "text": one.text, "label": one.labels[0]}) for one in rows
+        )
+    )
     names = []
     for name, labels in (("a", ("false", "cause")), ("b", ("cause", "false"))):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("\n".join(json.dumps({"id": str(n), "label": label}) for n, label in enumerate(labels, start=1)))
+        path.write_text(
+            "\n".join(
+                json.dumps({"id": str(n), "label": label})
+                for n, label in enumerate(labels, start=1)
+            )
+        )
         names.append(str(path))
     found = open_pair(PairSpec(*names, gold=str(gold), kind="relations")).ledger
     assert found.counts["fixed"] == 1 and found.counts["false alarm removed"] == 1

@@ -1,4 +1,6 @@
-"""The held-out loss while a network trains: when it is asked, what is kept, what a training that goes on takes over."""
+"""The held-out loss while a network trains: when it is asked, what is kept, what a training that
+goes on takes over.
+"""
 
 import json
 from dataclasses import replace
@@ -23,18 +25,35 @@ QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
 def train(model, long_text, folder, **options):
     folder.mkdir(exist_ok=True)
     settings = FurtherSettings("continued", training=replace(QUICK, **options.pop("training", {})))
-    return pretrain_further(open_model(model), open_corpus([long_text]), settings, folder, **options)
+    return pretrain_further(
+        open_model(model), open_corpus([long_text]), settings, folder, **options
+    )
 
 
-def test_the_ends_are_always_asked_and_little_between_in_a_short_training(tiny_bert, long_text, tmp_path):
+def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
+    tiny_bert, long_text, tmp_path
+):
     done = train(tiny_bert, long_text, tmp_path / "w")
     curve = done.curve
-    assert [point.step for point in curve.points] == [0, 12] and [point.tokens for point in curve.points] == [0, 1536]
-    assert (curve.steps, curve.step, curve.tokens, curve.asked) == (12, 12, 1536, curve.of)  # few windows: all are asked
+    assert [point.step for point in curve.points] == [0, 12] and [
+        point.tokens for point in curve.points
+    ] == [0, 1536]
+    assert (curve.steps, curve.step, curve.tokens, curve.asked) == (
+        12,
+        12,
+        1536,
+        curve.of,
+    )  # few windows: all are asked
     assert curve.points[0].loss == pytest.approx(done.losses.before.per_character)
     assert curve.points[-1].loss == pytest.approx(done.losses.after.per_character, rel=1e-5)
-    assert read_curve(tmp_path / "w") == curve == HeldOutCurve.of_dict(json.loads(json.dumps(done.to_dict()["held_out_curve"])))
-    assert done.trained.seconds == curve.seconds > 0 and curve.tokens_per_second == pytest.approx(1536 / curve.seconds)
+    assert (
+        read_curve(tmp_path / "w")
+        == curve
+        == HeldOutCurve.of_dict(json.loads(json.dumps(done.to_dict()["held_out_curve"])))
+    )
+    assert done.trained.seconds == curve.seconds > 0 and curve.tokens_per_second == pytest.approx(
+        1536 / curve.seconds
+    )
 
 
 def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
@@ -46,7 +65,9 @@ def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, 
     assert often.losses.after == seldom.losses.after
 
 
-def test_a_training_that_goes_on_takes_over_what_it_heard(tiny_bert, long_text, tmp_path, monkeypatch):
+def test_a_training_that_goes_on_takes_over_what_it_heard(
+    tiny_bert, long_text, tmp_path, monkeypatch
+):
     monkeypatch.setattr(listening, "APART", 1)
     saving = {"save_minutes": 1e-6}
     whole = train(tiny_bert, long_text, tmp_path / "whole", training=saving)
@@ -62,22 +83,35 @@ def test_a_training_that_goes_on_takes_over_what_it_heard(tiny_bert, long_text, 
     assert [point.step for point in after.points] == list(range(13))
     assert [point.loss for point in after.points] == [point.loss for point in whole.curve.points]
     seconds = [point.seconds for point in after.points]
-    assert seconds == sorted(seconds) and after.points[:6] == before.points[:6] and after.seconds > before.seconds
+    assert (
+        seconds == sorted(seconds)
+        and after.points[:6] == before.points[:6]
+        and after.seconds > before.seconds
+    )
 
 
 def test_at_most_twenty_points_lie_between_and_never_nearer_than_set(tiny_bert, tmp_path):
     model = open_model(tiny_bert)
     ids = np.array(model.fast_tokenizer.encode("the drug").ids)
     asked = [Window(ids, np.array([False, True, False, False]), 1, 3)]
-    for steps, a_step, every in ((100, 1 << 20, 5), (1000, 2048, 50), (100, 2048, 32), (3, 2048, 32)):
+    for steps, a_step, every in (
+        (100, 1 << 20, 5),
+        (1000, 2048, 50),
+        (100, 2048, 32),
+        (3, 2048, 32),
+    ):
         folder = tmp_path / f"{steps}-{a_step}"
         folder.mkdir()
-        heard = Listener(model.network, model.vocabulary, asked, folder, a_step, lambda steps=steps: steps)
+        heard = Listener(
+            model.network, model.vocabulary, asked, folder, a_step, lambda steps=steps: steps
+        )
         for step in range(1, steps + 1):
             heard(step)
         expected = sorted({0, steps, *range(0, steps, every)})
         assert [point.step for point in heard.points] == expected
-        assert {point.loss for point in heard.points} == {masked_word_loss(model.network, model.vocabulary, asked).per_character}
+        assert {point.loss for point in heard.points} == {
+            masked_word_loss(model.network, model.vocabulary, asked).per_character
+        }
 
 
 def test_windows_are_taken_evenly_and_one_that_hides_a_word_is_among_them():
@@ -95,5 +129,7 @@ def test_what_cannot_be_read_is_an_empty_curve(content, tmp_path):
 
 
 def test_a_curve_becomes_json_and_back():
-    curve = HeldOutCurve((Point(0, 0, 0.0, 2.5), Point(10, 1280, 3.5, 2.0)), 10, 256, 900, 10, 1280, 3.5)
+    curve = HeldOutCurve(
+        (Point(0, 0, 0.0, 2.5), Point(10, 1280, 3.5, 2.0)), 10, 256, 900, 10, 1280, 3.5
+    )
     assert HeldOutCurve.of_dict(json.loads(json.dumps(curve.to_dict()))) == curve

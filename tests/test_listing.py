@@ -1,4 +1,6 @@
-"""A damaged vocab.txt: looked at as it is, its lines named; refused wherever a model is opened or made."""
+"""A damaged vocab.txt: looked at as it is, its lines named; refused wherever a model is opened or
+made.
+"""
 
 from pathlib import Path
 
@@ -26,7 +28,9 @@ def test_a_faulty_vocabulary_is_looked_at_and_no_model_is_made_of_it(
     path = tmp_path / "vocab.txt"
     path.write_text(content, encoding="utf-8")
     listing = read_listing(path)
-    assert (line, True) in [(fault.line, fault.problem.startswith(problem)) for fault in listing.faults]
+    assert (line, True) in [
+        (fault.line, fault.problem.startswith(problem)) for fault in listing.faults
+    ]
     assert {"[PAD]", "heart"} <= set(listing.tokens)
     for opened in (path, tmp_path):  # the file itself, and a model folder with it
         with pytest.raises(InputError) as refused:
@@ -44,7 +48,9 @@ def test_tokens_of_a_listing_are_different_and_not_empty(tmp_path: Path) -> None
 
 
 def test_one_empty_line_before_other_tokens_is_a_token(tmp_path: Path) -> None:
-    """As in SciBERT's published vocabulary: without it every later token would get another's embedding."""
+    """As in SciBERT's published vocabulary: without it every later token would get another's
+    embedding.
+    """
     (tmp_path / "v.txt").write_text("[UNK]\na\n\nb\n", encoding="utf-8")
     listing = read_listing(tmp_path / "v.txt")
     assert listing.faults == () and listing.tokens == ("[UNK]", "a", "", "b")
@@ -53,7 +59,9 @@ def test_one_empty_line_before_other_tokens_is_a_token(tmp_path: Path) -> None:
 
 def test_many_faults_are_counted_not_listed(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("[UNK]\n" + "\n" * 9, encoding="utf-8")
-    with pytest.raises(InputError, match=r"line 2 is empty.*line 4 repeats|line 4 is empty; and 6 more"):
+    with pytest.raises(
+        InputError, match=r"line 2 is empty.*line 4 repeats|line 4 is empty; and 6 more"
+    ):
         read_tokens(tmp_path / "v.txt")
 
 
@@ -72,6 +80,8 @@ def test_no_token_at_all(tmp_path: Path) -> None:
 def test_a_tokenizer_json_without_its_unknown_token_is_refused(tmp_path: Path) -> None:
     from tokenizers import Tokenizer, models
 
-    Tokenizer(models.WordPiece({"heart": 0}, unk_token="[UNK]")).save(str(tmp_path / "tokenizer.json"))
+    Tokenizer(models.WordPiece({"heart": 0}, unk_token="[UNK]")).save(
+        str(tmp_path / "tokenizer.json")
+    )
     with pytest.raises(InputError, match=r"lacks \[UNK\]"):
         read_tokenizer(tmp_path)

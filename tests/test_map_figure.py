@@ -20,7 +20,16 @@ from vocadapt.analysis.map_figure import (
     uncrowded,
 )
 
-HOSTILE = ["<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "שלום", "x" * 500, "a\x07b", "cancer"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "$x$",
+    "<s>",
+    ":red[x]",
+    "שלום",
+    "x" * 500,
+    "a\x07b",
+    "cancer",
+]
 
 
 @pytest.fixture
@@ -36,23 +45,50 @@ def ids(trace):
 def test_every_point_carries_its_id_and_its_name_as_it_is(points):
     (trace,) = map_figure(points, Drawing()).data
     assert trace.type == "scattergl" and ids(trace) == list(range(10, 18))
-    assert np.asarray(trace.x).dtype == np.float32 and trace.hovertemplate == "%{text}<extra></extra>"
-    assert list(trace.text[:3]) == ["&lt;script&gt;alert(1)&lt;/script&gt;", "&#36;x&#36;", "&lt;s&gt;"]
-    assert len(trace.text[5]) == 40 and trace.text[5].endswith("…") and trace.text[4] == "שלום" and "\x07" not in trace.text[6]
+    assert (
+        np.asarray(trace.x).dtype == np.float32 and trace.hovertemplate == "%{text}<extra></extra>"
+    )
+    assert list(trace.text[:3]) == [
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "&#36;x&#36;",
+        "&lt;s&gt;",
+    ]
+    assert (
+        len(trace.text[5]) == 40
+        and trace.text[5].endswith("…")
+        and trace.text[4] == "שלום"
+        and "\x07" not in trace.text[6]
+    )
 
 
 def test_no_markup_of_a_token_reaches_the_figure(points):
     labels = [(float(x), float(y), name) for (x, y), name in zip(points.xy, HOSTILE, strict=True)]
     rings = Rings(10, [11, 12], [13, 14, 999])
-    text = map_figure(points, Drawing(Column("<b>", words=tuple(HOSTILE)), rings=rings, labels=labels)).to_json()
-    assert "<script" not in text and "<s>" not in text and "$x" not in text and "\\u003cscript" not in text
+    text = map_figure(
+        points, Drawing(Column("<b>", words=tuple(HOSTILE)), rings=rings, labels=labels)
+    ).to_json()
+    assert (
+        "<script" not in text
+        and "<s>" not in text
+        and "$x" not in text
+        and "\\u003cscript" not in text
+    )
 
 
 def test_a_category_is_a_trace_with_its_own_mark(points):
     words = ("source", "added", "source", "", "dropped", "source", "added", "target")
-    figure = map_figure(points, Drawing(Column("origin", words=words, order=("source", "added", "target", "dropped"))))
+    figure = map_figure(
+        points,
+        Drawing(Column("origin", words=words, order=("source", "added", "target", "dropped"))),
+    )
     found = {trace.name.split(" · ")[0]: ids(trace) for trace in figure.data}
-    expected = {"no value": [13], "source": [10, 12, 15], "added": [11, 16], "target": [17], "dropped": [14]}
+    expected = {
+        "no value": [13],
+        "source": [10, 12, 15],
+        "added": [11, 16],
+        "target": [17],
+        "dropped": [14],
+    }
     assert found == expected
     looks = [(trace.marker.color, trace.marker.symbol) for trace in figure.data]
     assert len(set(looks)) == len(looks)
@@ -61,12 +97,16 @@ def test_a_category_is_a_trace_with_its_own_mark(points):
 def test_eight_categories_look_different_each(points):
     figure = map_figure(points, Drawing(Column("mine", words=tuple("abcdefgh"))))
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data}) == 8
-    assert not any("open" in trace.marker.symbol for trace in figure.data)  # WebGL draws these by their line: it has no width
+    assert not any(
+        "open" in trace.marker.symbol for trace in figure.data
+    )  # WebGL draws these by their line: it has no width
 
 
 def test_numbers_have_a_bar_and_what_has_none_is_grey(points):
     values = np.array([0, 9, 99, 999, np.nan, 9, 9, 9], dtype=np.float32)
-    blank, coloured = map_figure(points, Drawing(Column("frequency", values, logarithmic=True))).data
+    blank, coloured = map_figure(
+        points, Drawing(Column("frequency", values, logarithmic=True))
+    ).data
     assert ids(blank) == [14] and blank.name == "no value"
     assert np.allclose(np.asarray(coloured.marker.color)[:4], [0, 1, 2, 3])
     assert list(coloured.marker.colorbar.ticktext) == ["1", "10", "100", "1,000"]
@@ -77,22 +117,39 @@ def test_rings_and_names_of_the_word_and_its_neighbours(points):
     base, selected, near, word = figure.data
     assert (ids(selected), ids(near), ids(word)) == ([12], [11, 10], [17])  # 500 is not on the map
     names = [note.text for note in figure.layout.annotations]
-    assert names[0] == "<b>cancer</b>" and set(names[1:]) <= {"&#36;x&#36;", "&lt;script&gt;alert(1)&lt;/script&gt;"}
+    assert names[0] == "<b>cancer</b>" and set(names[1:]) <= {
+        "&#36;x&#36;",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+    }
     assert base.marker.opacity < map_figure(points, Drawing()).data[0].marker.opacity
-    assert map_figure(points, Drawing(rings=Rings(500))).data[0].marker.opacity  # a word that is not on the map
+    assert (
+        map_figure(points, Drawing(rings=Rings(500))).data[0].marker.opacity
+    )  # a word that is not on the map
 
 
 def test_names_do_not_cover_each_other():
-    points = Points(np.array([[0, 0], [10, 10]], dtype=np.float32), np.arange(2), literal_names(["a", "b"]))
-    names = [Name(5, 5, "first · one · two"), Name(5, 5.1, "second · over · it"), Name(1, 9, "far"), Name(50, 50, "outside")]
-    assert [name.text for name in uncrowded(names, points, Drawing())] == ["first · one · two", "far"]
+    points = Points(
+        np.array([[0, 0], [10, 10]], dtype=np.float32), np.arange(2), literal_names(["a", "b"])
+    )
+    names = [
+        Name(5, 5, "first · one · two"),
+        Name(5, 5.1, "second · over · it"),
+        Name(1, 9, "far"),
+        Name(50, 50, "outside"),
+    ]
+    assert [name.text for name in uncrowded(names, points, Drawing())] == [
+        "first · one · two",
+        "far",
+    ]
     labels = [(0.0, 0.4, "on the word"), (9.0, 5.0, "<free>")]
     figure = map_figure(points, Drawing(rings=Rings(0, [1]), labels=labels))
     assert [note.text for note in figure.layout.annotations] == ["<b>a</b>", "b", "&lt;free&gt;"]
 
 
 def test_on_paper_it_is_drawn_in_vectors(points):
-    assert {trace.type for trace in map_figure(points, Drawing(rings=Rings(10, [11]), still=True)).data} == {"scatter"}
+    assert {
+        trace.type for trace in map_figure(points, Drawing(rings=Rings(10, [11]), still=True)).data
+    } == {"scatter"}
 
 
 def test_thirty_thousand_points_are_less_than_a_megabyte():
@@ -100,7 +157,9 @@ def test_thirty_thousand_points_are_less_than_a_megabyte():
     xy = np.random.default_rng(1).normal(size=(n, 2)).astype(np.float32)
     points = Points(xy, np.arange(n), literal_names([f"token{i % 1000}" for i in range(n)]))
     text = map_figure(points, Drawing(Column("length", np.ones(n, dtype=np.float32)))).to_json()
-    assert len(text) < 1_150_000  # names here are longer than a vocabulary's; the numbers: 12 bytes a point and its colour
+    assert (
+        len(text) < 1_150_000
+    )  # names here are longer than a vocabulary's; the numbers: 12 bytes a point and its colour
     assert json.loads(text)["data"][0]["x"]["dtype"] == "f4"
 
 
@@ -112,16 +171,26 @@ def test_points_shrink_as_they_grow_many():
 @pytest.mark.parametrize(
     ("token", "shown"),
     [
-        ("plain", "plain"), ("<s>", "&lt;s&gt;"), ("$x$", "&#36;x&#36;"), ("a&b", "a&amp;b"), (":red[x]", ":red[x]"),
-        ("##ing", "##ing"), ("x" * 41, "x" * 39 + "…"), ("x" * 40, "x" * 40), ("\u202eab", "�ab"),
+        ("plain", "plain"),
+        ("<s>", "&lt;s&gt;"),
+        ("$x$", "&#36;x&#36;"),
+        ("a&b", "a&amp;b"),
+        (":red[x]", ":red[x]"),
+        ("##ing", "##ing"),
+        ("x" * 41, "x" * 39 + "…"),
+        ("x" * 40, "x" * 40),
+        ("\u202eab", "�ab"),
     ],
-)  # fmt: skip
+)
 def test_tokens_are_literal(token, shown):
     assert name_of(token) == shown
 
 
 def test_building_a_large_figure_takes_a_tenth_of_a_second():
-    xy, tokens = np.random.default_rng(0).normal(size=(30_000, 2)).astype(np.float32), [f"token{i}" for i in range(30_000)]
+    xy, tokens = (
+        np.random.default_rng(0).normal(size=(30_000, 2)).astype(np.float32),
+        [f"token{i}" for i in range(30_000)],
+    )
     many = Points(xy, np.arange(30_000), literal_names(tokens))
     map_figure(many, Drawing())  # plotly's first figure loads its validators
     seconds = []

@@ -24,9 +24,19 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.spreadsheet import unescape_cell
 
 HOSTILE = (
-    "<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "\u202e\u05d0\u05d1\u05d2", "x" * 500, "&amp;", "%{x}", 'a,b"c',
-    "=1+1", "</script><b>", "{braces}",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "$x$",
+    "<s>",
+    ":red[x]",
+    "\u202e\u05d0\u05d1\u05d2",
+    "x" * 500,
+    "&amp;",
+    "%{x}",
+    'a,b"c',
+    "=1+1",
+    "</script><b>",
+    "{braces}",
+)
 ALL = TokenChoice(first=0, min_length=0, specials=True, continuations=True, unused=True)
 
 
@@ -34,7 +44,9 @@ ALL = TokenChoice(first=0, min_length=0, specials=True, continuations=True, unus
 def hostile(tmp_path):
     random = np.random.default_rng(0)
     counts = np.arange(len(HOSTILE), 0, -1)
-    return EmbeddingSpace(HOSTILE, random.normal(size=(len(HOSTILE), 6)).astype(np.float32), counts, "<i>hostile</i>")
+    return EmbeddingSpace(
+        HOSTILE, random.normal(size=(len(HOSTILE), 6)).astype(np.float32), counts, "<i>hostile</i>"
+    )
 
 
 def drawn_of(space, step=None):
@@ -42,9 +54,20 @@ def drawn_of(space, step=None):
 
 
 def same(one, other):
-    assert one.words == other.words and one.how == other.how and one.of == other.of and one.settings == other.settings
+    assert (
+        one.words == other.words
+        and one.how == other.how
+        and one.of == other.of
+        and one.settings == other.settings
+    )
     assert one.regions.regions == other.regions.regions and one.first.quality == other.first.quality
-    for get in (lambda m: m.rows, lambda m: m.first.projection.xy, lambda m: m.regions.of, lambda m: m.counts, lambda m: m.moved):
+    for get in (
+        lambda m: m.rows,
+        lambda m: m.first.projection.xy,
+        lambda m: m.regions.of,
+        lambda m: m.counts,
+        lambda m: m.moved,
+    ):
         assert np.array_equal(get(one), get(other)) or (get(one) is None and get(other) is None)
     assert one.first.projection.versions == other.first.projection.versions
 
@@ -52,10 +75,18 @@ def same(one, other):
 def test_a_map_is_kept_with_everything_that_tells_what_it_is(vectors, tiny_bert, tmp_path):
     workspace = Workspace(tmp_path / "ws")
     step = MapStep(TokenChoice(first=20, min_length=3), ProjectionSettings(seed=7))
-    made = run_step(Spec("map", step, {"space": tiny_bert, "other": vectors}), workspace.folder("maps", "m"))
-    assert [found.name for found in workspace.artefacts("maps")] == ["m"] and made.stale(workspace) == []
+    made = run_step(
+        Spec("map", step, {"space": tiny_bert, "other": vectors}), workspace.folder("maps", "m")
+    )
+    assert [found.name for found in workspace.artefacts("maps")] == ["m"] and made.stale(
+        workspace
+    ) == []
     manifest = made.manifest
-    assert manifest.seed == 7 and manifest.settings["choice"]["first"] == 20 and set(manifest.inputs) == {"space", "other"}
+    assert (
+        manifest.seed == 7
+        and manifest.settings["choice"]["first"] == 20
+        and set(manifest.inputs) == {"space", "other"}
+    )
     assert {"numpy", "scikit-learn", "openTSNE", "umap-learn"} <= set(manifest.versions)
     assert (manifest.numbers["shown"], manifest.numbers["second"]["name"]) == (20, vectors.name)
     kept = load_map(made.folder)
@@ -96,12 +127,16 @@ def test_a_cancelled_map_leaves_nothing(vectors, tmp_path):
         lambda folder: (folder / "map.json").unlink(),
         lambda folder: (folder / "map.json").write_text("{"),
         lambda folder: (folder / "map.json").write_text("{}"),
-        lambda folder: (folder / "map.json").write_text((folder / "map.json").read_text().replace('"the",', "")),
+        lambda folder: (folder / "map.json").write_text(
+            (folder / "map.json").read_text().replace('"the",', "")
+        ),
         lambda folder: (folder / "map.safetensors").write_bytes(b"x"),
     ],
 )
 def test_a_damaged_map_is_said(vectors, tmp_path, damage):
-    made = run_step(Spec("map", MapStep(TokenChoice(min_length=0)), {"space": vectors}), tmp_path / "m")
+    made = run_step(
+        Spec("map", MapStep(TokenChoice(min_length=0)), {"space": vectors}), tmp_path / "m"
+    )
     damage(made.folder)
     with pytest.raises(InputError):
         load_map(made.folder)
@@ -122,7 +157,9 @@ def test_tables_hold_words_literally(hostile, tmp_path):
         rows = list(csv.DictReader(file))
     assert [unescape_cell(row["token"]) for row in rows] == list(HOSTILE)
     assert [int(row["id"]) for row in rows] == list(range(len(HOSTILE)))
-    assert np.allclose([[float(row["x"]), float(row["y"])] for row in rows], drawn.first.projection.xy)
+    assert np.allclose(
+        [[float(row["x"]), float(row["y"])] for row in rows], drawn.first.projection.xy
+    )
     assert [int(row["count"]) for row in rows] == hostile.counts.tolist()
     assert pd.read_parquet(tmp_path / "m.parquet").token.tolist() == list(HOSTILE)
     assert list(map_table(drawn).columns) == ["id", "token", "x", "y", "region", "count"]
@@ -130,12 +167,18 @@ def test_tables_hold_words_literally(hostile, tmp_path):
 
 def test_the_page_is_complete_and_no_word_is_markup(hostile):
     page = map_html(drawn_of(hostile))
-    assert len(re.findall(r"<script[^>]*src=", page)) == 0 and "<link" not in page.split("<script")[0]
+    assert (
+        len(re.findall(r"<script[^>]*src=", page)) == 0 and "<link" not in page.split("<script")[0]
+    )
     outside = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert "alert(1)" not in outside and "<i>" not in outside and "&lt;i&gt;hostile" in outside
     data = page[page.rindex("Plotly.newPlot") :]
     assert "$x$" not in data and "<s>" not in data and "<b>" not in data
-    assert f"{len(HOSTILE)} of {len(HOSTILE)} shown" in outside and "trustworthiness@5" in outside and "seed 1" in outside
+    assert (
+        f"{len(HOSTILE)} of {len(HOSTILE)} shown" in outside
+        and "trustworthiness@5" in outside
+        and "seed 1" in outside
+    )
 
 
 def test_a_file_that_is_there_is_not_replaced_unasked(hostile, tmp_path):
@@ -180,14 +223,33 @@ def test_the_command_writes_each_format(ask, tiny_bert, tmp_path):
         answer = ask("--model", tiny_bert, "--first", 12, "--out", f"m.{ending}")
         assert answer["out"] == f"m.{ending}" and (tmp_path / answer["out"]).stat().st_size > 300
         assert (answer["shown"], answer["settings"]["choice"]["first"]) == (12, 12)
-        assert 0 < answer["trustworthiness"] <= 1 and 0 <= answer["preservation"] <= 1 and answer["seconds"] > 0
-        assert answer["how"].startswith(f"12 of {answer['of']} shown: the first 12, longer than 3 characters")
+        assert (
+            0 < answer["trustworthiness"] <= 1
+            and 0 <= answer["preservation"] <= 1
+            and answer["seconds"] > 0
+        )
+        assert answer["how"].startswith(
+            f"12 of {answer['of']} shown: the first 12, longer than 3 characters"
+        )
 
 
 def test_the_command_makes_an_artefact(ask, vectors, tiny_bert, tmp_path):
-    answer = ask("--vectors", vectors, "--other", tiny_bert, "--workspace", "ws", "--name", "both", "--min-length", 0)
+    answer = ask(
+        "--vectors",
+        vectors,
+        "--other",
+        tiny_bert,
+        "--workspace",
+        "ws",
+        "--name",
+        "both",
+        "--min-length",
+        0,
+    )
     folder = tmp_path / "ws" / "maps" / "both"
-    assert answer["manifest"] == str(folder / "manifest.json") and Manifest.load(folder).kind == "maps"
+    assert (
+        answer["manifest"] == str(folder / "manifest.json") and Manifest.load(folder).kind == "maps"
+    )
     assert answer["second"]["name"] == "tiny-bert" and answer["moved"] > 0
     assert open_artefact(folder).manifest.command.startswith("python -m vocadapt map --vectors ")
 

@@ -1,4 +1,6 @@
-"""Presets …+mlm: adaptation and masked-word training as one command and one artefact, what was kept and what was not."""
+"""Presets …+mlm: adaptation and masked-word training as one command and one artefact, what was kept
+and what was not.
+"""
 
 import json
 from argparse import Namespace
@@ -50,32 +52,59 @@ def state(folder):
 def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
     given = ("--model", tiny_bert, "--corpus", long_text)
     made(capsys, tmp_path / "a", "--preset", "green-bert", *given, "--no-certificate")
-    answer = made(capsys, tmp_path / "b", "--preset", "green-bert+mlm", *given, *QUICK[2:], "--tokens", "5120")
+    answer = made(
+        capsys, tmp_path / "b", "--preset", "green-bert+mlm", *given, *QUICK[2:], "--tokens", "5120"
+    )
     told, before, after = answer["numbers"]["further"], state(tmp_path / "a"), state(tmp_path / "b")
-    assert (told["stage"], told["tokens"], told["steps"]) == ("embeddings", 5120, 40) and answer["numbers"]["certificate"] is True
+    assert (told["stage"], told["tokens"], told["steps"]) == ("embeddings", 5120, 40) and answer[
+        "numbers"
+    ]["certificate"] is True
     assert told["loss_per_character"]["after"] < told["loss_per_character"]["before"]
     model = open_model(tmp_path / "b")
     new = new_ids(model)
     assert {model.vocabulary.tokens[i] for i in new} == set(NEW) and before_of(model) is not None
-    moved = {name for name in after if not torch.equal(before[name], after[name])} - {"cls.predictions.decoder.weight"}
+    moved = {name for name in after if not torch.equal(before[name], after[name])} - {
+        "cls.predictions.decoder.weight"
+    }
     assert moved - {"cls.predictions.decoder.bias"} == {ROWS, BIAS}
     assert set((before[ROWS] != after[ROWS]).any(dim=1).nonzero().flatten().tolist()) <= set(new)
     record = json.loads((tmp_path / "b" / "vocadapt.json").read_text())
-    assert record["certificate"]["passed"] and "certified" not in record and len(record["pretraining"]) == 1
+    assert (
+        record["certificate"]["passed"]
+        and "certified" not in record
+        and len(record["pretraining"]) == 1
+    )
     card = (tmp_path / "b" / "README.md").read_text(encoding="utf-8")
-    assert "checks that everything else is as it was" in card and "trained further: stage `embeddings`" in card
+    assert (
+        "checks that everything else is as it was" in card
+        and "trained further: stage `embeddings`" in card
+    )
     assert not list((tmp_path / "b").glob(".*")) and is_preset(preset("green-bert+mlm"))
-    assert "recipe.toml" in json.loads((tmp_path / "b" / "manifest.json").read_text())["command"]  # its budget was changed
+    assert (
+        "recipe.toml" in json.loads((tmp_path / "b" / "manifest.json").read_text())["command"]
+    )  # its budget was changed
 
 
 def test_a_transfer_and_then_everything(tiny_bert, target, long_text, tmp_path, capsys):
     source = tiny_bert
-    given = ("--model", source, "--target", target, "--corpus", long_text, "--stage", "continued", *QUICK)
+    given = (
+        "--model",
+        source,
+        "--target",
+        target,
+        "--corpus",
+        long_text,
+        "--stage",
+        "continued",
+        *QUICK,
+    )
     answer = made(capsys, tmp_path / "m", "--preset", "transfer-syntactic+mlm", *given)
     assert answer["numbers"]["certificate"] is True and answer["numbers"]["further"]["frozen"] == 0
     record = json.loads((tmp_path / "m" / "vocadapt.json").read_text())
     assert record["certificate"]["passed"] and record["certified"] == "before the training"
-    assert "**Certificate passed** before the training" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
+    assert "**Certificate passed** before the training" in (tmp_path / "m" / "README.md").read_text(
+        encoding="utf-8"
+    )
     model = open_model(tmp_path / "m")
     assert model.vocabulary.tokens == open_model(target).vocabulary.tokens
     assert type(model.network) is type(open_model(source).network)
@@ -84,7 +113,9 @@ def test_a_transfer_and_then_everything(tiny_bert, target, long_text, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "given", [("transfer-syntactic+mlm", "--target"), ("green-bert+mlm", "--vectors")], ids=["transfer", "vectors"]
+    "given",
+    [("transfer-syntactic+mlm", "--target"), ("green-bert+mlm", "--vectors")],
+    ids=["transfer", "vectors"],
 )
 def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     given, tiny_bert, target, long_vectors, long_text, tmp_path, capsys, monkeypatch
@@ -96,7 +127,16 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
     name, option = given
     source = target if option == "--target" else long_vectors
-    options = ("--model", tiny_bert, option, source, "--corpus", long_text, "--no-certificate", *QUICK)
+    options = (
+        "--model",
+        tiny_bert,
+        option,
+        source,
+        "--corpus",
+        long_text,
+        "--no-certificate",
+        *QUICK,
+    )
     numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
     assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
     assert preset(name).needs == {"text", option.removeprefix("--")}
@@ -106,16 +146,31 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     ("given", "said"),
     [
         (["--preset", "transfer-semantic+mlm", "--target", "TARGET"], "needs a text"),
-        (["--preset", "green-bert+mlm", "--corpus", "TEXT", "--length", "100"], "64 wordpieces at most"),
+        (
+            ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--length", "100"],
+            "64 wordpieces at most",
+        ),
         (["--preset", "green-bert", "--corpus", "TEXT", "--tokens", "100"], "none was asked for"),
         (["--preset", "green-bert", "--corpus", "TEXT", "--stage", "extension"], "no extension"),
         (["--preset", "exbert-s3", "--corpus", "TEXT", "--stage", "continued"], "is an exBERT"),
-        (["--preset", "green-bert+mlm", "--corpus", "TEXT", "--tokens", "5", "--hours", "1"], "not allowed with"),
+        (
+            ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--tokens", "5", "--hours", "1"],
+            "not allowed with",
+        ),
     ],
 )
-def test_mistakes_are_one_message_and_leave_nothing(given, said, tiny_bert, target, long_text, tmp_path, capsys):
+def test_mistakes_are_one_message_and_leave_nothing(
+    given, said, tiny_bert, target, long_text, tmp_path, capsys
+):
     named = {"TARGET": str(target), "TEXT": str(long_text)}
-    command = ["adapt", "--model", str(tiny_bert), *(named.get(part, part) for part in given), "--out", str(tmp_path / "w" / "m")]
+    command = [
+        "adapt",
+        "--model",
+        str(tiny_bert),
+        *(named.get(part, part) for part in given),
+        "--out",
+        str(tmp_path / "w" / "m"),
+    ]
     assert main(command) == 2
     found = capsys.readouterr()
     assert said in found.err and len(found.err.splitlines()) <= 3 and not (tmp_path / "w").exists()
@@ -123,17 +178,43 @@ def test_mistakes_are_one_message_and_leave_nothing(given, said, tiny_bert, targ
 
 def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
     recipe = PRESETS["green-bert+mlm"]
-    recipe = replace(recipe, further=replace(recipe.further, training=recipe.further.training.with_changes(tokens=5_000_000)))
-    options = Namespace(stage=None, epochs=3.0, tokens=None, hours=None, length=None, batch=None, lr=None)
+    recipe = replace(
+        recipe,
+        further=replace(
+            recipe.further, training=recipe.further.training.with_changes(tokens=5_000_000)
+        ),
+    )
+    options = Namespace(
+        stage=None, epochs=3.0, tokens=None, hours=None, length=None, batch=None, lr=None
+    )
     training = _followed(recipe, options).further.training
-    assert (training.budget, training.epochs, training.tokens, training.hours) == ("epochs", 3.0, 0, 0.0)
+    assert (training.budget, training.epochs, training.tokens, training.hours) == (
+        "epochs",
+        3.0,
+        0,
+        0.0,
+    )
     options.epochs, options.lr = None, 2e-3
     training = _followed(recipe, options).further.training
-    assert (training.budget, training.tokens, training.lr) == ("tokens", 5_000_000, 2e-3)  # none is said: it keeps its own
+    assert (training.budget, training.tokens, training.lr) == (
+        "tokens",
+        5_000_000,
+        2e-3,
+    )  # none is said: it keeps its own
 
 
-def test_a_model_without_a_masked_word_head_is_refused_at_once(make_bert, long_text, tmp_path, capsys):
-    command = ["adapt", "--preset", "green-bert+mlm", "--model", str(make_bert(head="BertModel")), "--corpus", str(long_text)]
+def test_a_model_without_a_masked_word_head_is_refused_at_once(
+    make_bert, long_text, tmp_path, capsys
+):
+    command = [
+        "adapt",
+        "--preset",
+        "green-bert+mlm",
+        "--model",
+        str(make_bert(head="BertModel")),
+        "--corpus",
+        str(long_text),
+    ]
     capsys.readouterr()
     assert main([*command, "--length", "16", "--out", str(tmp_path / "m")]) == 2
     found = capsys.readouterr().err
@@ -153,7 +234,11 @@ def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
 
 
 def test_every_such_preset_is_its_own_with_training_behind():
-    assert [name for name in PRESETS if name.endswith("+mlm")] == [f"{name}+mlm" for name in FOLLOWED]
+    assert [name for name in PRESETS if name.endswith("+mlm")] == [
+        f"{name}+mlm" for name in FOLLOWED
+    ]
     for name in FOLLOWED:
         assert PRESETS[f"{name}+mlm"].needs == PRESETS[name].needs | {"text"}
-        assert PRESETS[f"{name}+mlm"].further.stage == "embeddings" and not PRESETS[name].further.stage
+        assert (
+            PRESETS[f"{name}+mlm"].further.stage == "embeddings" and not PRESETS[name].further.stage
+        )

@@ -1,4 +1,6 @@
-"""The one door for models: damaged model folders are refused with one sentence, quickly, and nothing is left behind."""
+"""The one door for models: damaged model folders are refused with one sentence, quickly, and
+nothing is left behind.
+"""
 
 import json
 import os
@@ -34,7 +36,13 @@ SECONDS = 30  # that no refusal takes, on the busiest machine
 DEEP = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
 ROWS = "bert.embeddings.word_embeddings.weight"
 REGEX = "(a+)+$"
-ADDED: dict[str, object] = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+ADDED: dict[str, object] = {
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": True,
+    "special": False,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +97,9 @@ def with_id(value: object) -> Damage:
 
 
 def with_added(**token: object) -> Damage:
-    return tokenizer(lambda content: content["added_tokens"].append({"content": "zzz", **ADDED, **token}))
+    return tokenizer(
+        lambda content: content["added_tokens"].append({"content": "zzz", **ADDED, **token})
+    )
 
 
 def part(kind: str, **value: object) -> Damage:
@@ -145,32 +155,96 @@ OVERLAP = header(
 REPLACE = {"type": "Replace", "pattern": {"Regex": REGEX}, "content": "x"}
 
 OF_TOKENIZER: list[tuple[str, Damage, str]] = [
-    ("settings broken", written("tokenizer_config.json", "{"), "tokenizer_config.json: not valid JSON"),
-    ("settings a list", written("tokenizer_config.json", "[1]"), "tokenizer_config.json: expected a JSON object"),
+    (
+        "settings broken",
+        written("tokenizer_config.json", "{"),
+        "tokenizer_config.json: not valid JSON",
+    ),
+    (
+        "settings a list",
+        written("tokenizer_config.json", "[1]"),
+        "tokenizer_config.json: expected a JSON object",
+    ),
     ("settings deep", written("tokenizer_config.json", DEEP), "nested more than"),
     ("settings a pipe", pipe("tokenizer_config.json"), "found a named pipe"),
-    ("added token: a number", settings(added_tokens_decoder={"5": {"content": 5}}), "content of an added token is 5"),
-    ("added token: no object", settings(added_tokens_decoder={"5": 5}), "added token 5 is 5, expected an object"),
-    ("added token: no id", settings(added_tokens_decoder={"x": {"content": "a"}}), "is 'x', expected a whole number"),
-    ("added token: a flag", settings(cls_token={"content": "[CLS]", "lstrip": "no"}), "\"lstrip\" of '[CLS]' is 'no'"),
+    (
+        "added token: a number",
+        settings(added_tokens_decoder={"5": {"content": 5}}),
+        "content of an added token is 5",
+    ),
+    (
+        "added token: no object",
+        settings(added_tokens_decoder={"5": 5}),
+        "added token 5 is 5, expected an object",
+    ),
+    (
+        "added token: no id",
+        settings(added_tokens_decoder={"x": {"content": "a"}}),
+        "is 'x', expected a whole number",
+    ),
+    (
+        "added token: a flag",
+        settings(cls_token={"content": "[CLS]", "lstrip": "no"}),
+        "\"lstrip\" of '[CLS]' is 'no'",
+    ),
     ("special token: a number", settings(cls_token=5), '"cls_token" is 5, expected a token'),
-    ("special token: a list", settings(mask_token={"__type": "AddedToken", "content": [1]}), "content of an added token is list"),
-    ("extra special tokens", settings(additional_special_tokens=[5]), '"additional_special_tokens" is 5'),
+    (
+        "special token: a list",
+        settings(mask_token={"__type": "AddedToken", "content": [1]}),
+        "content of an added token is list",
+    ),
+    (
+        "extra special tokens",
+        settings(additional_special_tokens=[5]),
+        '"additional_special_tokens" is 5',
+    ),
     ("tokenizer class", settings(tokenizer_class=5), '"tokenizer_class" is 5'),
     ("longest text", settings(model_max_length="long"), '"model_max_length" is'),
     ("side", settings(padding_side="up"), '"padding_side" is'),
-    ("special map a list", written("special_tokens_map.json", "[1]"), "special_tokens_map.json: expected a JSON object"),
-    ("special map", written("special_tokens_map.json", '{"cls_token": {"content": 5}}'), "content of an added token is 5"),
-    ("added tokens", written("added_tokens.json", '{"x": "y"}'), "added_tokens.json: the id of 'x' is 'y'"),
-    ("added tokens share", written("added_tokens.json", '{"x": 7, "y": 7}'), "two tokens with one id"),
+    (
+        "special map a list",
+        written("special_tokens_map.json", "[1]"),
+        "special_tokens_map.json: expected a JSON object",
+    ),
+    (
+        "special map",
+        written("special_tokens_map.json", '{"cls_token": {"content": 5}}'),
+        "content of an added token is 5",
+    ),
+    (
+        "added tokens",
+        written("added_tokens.json", '{"x": "y"}'),
+        "added_tokens.json: the id of 'x' is 'y'",
+    ),
+    (
+        "added tokens share",
+        written("added_tokens.json", '{"x": 7, "y": 7}'),
+        "two tokens with one id",
+    ),
     ("tokenizer broken", written("tokenizer.json", "{"), "tokenizer.json: not valid JSON"),
     ("tokenizer a list", written("tokenizer.json", "[]"), "tokenizer.json: expected a JSON object"),
     ("tokenizer deep", written("tokenizer.json", DEEP), "nested more than"),
     ("tokenizer a pipe", pipe("tokenizer.json"), "found a named pipe"),
-    ("no model", tokenizer(lambda content: content.pop("model")), '"model" is None, expected an object'),
-    ("vocabulary a list", tokenizer(lambda content: content["model"].update(vocab=[["a", 1]])), '"vocab" is list'),
-    ("long words", tokenizer(lambda content: content["model"].update(max_input_chars_per_word=10**9)), "max_input_chars"),
-    ("id 2^31", with_id(2**31), "the id of 'zzz' is 2147483648, expected a whole number below 10,000,000"),
+    (
+        "no model",
+        tokenizer(lambda content: content.pop("model")),
+        '"model" is None, expected an object',
+    ),
+    (
+        "vocabulary a list",
+        tokenizer(lambda content: content["model"].update(vocab=[["a", 1]])),
+        '"vocab" is list',
+    ),
+    (
+        "long words",
+        tokenizer(lambda content: content["model"].update(max_input_chars_per_word=10**9)),
+        "max_input_chars",
+    ),
+    (
+        "id 2^31",
+        with_id(2**31),
+        "the id of 'zzz' is 2147483648, expected a whole number below 10,000,000",
+    ),
     ("id 4e9", with_id(4 * 10**9), "the id of 'zzz' is 4000000000"),
     ("id negative", with_id(-1), "the id of 'zzz' is -1"),
     ("id a text", with_id("1"), "the id of 'zzz' is '1'"),
@@ -179,13 +253,31 @@ OF_TOKENIZER: list[tuple[str, Damage, str]] = [
     ("added id twice", with_added(id=7), "two tokens with one id: "),
     ("added with two ids", with_added(id=900, content="heart"), "the token 'heart' has two ids"),
     ("post-processor", around(sep=["[SEP]", 10**9], cls=["[CLS]", 2]), "a token and its id"),
-    ("post-processor id", around(sep=["[SEP]", 5_000], cls=["[CLS]", 2]), "the id 5,000, which the vocabulary lacks"),
-    ("post-processor token", around(sep=["[NONE]", 9], cls=["[CLS]", 2]), "the id 9, which the vocabulary lacks"),
+    (
+        "post-processor id",
+        around(sep=["[SEP]", 5_000], cls=["[CLS]", 2]),
+        "the id 5,000, which the vocabulary lacks",
+    ),
+    (
+        "post-processor token",
+        around(sep=["[NONE]", 9], cls=["[CLS]", 2]),
+        "the id 9, which the vocabulary lacks",
+    ),
     ("unknown normalizer", part("normalizer", type="Magic"), "normalizer cannot be used: Magic"),
-    ("runaway normalizer", part("normalizer", **REPLACE), "normalizer cannot be used: Replace with the pattern '(a+)+$'"),
+    (
+        "runaway normalizer",
+        part("normalizer", **REPLACE),
+        "normalizer cannot be used: Replace with the pattern '(a+)+$'",
+    ),
     (
         "runaway pre-tokenizer",
-        part("pre_tokenizer", type="Split", pattern={"Regex": REGEX}, behavior="Isolated", invert=False),
+        part(
+            "pre_tokenizer",
+            type="Split",
+            pattern={"Regex": REGEX},
+            behavior="Isolated",
+            invert=False,
+        ),
         "pre-tokenizer cannot be used: Split with the pattern '(a+)+$'",
     ),
     (
@@ -196,12 +288,20 @@ OF_TOKENIZER: list[tuple[str, Damage, str]] = [
 ]
 
 OF_WEIGHTS: list[tuple[str, Damage, str]] = [
-    ("config a folder", replaced_by_folder("config.json"), "config.json: expected a file, found a folder"),
+    (
+        "config a folder",
+        replaced_by_folder("config.json"),
+        "config.json: expected a file, found a folder",
+    ),
     ("config a pipe", pipe("config.json"), "config.json: expected a file, found a named pipe"),
     ("config deep", written("config.json", DEEP), "config.json: nested more than"),
     ("config a list", written("config.json", "[1]"), "config.json: expected a JSON object"),
     ("config broken", written("config.json", "{"), "config.json: not valid JSON"),
-    ("architectures a number", config(architectures=5), "architectures is 5, expected a list of names"),
+    (
+        "architectures a number",
+        config(architectures=5),
+        "architectures is 5, expected a list of names",
+    ),
     ("architectures of numbers", config(architectures=[5]), "architectures is [5]"),
     ("activation", config(hidden_act="magic"), "hidden_act is 'magic', expected an activation"),
     ("activation a number", config(hidden_act=5), "hidden_act is 5"),
@@ -209,18 +309,42 @@ OF_WEIGHTS: list[tuple[str, Damage, str]] = [
     ("dtype a number", config(torch_dtype=8), "torch_dtype is 8"),
     ("quantized", config(quantization_config={"quant_method": "gptq"}), "quantization_config is"),
     ("other weights", config(transformers_weights="../x.safetensors"), "transformers_weights is"),
-    ("hub kernels", config(_attn_implementation="kernels-community/flash"), "kernels from other packages are not supported"),
-    ("hub kernels, too", config(attn_implementation="kernels-community/flash"), "kernels from other packages are not supported"),
-    ("10^9 layers", config(num_hidden_layers=10**9), "num_hidden_layers is 1000000000, expected a whole number from 1 to 1,000"),
-    ("500 layers", config(num_hidden_layers=500), "do not match: num_hidden_layers is 500, but the weights have 2"),
+    (
+        "hub kernels",
+        config(_attn_implementation="kernels-community/flash"),
+        "kernels from other packages are not supported",
+    ),
+    (
+        "hub kernels, too",
+        config(attn_implementation="kernels-community/flash"),
+        "kernels from other packages are not supported",
+    ),
+    (
+        "10^9 layers",
+        config(num_hidden_layers=10**9),
+        "num_hidden_layers is 1000000000, expected a whole number from 1 to 1,000",
+    ),
+    (
+        "500 layers",
+        config(num_hidden_layers=500),
+        "do not match: num_hidden_layers is 500, but the weights have 2",
+    ),
     ("layers a text", config(num_hidden_layers="2"), "num_hidden_layers is '2'"),
     ("layers true", config(num_hidden_layers=True), "num_hidden_layers is True"),
     ("width", config(hidden_size=50_000), "do not match: hidden_size is 50,000"),
     ("inner width", config(intermediate_size=99_999), "do not match: intermediate_size is 99,999"),
-    ("positions", config(max_position_embeddings=9_999_999), "do not match: max_position_embeddings is 9,999,999"),
+    (
+        "positions",
+        config(max_position_embeddings=9_999_999),
+        "do not match: max_position_embeddings is 9,999,999",
+    ),
     ("tokens", config(vocab_size=9_999_999), "do not match: vocab_size is 9,999,999"),
     ("types", config(type_vocab_size=10**9), "type_vocab_size is 1000000000"),
-    ("heads", config(num_attention_heads=3), "the hidden size 16 is not a multiple of the 3 attention heads"),
+    (
+        "heads",
+        config(num_attention_heads=3),
+        "the hidden size 16 is not a multiple of the 3 attention heads",
+    ),
     ("no heads", config(num_attention_heads=0), "num_attention_heads is 0"),
     ("padding", config(pad_token_id=5_000), "do not match: pad_token_id is 5,000"),
     ("padding far out", config(pad_token_id=10**8), "pad_token_id is 100000000"),
@@ -228,21 +352,45 @@ OF_WEIGHTS: list[tuple[str, Damage, str]] = [
     ("label names", config(id2label=[1]), "id2label is [1]"),
     ("label numbers", config(id2label={"x": "y"}), "do not match (ValueError"),
     ("dropout", config(hidden_dropout_prob=5), "hidden_dropout_prob is 5"),
-    ("dropout not a number", config(hidden_dropout_prob=float("nan")), "hidden_dropout_prob is nan"),
+    (
+        "dropout not a number",
+        config(hidden_dropout_prob=float("nan")),
+        "hidden_dropout_prob is nan",
+    ),
     ("index a list", index([1]), "index.json: expected a JSON object"),
     ("index without a map", index({"metadata": {}}), 'expected "weight_map"'),
-    ("index without metadata", index({"weight_map": {"a": "model.safetensors"}}), 'expected "metadata"'),
+    (
+        "index without metadata",
+        index({"weight_map": {"a": "model.safetensors"}}),
+        'expected "metadata"',
+    ),
     ("index with numbers", index({"metadata": {}, "weight_map": {"a": 5}}), "found '5'"),
-    ("index out of the folder", index({"metadata": {}, "weight_map": {"a": "../x/model.safetensors"}}), "found '../x/"),
-    ("index to nowhere", index({"metadata": {}, "weight_map": {"a": "b.safetensors"}}), "found no weights"),
+    (
+        "index out of the folder",
+        index({"metadata": {}, "weight_map": {"a": "../x/model.safetensors"}}),
+        "found '../x/",
+    ),
+    (
+        "index to nowhere",
+        index({"metadata": {}, "weight_map": {"a": "b.safetensors"}}),
+        "found no weights",
+    ),
     ("index broken", written("model.safetensors.index.json", "{"), "index.json: not valid JSON"),
     ("index deep", written("model.safetensors.index.json", DEEP), "index.json: nested more than"),
     ("index a pipe", pipe("model.safetensors.index.json"), "found a named pipe"),
     ("weights a pipe", pipe("model.safetensors"), "found a named pipe"),
     ("weights a folder", replaced_by_folder("model.safetensors"), "found a folder"),
-    ("weights broken", written("model.safetensors", b"no tensors"), "not a readable safetensors file"),
+    (
+        "weights broken",
+        written("model.safetensors", b"no tensors"),
+        "not a readable safetensors file",
+    ),
     ("weights empty", written("model.safetensors", b""), "not a readable safetensors file"),
-    ("header too long", written("model.safetensors", (2**62).to_bytes(8, "little") + b"{}"), "not a readable safetensors file"),
+    (
+        "header too long",
+        written("model.safetensors", (2**62).to_bytes(8, "little") + b"{}"),
+        "not a readable safetensors file",
+    ),
     ("offsets overlap", written("model.safetensors", OVERLAP), "not a readable safetensors file"),
     ("float8", stored_as(torch.float8_e4m3fn), "the embeddings are F8_E4M3"),
     ("whole numbers", stored_as(torch.int32), "the embeddings are I32"),
@@ -255,7 +403,9 @@ def command_on(folder: Path, out: Path) -> list[str]:
     return ["vocabulary", "reduce", "--model", str(folder), "--keep", "0.9", "--out", str(out)]
 
 
-@pytest.mark.parametrize(("damage", "said"), [case[1:] for case in OF_TOKENIZER + OF_WEIGHTS], ids=NAMES)
+@pytest.mark.parametrize(
+    ("damage", "said"), [case[1:] for case in OF_TOKENIZER + OF_WEIGHTS], ids=NAMES
+)
 def test_a_damaged_folder_is_refused_with_one_sentence_and_nothing_is_left(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Damage, said: str
 ) -> None:
@@ -269,7 +419,9 @@ def test_a_damaged_folder_is_refused_with_one_sentence_and_nothing_is_left(
     assert time.monotonic() - begun < SECONDS
 
 
-@pytest.mark.parametrize(("damage", "said"), [case[1:] for case in OF_WEIGHTS], ids=[case[0] for case in OF_WEIGHTS])
+@pytest.mark.parametrize(
+    ("damage", "said"), [case[1:] for case in OF_WEIGHTS], ids=[case[0] for case in OF_WEIGHTS]
+)
 def test_the_same_under_a_fresh_head(folder: Path, damage: Damage, said: str) -> None:
     damage(folder)
     with pytest.raises(InputError):
@@ -293,7 +445,9 @@ def test_a_pipe_as_a_model_and_as_a_vocabulary(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize("name", [".", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize(
+    "name", [".", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+)
 def test_what_this_user_may_not_read_is_said(folder: Path, name: str) -> None:
     for parent in (folder, *folder.parents):
         if parent.stat().st_uid == os.geteuid() and str(parent) != "/":
@@ -329,7 +483,9 @@ def test_a_sharded_model_opens(folder: Path) -> None:
     names = sorted(tensors)
     halves = {"model-1.safetensors": names[:5], "model-2.safetensors": names[5:]}
     for file, inside in halves.items():
-        save_file({name: tensors[name] for name in inside}, folder / file, metadata={"format": "pt"})
+        save_file(
+            {name: tensors[name] for name in inside}, folder / file, metadata={"format": "pt"}
+        )
     (folder / "model.safetensors").unlink()
     shards = {name: file for file, inside in halves.items() for name in inside}
     index({"metadata": {}, "weight_map": shards})(folder)
@@ -338,20 +494,29 @@ def test_a_sharded_model_opens(folder: Path) -> None:
 
 
 def test_the_parts_of_bert_are_not_tried(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("a process was started"))
+    monkeypatch.setattr(
+        trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("a process was started")
+    )
     _ = open_model(tiny_bert).fast_tokenizer
 
 
-def test_a_sound_pattern_passes_and_its_verdict_is_remembered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sound_pattern_passes_and_its_verdict_is_remembered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pattern = {"Regex": r"'s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"}
     part("pre_tokenizer", type="Split", pattern=pattern, behavior="Isolated", invert=False)(folder)
     _ = open_model(folder).fast_tokenizer
-    monkeypatch.setattr(trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("tried again"))
+    monkeypatch.setattr(
+        trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("tried again")
+    )
     _ = open_model(folder).fast_tokenizer
 
 
 def test_parts_that_expand_only_together_are_refused(folder: Path) -> None:
-    parts = [{"type": "Replace", "pattern": {"String": old}, "content": new * 50} for old, new in (("a", "b"), ("b", "c"))]
+    parts = [
+        {"type": "Replace", "pattern": {"String": old}, "content": new * 50}
+        for old, new in (("a", "b"), ("b", "c"))
+    ]
     part("normalizer", type="Sequence", normalizers=parts)(folder)
     with pytest.raises(InputError, match="all parts in sequence"):
         _ = open_model(folder).fast_tokenizer
@@ -363,21 +528,29 @@ def test_a_part_that_never_ends_is_ended_with_its_process(monkeypatch: pytest.Mo
     trial._try.cache_clear()
     begun = time.monotonic()
     with pytest.raises(InputError, match=r"Replace: it takes more than 0\.5 s"):
-        trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "never"}, "content": ""}})
+        trial.try_parts(
+            {"normalizer": {"type": "Replace", "pattern": {"String": "never"}, "content": ""}}
+        )
     assert time.monotonic() - begun < 10
     trial._try.cache_clear()
 
 
 def test_a_busy_machine_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that waits for its turn takes no processor time: stopped here for longer than the limit."""
+    """A process that waits for its turn takes no processor time: stopped here for longer than the
+    limit.
+    """
     monkeypatch.setattr(trial, "SECONDS", 0.5)
     monkeypatch.setattr(trial, "SCRIPT", "import time\ntime.sleep(1.5)\nprint('done', flush=True)")
     trial._try.cache_clear()
-    trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}})
+    trial.try_parts(
+        {"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}}
+    )
     monkeypatch.setattr(trial, "PATIENCE", 0.5)
     trial._try.cache_clear()
     with pytest.raises(InputError, match=r"it takes more than 0\.5 s"):
-        trial.try_parts({"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}})
+        trial.try_parts(
+            {"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}}
+        )
     trial._try.cache_clear()
 
 
@@ -392,17 +565,28 @@ def test_what_the_library_panics_with_is_an_input_error() -> None:
 
 
 def test_lack_of_memory_is_no_fault_of_a_file() -> None:
-    with pytest.raises(MemoryError), convert_library_errors("config.json and weights do not fit together"):
+    with (
+        pytest.raises(MemoryError),
+        convert_library_errors("config.json and weights do not fit together"),
+    ):
         raise MemoryError
-    with pytest.raises(InputError, match="do not fit"), convert_library_errors("config.json and weights do not fit together"):
+    with (
+        pytest.raises(InputError, match="do not fit"),
+        convert_library_errors("config.json and weights do not fit together"),
+    ):
         raise KeyError("hidden_size")
 
 
 def test_blocks_give_what_one_batch_gives() -> None:
     made = tokenizer_of_tokens(("[UNK]", "a", "##b", "c"))
     texts = ["ab", "c", "", "cab a"] * 6_000
-    assert [one.ids for one in encode_batch(made, texts)] == [one.ids for one in made.encode_batch(texts)]
-    assert encode(made, "ab " * 9_000, add_special_tokens=False).ids == made.encode("ab " * 9_000, add_special_tokens=False).ids
+    assert [one.ids for one in encode_batch(made, texts)] == [
+        one.ids for one in made.encode_batch(texts)
+    ]
+    assert (
+        encode(made, "ab " * 9_000, add_special_tokens=False).ids
+        == made.encode("ab " * 9_000, add_special_tokens=False).ids
+    )
     assert encode_batch(made, []) == []
 
 

@@ -47,7 +47,10 @@ def test_a_word_alone_has_no_neighbours(metric):
 def test_against_brute_force_in_small_blocks(monkeypatch, metric):
     monkeypatch.setattr(nearest_module, "BLOCK", 700)
     rng = np.random.default_rng(0)
-    queries, candidates = rng.normal(size=(23, 6)).astype(np.float32), space(rng.normal(size=(200, 6)))
+    queries, candidates = (
+        rng.normal(size=(23, 6)).astype(np.float32),
+        space(rng.normal(size=(200, 6))),
+    )
     found = nearest(queries, candidates, 7, metric)
     if metric == "cosine":
         cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
@@ -68,7 +71,9 @@ def test_csls_takes_a_hub_down():
     assert nearest(queries.matrix, candidates, 1, hubs=hubs).rows.ravel().tolist() == [1, 2]
     scores = nearest(queries.matrix, candidates, 3, hubs=hubs).scores
     cosines = queries.unit @ candidates.unit.T
-    np.testing.assert_allclose(scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubs)[::-1], atol=1e-6)
+    np.testing.assert_allclose(
+        scores[0], np.sort(2 * cosines[0] - cosines[0].mean() - hubs)[::-1], atol=1e-6
+    )
 
 
 def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch):
@@ -78,7 +83,8 @@ def test_csls_against_brute_force_in_small_blocks_takes_one_product(monkeypatch)
     candidates = space(rng.normal(size=(1000, 6)))
     hubs = rng.uniform(0, 0.5, 1000).astype(np.float32)
     leave_out = rng.integers(-1, 1000, 23)
-    # The hubness of a query comes from the product that finds its neighbors: a second one made it twice as slow.
+    # The hubness of a query comes from the product that finds its neighbors: a second one made it
+    # twice as slow.
     monkeypatch.setattr(nearest_module, "hubness", None)
     found = nearest(queries, candidates, 7, leave_out=leave_out, hubs=hubs)
     cosines = queries @ candidates.unit.T / np.linalg.norm(queries, axis=1, keepdims=True)
@@ -95,7 +101,10 @@ def test_hubness_is_the_mean_of_the_k_nearest():
     assert hubness(others[:1], others, k=99)[0] == pytest.approx(0)
 
 
-@pytest.mark.parametrize("options", [{"metric": "taxicab"}, {"k": 0}, {"metric": "euclidean", "hubs": np.zeros(5, np.float32)}])
+@pytest.mark.parametrize(
+    "options",
+    [{"metric": "taxicab"}, {"k": 0}, {"metric": "euclidean", "hubs": np.zeros(5, np.float32)}],
+)
 def test_bad_choices_are_input_errors(options):
     with pytest.raises(InputError):
         nearest(PLANE.matrix, PLANE, **options)
@@ -105,7 +114,9 @@ def test_bad_choices_are_input_errors(options):
 
 @pytest.fixture
 def cross():
-    """Words and pieces in one plane, turned by a quarter; heart is in both, angina and ##gia in one each."""
+    """Words and pieces in one plane, turned by a quarter; heart is in both, angina and ##gia in one
+    each.
+    """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 4)).astype(np.float32)
     names = tuple(f"filler{i}" for i in range(28))
@@ -128,7 +139,9 @@ def test_a_space_that_lacks_the_word_answers_none(cross):
     angina, piece = cross.lists("angina"), cross.lists("##gia")
     assert angina["within_pieces"] is angina["to_words"] is None
     assert angina["to_pieces"][0][0] == "##gia"  # the piece that stands where angina is mapped to
-    assert piece["within_words"] is piece["to_pieces"] is None and piece["to_words"][0][0] == "angina"
+    assert (
+        piece["within_words"] is piece["to_pieces"] is None and piece["to_words"][0][0] == "angina"
+    )
 
 
 def test_a_word_in_no_space_is_an_input_error_with_the_nearest_spelling(cross):
@@ -138,7 +151,12 @@ def test_a_word_in_no_space_is_an_input_error_with_the_nearest_spelling(cross):
 
 
 def test_shared_neighbours_stand_in_two_lists():
-    lists = {"within_words": [("a", 1.0), ("b", 0.5)], "within_pieces": None, "to_pieces": [("b", 0.9)], "to_words": [("c", 0.1)]}
+    lists = {
+        "within_words": [("a", 1.0), ("b", 0.5)],
+        "within_pieces": None,
+        "to_pieces": [("b", 0.9)],
+        "to_words": [("c", 0.1)],
+    }
     assert shared(lists) == {"b"}
 
 
@@ -155,10 +173,15 @@ def test_special_tokens_are_no_anchors_of_csls():
     assert rows.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("settings", [AlignmentSettings(unit=True, centre=True), AlignmentSettings("kernel-ridge", unit=True)])
+@pytest.mark.parametrize(
+    "settings",
+    [AlignmentSettings(unit=True, centre=True), AlignmentSettings("kernel-ridge", unit=True)],
+)
 def test_across_with_csls_and_prepared_spaces(cross, settings):
     alignment = fit_alignment(cross.words, cross.pieces, settings)
-    lists = CrossSpace(cross.words, cross.pieces, alignment).lists("heart", ListSettings(k=2, csls=True))
+    lists = CrossSpace(cross.words, cross.pieces, alignment).lists(
+        "heart", ListSettings(k=2, csls=True)
+    )
     assert lists["to_pieces"][0][0] == "heart" and lists["to_words"][0][0] == "heart"
 
 
@@ -178,7 +201,12 @@ def test_a_typed_word_is_taken_as_typed_where_it_is_known_and_else_as_the_model_
     def form(typed):
         return as_known(typed, Splitter.bert(), cross.words, cross.pieces)
 
-    assert (form("heart"), form(" Heart "), form("##gia"), form("Tumör")) == ("heart", "heart", "##gia", "tumor")
+    assert (form("heart"), form(" Heart "), form("##gia"), form("Tumör")) == (
+        "heart",
+        "heart",
+        "##gia",
+        "tumor",
+    )
     for typed, said in (("two words", "2 words"), ("", "0 words"), ("a\udcff", "UTF-8")):
         with pytest.raises(InputError, match=said):
             form(typed)
@@ -187,13 +215,20 @@ def test_a_typed_word_is_taken_as_typed_where_it_is_known_and_else_as_the_model_
 def test_identical_spaces_agree_in_all_lists():
     matrix = np.random.default_rng(1).normal(size=(20, 3))
     same = space(matrix)
-    lists = CrossSpace(same, same, fit_alignment(same, same, AlignmentSettings("identity"))).lists("w0", ListSettings(k=4))
+    lists = CrossSpace(same, same, fit_alignment(same, same, AlignmentSettings("identity"))).lists(
+        "w0", ListSettings(k=4)
+    )
     assert lists["within_words"] == lists["within_pieces"]
-    assert [name for name, _ in lists["to_pieces"][1:]] == [name for name, _ in lists["within_words"][:3]]
+    assert [name for name, _ in lists["to_pieces"][1:]] == [
+        name for name, _ in lists["within_words"][:3]
+    ]
 
 
 def test_special_tokens_are_nobodys_neighbours():
-    words, pieces = space(np.eye(3), ("a", "b", "new")), space(np.eye(3), ("a", "b", "[PAD]"), "pieces")
+    words, pieces = (
+        space(np.eye(3), ("a", "b", "new")),
+        space(np.eye(3), ("a", "b", "[PAD]"), "pieces"),
+    )
     identity = fit_alignment(words, pieces, AlignmentSettings("identity"))
     lists = CrossSpace(words, pieces, identity, frozenset({"[PAD]"})).lists("new")
     assert [name for name, _ in lists["to_pieces"]] == ["a", "b"]  # its vector is [PAD]'s own row
@@ -207,7 +242,9 @@ def test_the_words_that_land_most_firmly_come_first():
     assert spaces.firmest(["far", "between", "b"], 2) == ["b", "between"]
 
 
-@pytest.mark.parametrize("values", [np.arange(6000), np.zeros(6000), np.arange(6000) % 7, -np.arange(6000)])
+@pytest.mark.parametrize(
+    "values", [np.arange(6000), np.zeros(6000), np.arange(6000) % 7, -np.arange(6000)]
+)
 @pytest.mark.parametrize("k", [1, 10, 180])
 def test_the_best_of_many_are_those_of_a_full_sort(values, k):
     from vocadapt.spaces.nearest import select_top_k

@@ -1,4 +1,6 @@
-"""Notes of a workspace: kept, changed, removed, never half written; hostile text and broken files."""
+"""Notes of a workspace: kept, changed, removed, never half written; hostile text and broken
+files.
+"""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +19,24 @@ def workspace(tmp_path):
 
 def test_a_note_is_kept_changed_and_removed(workspace):
     assert notes_of(workspace) == {}
-    save_note(workspace, "a", " gold is wrong ", ["boundary", "boundary", "  two   words "], "10369876 · sentence 4")
+    save_note(
+        workspace,
+        "a",
+        " gold is wrong ",
+        ["boundary", "boundary", "  two   words "],
+        "10369876 · sentence 4",
+    )
     note = notes_of(workspace)["a"]
-    assert (note.text, note.tags, note.about) == ("gold is wrong", ("boundary", "two words"), "10369876 · sentence 4")
+    assert (note.text, note.tags, note.about) == (
+        "gold is wrong",
+        ("boundary", "two words"),
+        "10369876 · sentence 4",
+    )
     save_note(workspace, "b", "", ["rare"])
     save_note(workspace, "a", "no, it is right")
-    assert notes_of(workspace)["a"].text == "no, it is right" and tags_in(notes_of(workspace)) == ["rare"]
+    assert notes_of(workspace)["a"].text == "no, it is right" and tags_in(notes_of(workspace)) == [
+        "rare"
+    ]
     assert save_note(workspace, "a", "  ") is None and list(notes_of(workspace)) == ["b"]
     assert [path.name for path in workspace.root.iterdir()] == [FILE]  # no draft is left
 
@@ -38,26 +52,44 @@ def test_each_note_is_a_line_whatever_is_in_it(workspace):
         save_note(workspace, id, f"[{text}]")
     lines = (workspace.root / FILE).read_bytes().decode("utf-8").split("\n")
     assert [json.loads(line)["id"] for line in lines[:-1]] == ["a", "b"] and lines[-1] == ""
-    assert [note.text for note in notes_of(workspace).values()] == ["[two\nlines]", "[\u2028 \x85 \r]"]
+    assert [note.text for note in notes_of(workspace).values()] == [
+        "[two\nlines]",
+        "[\u2028 \x85 \r]",
+    ]
 
 
 def test_many_writers_lose_nothing(workspace):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: save_note(workspace, str(n), f"note {n}"), range(40)))
-    assert {key: note.text for key, note in notes_of(workspace).items()} == {str(n): f"note {n}" for n in range(40)}
+    assert {key: note.text for key, note in notes_of(workspace).items()} == {
+        str(n): f"note {n}" for n in range(40)
+    }
 
 
-@pytest.mark.parametrize(("text", "tags"), [("x" * (LONGEST + 1), ()), ("x", ["t" * 100]), ("x", [str(n) for n in range(50)])])
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [("x" * (LONGEST + 1), ()), ("x", ["t" * 100]), ("x", [str(n) for n in range(50)])],
+)
 def test_what_is_too_long_is_refused_and_nothing_is_written(workspace, text, tags):
     with pytest.raises(InputError):
         save_note(workspace, "a", text, tags)
     assert not (workspace.root / FILE).exists()
 
 
-@pytest.mark.parametrize("content", [
-    "x", "[1]", '{"a": 1}', '{"text": "x"}', '{"id": 1}', '{"id": "a", "tags": "y"}', '{"id": "a", "odd": 1}', "\udcff",
-    '{"id": "a"} {"id": "b"}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x",
+        "[1]",
+        '{"a": 1}',
+        '{"text": "x"}',
+        '{"id": 1}',
+        '{"id": "a", "tags": "y"}',
+        '{"id": "a", "odd": 1}',
+        "\udcff",
+        '{"id": "a"} {"id": "b"}',
+    ],
+)
 def test_a_file_that_holds_something_else_is_a_message(workspace, content):
     workspace.root.mkdir(parents=True)
     (workspace.root / FILE).write_bytes(content.encode("utf-8", "surrogateescape"))
@@ -67,5 +99,7 @@ def test_a_file_that_holds_something_else_is_a_message(workspace, content):
 
 def test_a_note_of_an_older_form_lacks_nothing(workspace):
     workspace.root.mkdir(parents=True)
-    (workspace.root / FILE).write_text('{"id": "b"}\n\n' + json.dumps({"id": "a", "text": "x"}), encoding="utf-8")
+    (workspace.root / FILE).write_text(
+        '{"id": "b"}\n\n' + json.dumps({"id": "a", "text": "x"}), encoding="utf-8"
+    )
     assert notes_of(workspace)["a"].tags == () and list(notes_of(workspace)) == ["b", "a"]

@@ -9,7 +9,15 @@ import pytest
 from tokenizers import Tokenizer
 
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.overlap import common_tokens, length_of, lengths, overlap, position, profile, unreachable
+from vocadapt.vocabulary.overlap import (
+    common_tokens,
+    length_of,
+    lengths,
+    overlap,
+    position,
+    profile,
+    unreachable,
+)
 from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 
 BERT = Splitter.bert()
@@ -20,7 +28,10 @@ def vocabulary(*tokens: str, whole: frozenset[str] = frozenset()) -> Vocabulary:
 
 
 def test_common_tokens_of_table_31(shared: Path) -> None:
-    files = [shared / f"data/vocab/{name}.txt" for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")]
+    files = [
+        shared / f"data/vocab/{name}.txt"
+        for name in ("bert-base-uncased", "pubmedbert-abstract-fulltext")
+    ]
     found = overlap([vocabulary_of(read_tokenizer(path)) for path in files])
     assert found.sizes == (30_522, 30_522)
     assert found.common[0][1] == found.common[1][0] == 12_309
@@ -34,14 +45,27 @@ def test_the_share_is_of_the_row() -> None:
     assert found.common == ((4, 3, 3), (3, 3, 2), (3, 2, 6))
     assert found.share[0] == (1.0, 3 / 4, 3 / 4)
     assert found.share[2] == (3 / 6, 2 / 6, 1.0)
-    assert common_tokens([vocabulary("x", "##x"), vocabulary("##x", "y")]) == ("[PAD]", "[UNK]", "##x")
+    assert common_tokens([vocabulary("x", "##x"), vocabulary("##x", "y")]) == (
+        "[PAD]",
+        "[UNK]",
+        "##x",
+    )
 
 
 def test_positions_and_lengths() -> None:
-    own = vocabulary("[unused0]", "heart", "##s", "##", "##tension", "placebo", whole=frozenset({"placebo"}))
+    own = vocabulary(
+        "[unused0]", "heart", "##s", "##", "##tension", "placebo", whole=frozenset({"placebo"})
+    )
     assert [position(token, own) for token in own.tokens] == [
-        "special", "special", "unused", "word start", "continuation", "word start", "continuation", "whole word",
-    ]  # fmt: skip
+        "special",
+        "special",
+        "unused",
+        "word start",
+        "continuation",
+        "word start",
+        "continuation",
+        "whole word",
+    ]
     assert length_of("##tension", own) == 7
     assert length_of("##", own) == 2
     assert lengths(own, own.tokens) == {1: 1, 2: 1, 5: 1, 7: 2}
@@ -54,11 +78,27 @@ def test_positions_and_lengths() -> None:
 @pytest.mark.parametrize(
     ("token", "reached"),
     [
-        ("heart", True), ("Heart", False), ("naïve", False), ("x-ray", False), ("...", False), ("!", True), ("与", True),
-        ("与与", False), ("##s", True), ("##S", False), ("##!", False), ("##与", False), ("##-x", False), ("two words", False),
-        ("\u200b", False), ("a" * 100, True), ("a" * 101, False), ("##" + "a" * 99, True), ("##" + "a" * 100, False),
+        ("heart", True),
+        ("Heart", False),
+        ("naïve", False),
+        ("x-ray", False),
+        ("...", False),
+        ("!", True),
+        ("与", True),
+        ("与与", False),
+        ("##s", True),
+        ("##S", False),
+        ("##!", False),
+        ("##与", False),
+        ("##-x", False),
+        ("two words", False),
+        ("\u200b", False),
+        ("a" * 100, True),
+        ("a" * 101, False),
+        ("##" + "a" * 99, True),
+        ("##" + "a" * 100, False),
     ],
-)  # fmt: skip
+)
 def test_what_the_splitter_of_bert_lets_through(token: str, reached: bool) -> None:
     """One letter is the shortest carrier: with 100 more the word is longer than BERT cuts."""
     own = vocabulary("q", token)
@@ -76,7 +116,9 @@ def test_without_a_word_start_no_continuation_is_reached() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unreachable_is_what_no_word_gives(seed: int) -> None:
-    """All words over three letters, cut; the tokens drawn at random, so that some words cannot be read."""
+    """All words over three letters, cut; the tokens drawn at random, so that some words cannot be
+    read.
+    """
     draw = random.Random(seed)
     bodies = ["".join(letters) for size in (1, 2, 3) for letters in product("ab!", repeat=size)]
     tokens = draw.sample(bodies, 12) + [f"##{text}" for text in draw.sample(bodies, 12)]
@@ -87,9 +129,13 @@ def test_unreachable_is_what_no_word_gives(seed: int) -> None:
 
 
 def test_the_unreachable_tokens_of_bert(shared: Path) -> None:
-    """[unused0] … and what BERT's pre-tokenizer splits off: continuations of punctuation and of Chinese characters."""
+    """[unused0] … and what BERT's pre-tokenizer splits off: continuations of punctuation and of
+    Chinese characters.
+    """
     tokenizer: Tokenizer = read_tokenizer(shared / "data/vocab/bert-base-uncased.txt")
-    found = unreachable(vocabulary_of(tokenizer), Splitter.from_tokenizer(json.loads(tokenizer.to_str())))
+    found = unreachable(
+        vocabulary_of(tokenizer), Splitter.from_tokenizer(json.loads(tokenizer.to_str()))
+    )
     others = [token for token in found if not token.startswith("[unused")]
     assert len(found) - len(others) == 994
     assert "..." in others and "##!" in others and "##高" in others

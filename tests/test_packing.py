@@ -29,7 +29,11 @@ def test_a_zip_holds_the_whole_folder_and_is_as_large_as_said(tmp_path: Path) ->
     assert len(content) == packed_size(folder)
     with ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
-        files = {f"m/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        files = {
+            f"m/{path.relative_to(folder).as_posix()}": path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
         assert {name: archive.read(name) for name in archive.namelist()} == files
     assert [path.name for path in tmp_path.iterdir()] == ["m"]  # the temporary file is gone
 
@@ -43,7 +47,9 @@ def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     assert first.getvalue() == second.getvalue()
 
 
-def test_a_full_disk_is_a_message_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_a_message_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -10,7 +10,9 @@ from vocadapt.spaces.space import EmbeddingSpace
 
 
 def space_of(matrix) -> EmbeddingSpace:
-    return EmbeddingSpace(tuple(f"w{i}" for i in range(len(matrix))), np.asarray(matrix, dtype=np.float32))
+    return EmbeddingSpace(
+        tuple(f"w{i}" for i in range(len(matrix))), np.asarray(matrix, dtype=np.float32)
+    )
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
@@ -19,15 +21,23 @@ def test_agrees_with_scikit_learn(n, k, metric):
     from sklearn.manifold import trustworthiness
 
     random = np.random.default_rng(n)
-    matrix, xy = random.normal(size=(n, 12)).astype(np.float32), random.normal(size=(n, 2)).astype(np.float32)
+    matrix, xy = (
+        random.normal(size=(n, 12)).astype(np.float32),
+        random.normal(size=(n, 2)).astype(np.float32),
+    )
     found = picture_quality(space_of(matrix), xy, k, metric)
-    assert found.trustworthiness == pytest.approx(trustworthiness(matrix, xy, n_neighbors=k, metric=metric), abs=1e-6)
+    assert found.trustworthiness == pytest.approx(
+        trustworthiness(matrix, xy, n_neighbors=k, metric=metric), abs=1e-6
+    )
     assert (found.k, found.n, found.of, found.metric) == (k, n, n, metric)
 
 
 def test_blocks_change_nothing(monkeypatch):
     random = np.random.default_rng(3)
-    space, xy = space_of(random.normal(size=(300, 6))), random.normal(size=(300, 2)).astype(np.float32)
+    space, xy = (
+        space_of(random.normal(size=(300, 6))),
+        random.normal(size=(300, 2)).astype(np.float32),
+    )
     whole = picture_quality(space, xy)
     monkeypatch.setattr("vocadapt.spaces.nearest.BLOCK", 1000)
     assert picture_quality(space, xy) == whole
@@ -46,27 +56,38 @@ def test_a_plane_shown_as_it_is_is_perfect_and_a_shuffled_one_is_chance():
 def test_by_hand():
     """Five points on a line; in the picture the last one has come to lie between the first two.
 
-    Nearest in the picture: w0 → w4, w1 → w4, w4 → w0, each the farthest of four in truth; w2 → w1 and w3 → w2 are right.
+    Nearest in the picture: w0 → w4, w1 → w4, w4 → w0, each the farthest of four in truth; w2 → w1
+    and w3 → w2 are right.
     """
     space = space_of([[0.0], [1.0], [3.0], [6.0], [10.0]])
     xy = np.array([[0, 0], [1, 0], [3, 0], [6, 0], [0.4, 0]], dtype=np.float32)
     found = picture_quality(space, xy, 1, "euclidean")
     assert found.preservation == pytest.approx(2 / 5)
-    assert found.trustworthiness == pytest.approx(1 - 2 / (5 * 1 * (2 * 5 - 3 * 1 - 1)) * 3 * (4 - 1))
+    assert found.trustworthiness == pytest.approx(
+        1 - 2 / (5 * 1 * (2 * 5 - 3 * 1 - 1)) * 3 * (4 - 1)
+    )
 
 
 def test_a_sample_is_seeded_and_said():
     random = np.random.default_rng(7)
-    space, xy = space_of(random.normal(size=(500, 6))), random.normal(size=(500, 2)).astype(np.float32)
+    space, xy = (
+        space_of(random.normal(size=(500, 6))),
+        random.normal(size=(500, 2)).astype(np.float32),
+    )
     one, again, other = (picture_quality(space, xy, most=200, seed=seed) for seed in (1, 1, 2))
     assert one == again and one != other and (one.n, one.of) == (200, 500)
-    assert one.trustworthiness == pytest.approx(picture_quality(space, xy).trustworthiness, abs=0.03)
+    assert one.trustworthiness == pytest.approx(
+        picture_quality(space, xy).trustworthiness, abs=0.03
+    )
 
 
 def test_too_many_pairs_are_sampled(monkeypatch):
     monkeypatch.setattr(module, "PAIRS", 4000)
     random = np.random.default_rng(7)
-    assert picture_quality(space_of(random.normal(size=(100, 3))), random.normal(size=(100, 2))).n == 40
+    assert (
+        picture_quality(space_of(random.normal(size=(100, 3))), random.normal(size=(100, 2))).n
+        == 40
+    )
 
 
 def test_points_in_one_place_are_never_their_own_neighbour():

@@ -28,7 +28,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     known = [word for word in WORDS if word.isalpha()]
     lines = (" ".join(rng.choice([*known, *NEW], size=12)) for _ in range(400))
     path = tmp_path_factory.mktemp("corpus") / "text.txt"
-    path.write_text("\n".join(lines) + "\nA placebos® trial, and tachycardia® of the heart.\n", encoding="utf-8")
+    path.write_text(
+        "\n".join(lines) + "\nA placebos® trial, and tachycardia® of the heart.\n", encoding="utf-8"
+    )
     return open_corpus([path])
 
 
@@ -36,7 +38,9 @@ def small(recipe: Recipe) -> Recipe:
     return replace(recipe, vectors=Word2VecSettings(epochs=2, workers=1))
 
 
-@pytest.mark.parametrize("name", [name for name in UNTRAINED if "vectors" not in PRESETS[name].needs])
+@pytest.mark.parametrize(
+    "name", [name for name in UNTRAINED if "vectors" not in PRESETS[name].needs]
+)
 def test_every_preset_without_word_vectors_walks(
     name: str, make_bert: Callable[..., Path], corpus: Corpus, tmp_path: Path
 ) -> None:
@@ -45,7 +49,9 @@ def test_every_preset_without_word_vectors_walks(
     target = open_model(make_bert("b", tokens=[*TINY_TOKENS, *(f"x{word}" for word in words)]))
     adapted = adapt(preset(name), model, Sources(corpus=corpus, target=target))
     share = int(name.rsplit("-", 1)[1]) / 100 if name.startswith("reduced") else 0.0
-    more = len(adapted.plan.added) if name.startswith("exbert") else 0  # the others keep the size, or make it smaller
+    more = (
+        len(adapted.plan.added) if name.startswith("exbert") else 0
+    )  # the others keep the size, or make it smaller
     assert len(adapted.plan.tokens) == round((1 - share) * len(model.vocabulary)) + more
     assert bool(more) == (name.startswith("exbert") and name != "exbert-no-vocabulary")
     edit = Edit(model, open_model(adapted.save(tmp_path / "out")))
@@ -62,7 +68,10 @@ def test_every_preset_walks(name: str, tiny_bert: Path, corpus: Corpus, tmp_path
 
 
 def test_the_same_recipe_gives_the_same_model(tiny_bert: Path, corpus: Corpus) -> None:
-    first, second = (adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus)) for _ in range(2))
+    first, second = (
+        adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
+        for _ in range(2)
+    )
     np.random.seed(7)  # noqa: NPY002
     third = adapt(small(preset("green-bert")), open_model(tiny_bert), Sources(corpus=corpus))
     assert np.array_equal(first.rows.matrix, second.rows.matrix)
@@ -73,7 +82,10 @@ def test_departures_are_counted_on_the_corpus(tiny_bert: Path, corpus: Corpus) -
     model = open_model(tiny_bert)
     adapted = adapt(small(preset("green-bert")), model, Sources(corpus=corpus))
     found = departures_on(corpus, model, adapted.tokenizer)
-    assert (found.missed, found.other) == (0, 1)  # tachycardia® fires beside the symbol; placebos is no added word
+    assert (found.missed, found.other) == (
+        0,
+        1,
+    )  # tachycardia® fires beside the symbol; placebos is no added word
 
 
 def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
@@ -82,7 +94,9 @@ def test_progress_never_runs_backwards(tiny_bert: Path, corpus: Corpus) -> None:
         small(preset("green-bert")),
         open_model(tiny_bert),
         Sources(corpus=corpus),
-        lambda fraction, message="": seen.append(fraction if fraction is not None else seen[-1] if seen else 0.0),
+        lambda fraction, message="": seen.append(
+            fraction if fraction is not None else seen[-1] if seen else 0.0
+        ),
     )
     assert seen == sorted(seen)
     assert 0 <= seen[0] <= seen[-1] <= 1
@@ -104,5 +118,7 @@ def test_a_recipe_that_trains_is_refused_and_adapts_without_its_training(name: s
 
 
 def test_a_recipe_without_its_training_walks(tiny_bert: Path, corpus: Corpus) -> None:
-    adapted = adapt(small(preset("green-bert+mlm")).untrained, open_model(tiny_bert), Sources(corpus=corpus))
+    adapted = adapt(
+        small(preset("green-bert+mlm")).untrained, open_model(tiny_bert), Sources(corpus=corpus)
+    )
     assert set(adapted.plan.added_tokens) == set(NEW)

@@ -13,8 +13,20 @@ from vocadapt.vocabulary.planning import OVER_THE_CAP, PlanSources, plan_from_wo
 from vocadapt.vocabulary.tokenizer import tokenizer_after
 from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens
 
-VOCABULARY = Vocabulary(tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}))
-WORDS = ("the", "tachycardia", "heart", "x-ray", "hypertension", "Aspirin", "与", "euthymia", "[MASK]")
+VOCABULARY = Vocabulary(
+    tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+)
+WORDS = (
+    "the",
+    "tachycardia",
+    "heart",
+    "x-ray",
+    "hypertension",
+    "Aspirin",
+    "与",
+    "euthymia",
+    "[MASK]",
+)
 
 
 def plan(settings: PlanSettings | None = None, words: tuple[str, ...] = WORDS) -> VocabularyPlan:
@@ -37,7 +49,9 @@ def test_append_adds_what_the_model_lacks_and_what_can_fire() -> None:
 
 @pytest.mark.parametrize("kind", ["append", "replace", "extend"])
 def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: str) -> None:
-    """BERT's normalizer puts spaces around it: a WordPiece entry is produced, an exact-word token never is."""
+    """BERT's normalizer puts spaces around it: a WordPiece entry is produced, an exact-word token
+    never is.
+    """
     counts = np.arange(len(WORDS), 0, -1)
     space = EmbeddingSpace(WORDS, np.ones((len(WORDS), 2), np.float32), counts)
     settings = PlanSettings(kind, refill="words")
@@ -48,7 +62,9 @@ def test_a_cjk_character_is_added_where_new_tokens_are_wordpiece_entries(kind: s
 
     entries, exact = added("insertion"), added("exact-word")
     assert entries.added_tokens == ("tachycardia", "hypertension", "与", "euthymia")
-    assert exact.added_tokens == ("tachycardia", "hypertension", "euthymia") and exact.left_out[SPACED] == ("与",)
+    assert exact.added_tokens == ("tachycardia", "hypertension", "euthymia") and exact.left_out[
+        SPACED
+    ] == ("与",)
     assert added("").added_tokens == (entries if kind == "extend" else exact).added_tokens
     tokenizer = tokenizer_after(tokenizer_of_tokens(VOCABULARY.tokens), entries, "insertion")
     assert tokenizer.encode("the与heart", add_special_tokens=False).tokens == ["the", "与", "heart"]
@@ -87,7 +103,11 @@ def test_settings_are_checked() -> None:
 
 @pytest.mark.parametrize("kind", ["transfer", "combined", "extend"])
 def test_a_target_that_marks_continuations_otherwise_is_refused(kind: PlanKind) -> None:
-    target = Vocabulary((*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@")
+    target = Vocabulary(
+        (*VOCABULARY.tokens[:5], "heart", "@@ache"), VOCABULARY.special, continuation="@@"
+    )
     settings = PlanSettings(kind, refill="target") if kind != "transfer" else PlanSettings(kind)
-    with pytest.raises(InputError, match="marks the continuation of a word by '@@', the model by '##'"):
+    with pytest.raises(
+        InputError, match="marks the continuation of a word by '@@', the model by '##'"
+    ):
         plan_vocabulary(VOCABULARY, Splitter.bert(), PlanSources(target=target), settings)

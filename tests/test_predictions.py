@@ -10,18 +10,42 @@ from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import is_collapsed
 from vocadapt.training.tasks.own import read_split
-from vocadapt.training.tasks.predictions import BY_ORDER, MISSING, TOO_MUCH, baseline_of_split, read_predictions, tally_of
+from vocadapt.training.tasks.predictions import (
+    BY_ORDER,
+    MISSING,
+    TOO_MUCH,
+    baseline_of_split,
+    read_predictions,
+    tally_of,
+)
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",
     "relations": "index\tsentence\tlabel\n3\ta\tx\n7\tb\ty\n",
     "multilabel": "labels\tsentence\tindex\n0_1,1_0\ta\t9_s0\n0_0,1_1\tb\t9_s1\n0_0,1_0\tc\t8_s0\n",
     "nli": '{"sentence1": "a", "sentence2": "b", "label": "x", "pairID": "p"}\n',
-    "qa": json.dumps({"data": [{"paragraphs": [{"context": "a dog, a cat", "qas": [
-        {"id": name, "question": "?", "answers": [{"text": text, "answer_start": 0}]}
-        for name, text in (("1", "dog"), ("2", "cat"))
-    ]}]}]}),
-}  # fmt: skip
+    "qa": json.dumps(
+        {
+            "data": [
+                {
+                    "paragraphs": [
+                        {
+                            "context": "a dog, a cat",
+                            "qas": [
+                                {
+                                    "id": name,
+                                    "question": "?",
+                                    "answers": [{"text": text, "answer_start": 0}],
+                                }
+                                for name, text in (("1", "dog"), ("2", "cat"))
+                            ],
+                        }
+                    ]
+                }
+            ]
+        }
+    ),
+}
 
 
 @pytest.fixture
@@ -39,26 +63,41 @@ def against(tmp_path):
 
 def test_tags_in_either_form(against):
     assert against("ner", "No O\ngout O\n\nIt B-D\n").said == (("O", "O"), ("B-D",))
-    conlleval = "No O O\ngout B-D I-D\n\nIt O O\n"  # word, gold, predicted: the last column counts, as it stands
+    conlleval = (  # word, gold, predicted: the last column counts, as it stands
+        "No O O\ngout B-D I-D\n\nIt O O\n"
+    )
     assert against("ner", conlleval).said == (("O", "I-D"), ("O",))
     lines = '{"words": ["No", "gout"], "tags": ["O", "O"]}\n{"words": ["It"], "tags": ["O"]}\n'
     assert against("ner", lines, "said.jsonl").said == (("O", "O"), ("O",))
 
 
 def test_labels_by_id_or_by_order(against):
-    assert against("relations", '{"id": 7, "label": "x"}\n{"id": "3", "label": "y"}\n').said == (("y",), ("x",))
-    assert against("relations", "id\tlabel\n7\tx\n3\ty\n").said == against("relations", "7\tx\n3\ty\n").said == (("y",), ("x",))
+    assert against("relations", '{"id": 7, "label": "x"}\n{"id": "3", "label": "y"}\n').said == (
+        ("y",),
+        ("x",),
+    )
+    assert (
+        against("relations", "id\tlabel\n7\tx\n3\ty\n").said
+        == against("relations", "7\tx\n3\ty\n").said
+        == (("y",), ("x",))
+    )
     found = against("relations", "y\nx\n")
     assert (found.said, found.notes) == ((("y",), ("x",)), {BY_ORDER: 2})
     assert against("relations", "3\ty\n7\tx\n99\tx\n").notes == {TOO_MUCH: 1}
     assert against("nli", '{"pairID": "p", "label": "z"}\n').said == (("z",),)
-    lists = '{"id": "9_s1", "labels": []}\n{"id": "9_s0", "labels": ["1", "0"]}\n{"id": "8_s0", "label": "0"}\n'
+    lists = (
+        '{"id": "9_s1", "labels": []}\n{"id": "9_s0", "labels": ["1", "0"]}\n{"id": "8_s0",'
+        ' "label": "0"}\n'
+    )
     assert against("multilabel", lists).said == (("0", "1"), (), ("0",))
 
 
 def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
     gold = "index\tsentence\tlabel\n3\ta\tx\n3\tb\ty\n7\tc\ty\n"
-    refused = r"said.tsv\D*1\b.*id '7', but ids do not tell .*gold.relations apart: 1 stand more than once there, '3' for one"
+    refused = (
+        r"said.tsv\D*1\b.*id '7', but ids do not tell .*gold.relations apart: 1 stand more than"
+        r" once there, '3' for one"
+    )
     with pytest.raises(InputError, match=refused) as raised:
         against("relations", "7\tx\n3\ty\n3\tx\n", gold=gold)
     assert "labels alone" in raised.value.remedy
@@ -68,30 +107,47 @@ def test_ids_that_cannot_be_followed_are_not_thrown_away(against):
 def test_answers_in_either_form_and_missing_ones_are_counted(against):
     found = against("qa", '{"2": "cat", "9": "x"}', "said.json")
     assert found.said == ("", "cat") and found.notes == {MISSING: 1, TOO_MUCH: 1}
-    assert against("qa", '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n', "said.jsonl").said == ("dog", "")
+    assert against(
+        "qa", '{"id": 1, "answer": "dog"}\n{"id": "2", "answer": ""}\n', "said.jsonl"
+    ).said == ("dog", "")
 
 
 def test_documents_are_judged_as_a_whole(tmp_path, against):
     said = against("multilabel", "0_1,1_0\n0_1,1_0\n0_0,1_0\n").said
     gold = read_split("multilabel", tmp_path / "gold.multilabel")
     example, micro = scorer_of("multilabel"), scorer_of("multilabel", "micro-f1")
-    # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1 and 1.
+    # Document 9 has 0 and 1, 0 was said of it: 1 and .5; document 8 has none and none was said: 1
+    # and 1.
     values = example.of(tally_of(gold, said, example)).values
     assert (values["precision"], values["recall"]) == (1.0, 0.75)
     by_sentence = example.of(tally_of(gold, said, example, unit="example"))
     assert (by_sentence.units, by_sentence.values["recall"]) == (3, pytest.approx(2 / 3))
-    assert [micro.of(tally_of(gold, said, micro, unit=unit)).units for unit in ("", "document")] == [3, 2]
-    assert micro.of(tally_of(gold, said, micro)).values == micro.of(tally_of(gold, said, micro, unit="document")).values
+    assert [
+        micro.of(tally_of(gold, said, micro, unit=unit)).units for unit in ("", "document")
+    ] == [3, 2]
+    assert (
+        micro.of(tally_of(gold, said, micro)).values
+        == micro.of(tally_of(gold, said, micro, unit="document")).values
+    )
 
 
 def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
-    """Never a label: right for 1 of 3 sentences, but for 1 of 2 documents; a run that stays there has learned nothing."""
+    """Never a label: right for 1 of 3 sentences, but for 1 of 2 documents; a run that stays there
+    has learned nothing.
+    """
     said = against("multilabel", "0_0,1_0\n0_0,1_0\n0_0,1_0\n").said
     gold, example = read_split("multilabel", tmp_path / "gold.multilabel"), scorer_of("multilabel")
-    score, found = example.of(tally_of(gold, said, example)).value, baseline_of_split("multilabel", gold)
+    score, found = (
+        example.of(tally_of(gold, said, example)).value,
+        baseline_of_split("multilabel", gold),
+    )
     assert score == 0.5 and 0.5 in found.constants and is_collapsed([score], found)
-    scattered = replace(gold, examples=tuple(replace(example, document="") for example in gold.examples))
-    assert found.constants[0] == found.majority and not is_collapsed([score], baseline_of_split("multilabel", scattered))
+    scattered = replace(
+        gold, examples=tuple(replace(example, document="") for example in gold.examples)
+    )
+    assert found.constants[0] == found.majority and not is_collapsed(
+        [score], baseline_of_split("multilabel", scattered)
+    )
     against("relations", "x\ny\n")
     plain = read_split("relations", tmp_path / "gold.relations")
     assert baseline_of_split("relations", plain, "accuracy").majority == 0.5
@@ -100,7 +156,12 @@ def test_the_baseline_is_in_the_units_of_the_score(tmp_path, against):
 def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
     said = against("relations", "x\ny\n").said
     with pytest.raises(InputError, match="which document each example is of"):
-        tally_of(read_split("relations", tmp_path / "gold.relations"), said, scorer_of("relations"), unit="document")
+        tally_of(
+            read_split("relations", tmp_path / "gold.relations"),
+            said,
+            scorer_of("relations"),
+            unit="document",
+        )
 
 
 @pytest.mark.parametrize(
@@ -108,7 +169,11 @@ def test_documents_that_are_not_known_cannot_be_units(tmp_path, against):
     [
         ("ner", "No\ngout\n\nIt\n", "has no tags"),
         ("ner", "No\tO\ngout\tO\n", "holds 1 sentences, the gold file 2"),
-        ("ner", "No\tO\nGOUT\tO\n\nIt\tO\n", "sentence 1 differs: word 2 is 'gout' in the gold file, 'GOUT' here"),
+        (
+            "ner",
+            "No\tO\nGOUT\tO\n\nIt\tO\n",
+            "sentence 1 differs: word 2 is 'gout' in the gold file, 'GOUT' here",
+        ),
         ("ner", "No\tO\n\nIt\tO\n", "sentence 1 differs: 2 words in the gold file, 1 here"),
         ("relations", "3\ty\n", "no prediction for 1 of 2 gold examples, '7' for one"),
         ("relations", "3\ty\n3\tx\n7\tx\n", "'3' is predicted twice"),
@@ -135,14 +200,37 @@ def score(tmp_path, capsys, monkeypatch):
     def score(kind, *options, **files):
         for name, text in {"gold": GOLD[kind], **files}.items():
             (tmp_path / name).write_text(text)
-        assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", kind, *options, "--json"]) == 0
+        assert (
+            main(
+                [
+                    "score",
+                    "--gold",
+                    "gold",
+                    "--predicted",
+                    "said",
+                    "--kind",
+                    kind,
+                    *options,
+                    "--json",
+                ]
+            )
+            == 0
+        )
         return json.loads(capsys.readouterr().out)
 
     return score
 
 
 def test_score_on_the_command_line(score):
-    answer = score("ner", "--scorer", "entity-strict", "token", "--seed", "4", said="No O\ngout B-D\n\nIt B-D\n")
+    answer = score(
+        "ner",
+        "--scorer",
+        "entity-strict",
+        "token",
+        "--seed",
+        "4",
+        said="No O\ngout B-D\n\nIt B-D\n",
+    )
     assert (answer["f1"], answer["precision"], answer["recall"]) == (pytest.approx(2 / 3), 0.5, 1.0)
     assert answer["definition"] == scorer_of("ner").about and answer["metric"] == "f1"
     assert list(answer["scores"]) == ["entity-strict", "token"] and answer["interval"]["seed"] == 4
@@ -151,7 +239,17 @@ def test_score_on_the_command_line(score):
 
 def test_score_against_other_predictions(score):
     other = "3\ty\n7\ty\n"
-    answer = score("relations", "--scorer", "accuracy", "--against", "other", "--rounds", "50", said="3\tx\n7\ty\n", other=other)
+    answer = score(
+        "relations",
+        "--scorer",
+        "accuracy",
+        "--against",
+        "other",
+        "--rounds",
+        "50",
+        said="3\tx\n7\ty\n",
+        other=other,
+    )
     found = answer["against"]
     assert (found["a"], found["b"], found["difference"], found["p_mcnemar"]) == (0.5, 1.0, 0.5, 1.0)
 
@@ -161,24 +259,46 @@ def test_mcnemar_of_documents_is_not_given_and_that_is_said(score, capsys):
     files = {"said": "0_1,1_0\n0_0,1_1\n0_0,1_0\n", "other": "0_0,1_0\n0_0,1_0\n0_0,1_0\n"}
     found = score("multilabel", *options, **files)["against"]
     assert found["p_mcnemar"] is None and found["units"] == 2
-    assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "multilabel", *options]) == 0
+    assert (
+        main(["score", "--gold", "gold", "--predicted", "said", "--kind", "multilabel", *options])
+        == 0
+    )
     assert "no McNemar test: it needs units of one example each" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [("--rounds 0 --against said", "--against needs rounds"), ("--seed -1", "whole number from 0 to 4,294,967,295, got '-1'")],
+    [
+        ("--rounds 0 --against said", "--against needs rounds"),
+        ("--seed -1", "whole number from 0 to 4,294,967,295, got '-1'"),
+    ],
 )
 def test_draws_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gold").write_text(GOLD["relations"])
     (tmp_path / "said").write_text("x\ny\n")
-    assert main(["score", "--gold", "gold", "--predicted", "said", "--kind", "relations", *options.split()]) == 2
+    assert (
+        main(
+            [
+                "score",
+                "--gold",
+                "gold",
+                "--predicted",
+                "said",
+                "--kind",
+                "relations",
+                *options.split(),
+            ]
+        )
+        == 2
+    )
     assert said in capsys.readouterr().err
 
 
 def test_score_without_draws_and_by_sentence(score):
-    answer = score("multilabel", "--rounds", "0", "--unit", "example", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")
+    answer = score(
+        "multilabel", "--rounds", "0", "--unit", "example", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n"
+    )
     assert "interval" not in answer and answer["units"] == 3
     assert score("multilabel", "--rounds", "0", said="0_1,1_0\n0_0,1_0\n0_0,1_0\n")["units"] == 2
 
@@ -203,7 +323,9 @@ def test_the_table_for_people_and_the_forms_in_the_help(score, capsys):
 def test_tasks_on_the_command_line(capsys):
     assert main(["tasks", "--json"]) == 0
     every = json.loads(capsys.readouterr().out)
-    assert len(every) > 60 and {"name", "kind", "labels", "sizes", "licence", "metric"} <= set(every[0])
+    assert len(every) > 60 and {"name", "kind", "labels", "sizes", "licence", "metric"} <= set(
+        every[0]
+    )
     assert main(["tasks", "list", "--kind", "qa"]) == 0
     assert "qa/Covid-QA" in (out := capsys.readouterr().out) and "mtl/" not in out
     assert main(["tasks", "card", "biobert/Species-800"]) == 0
@@ -214,7 +336,23 @@ def test_tasks_on_the_command_line(capsys):
 
 def test_tasks_download_on_the_command_line(capsys, tmp_path, shared):
     source = shared / "data/qa"
-    assert main(["tasks", "download", "covid-qa", "--from", str(source), "--out", str(tmp_path / "q"), "--json"]) == 0
+    assert (
+        main(
+            [
+                "tasks",
+                "download",
+                "covid-qa",
+                "--from",
+                str(source),
+                "--out",
+                str(tmp_path / "q"),
+                "--json",
+            ]
+        )
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     assert answer["out"] == str(tmp_path / "q") and answer["examples"] == {"test": 1380}
-    assert answer["findings"] == ["test: 234 answers not at their offset, moved to where they stand."]
+    assert answer["findings"] == [
+        "test: 234 answers not at their offset, moved to where they stand."
+    ]

@@ -33,7 +33,9 @@ def text(tmp_path):
     """Lines in which each word follows from its neighbours: counts alone cannot guess them."""
     rng = np.random.default_rng(5)
     kinds = (["red apples", "green pears", "blue plums"], ["hot tea", "cold milk", "warm wine"])
-    lines = [" and ".join(str(rng.choice(kind)) for kind in kinds for _ in range(2)) for _ in range(900)]
+    lines = [
+        " and ".join(str(rng.choice(kind)) for kind in kinds for _ in range(2)) for _ in range(900)
+    ]
     path = tmp_path / "text.txt"
     path.write_text("".join(f"We had {line} today.\n" for line in lines), encoding="utf-8")
     return path
@@ -41,7 +43,9 @@ def text(tmp_path):
 
 def test_a_small_bert_from_nothing_beats_counting_and_its_untrained_self(text, tmp_path):
     seen = []
-    made = pretrain_from_scratch(open_corpus([text]), SMALL, lambda fraction, message="": seen.append((fraction, message)))
+    made = pretrain_from_scratch(
+        open_corpus([text]), SMALL, lambda fraction, message="": seen.append((fraction, message))
+    )
     report = made.to_dict()
     loss = report["loss_per_character"]
     assert loss["after"] < loss["unigram"] < loss["before"]
@@ -74,7 +78,9 @@ def blocks_of(text, tmp_path):
 
 
 def vocabulary_for(material):
-    return vocabulary_of(tokenizer_of_tokens(train_wordpiece(count_sentences(material.sentences), 90)))
+    return vocabulary_of(
+        tokenizer_of_tokens(train_wordpiece(count_sentences(material.sentences), 90))
+    )
 
 
 def fresh(blocks):
@@ -122,7 +128,9 @@ def test_what_is_frozen_does_not_move(text, tmp_path):
         value.requires_grad = "encoder" not in name
     before = weights(network)
     trained = train_masked(network, blocks, QUICK, tmp_path)
-    moved = {name for name, value in weights(network).items() if not np.array_equal(value, before[name])}
+    moved = {
+        name for name, value in weights(network).items() if not np.array_equal(value, before[name])
+    }
     assert moved and not any("encoder" in name for name in moved)
     assert trained.frozen == sum(value.size for name, value in before.items() if "encoder" in name)
 
@@ -140,12 +148,24 @@ def test_a_pace_is_believed_after_some_seconds_and_told_of(text, tmp_path, monke
     """A step of many parts on a large network is not waited for: some of its parts tell."""
     blocks, settings = blocks_of(text, tmp_path), MaskedSettings(length=16, batch=8, parts=4)
     seen = []
-    assert seconds_a_step(fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)) > 0
+    assert (
+        seconds_a_step(
+            fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)
+        )
+        > 0
+    )
     assert len(seen) == 15 * 4  # nothing is believed too early where it is quick
     monkeypatch.setattr(budget_module, "BELIEVED", 0.0)
     seen.clear()
-    assert seconds_a_step(fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)) > 0
-    assert seen == [f"measuring the pace: {part} of at most 60 parts of steps" for part in range(1, 5)]
+    assert (
+        seconds_a_step(
+            fresh(blocks), blocks, settings, lambda fraction, message="": seen.append(message)
+        )
+        > 0
+    )
+    assert seen == [
+        f"measuring the pace: {part} of at most 60 parts of steps" for part in range(1, 5)
+    ]
 
 
 def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path):
@@ -159,7 +179,9 @@ def test_the_pace_of_a_training_that_went_on_is_that_of_all_of_it(text, tmp_path
     with pytest.raises(Cancelled):
         pretrain_from_scratch(open_corpus([text]), settings, progress, tmp_path / "kept")
     heard = read_curve(tmp_path / "kept")
-    report = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "kept").to_dict()
+    report = pretrain_from_scratch(
+        open_corpus([text]), settings, silent, tmp_path / "kept"
+    ).to_dict()
     assert report["tokens"] == 16 * 8 * 200 and report["seconds"] > 0.9 * heard.seconds > 0
 
 
@@ -182,7 +204,9 @@ def test_lines_are_held_out_by_the_seed_and_never_trained_on(text, tmp_path):
 def test_of_a_long_text_lines_are_held_out_from_all_of_it(gap, tmp_path, monkeypatch):
     monkeypatch.setattr(material_module, "MOST_HELD_OUT", 20)
     path, hits = tmp_path / "long.txt", np.zeros(4)
-    path.write_text("".join(f"line {number}\n{gap}" for number in range(8000)).rstrip("\n"), encoding="utf-8")
+    path.write_text(
+        "".join(f"line {number}\n{gap}" for number in range(8000)).rstrip("\n"), encoding="utf-8"
+    )
     for seed in range(10):
         found = gather(open_corpus([path]), UNCASED, tmp_path, seed, documents=bool(gap))
         assert len(found.held_out) == 20
@@ -190,9 +214,13 @@ def test_of_a_long_text_lines_are_held_out_from_all_of_it(gap, tmp_path, monkeyp
         assert places == sorted(places)
         hits += np.histogram(places, bins=4, range=(0, 8000))[0]
         written = [line for line in found.sentences.read_text().splitlines() if line]
-        assert sorted(written) == sorted({f"line {number}" for number in range(8000)} - {f"line {place}" for place in places})
+        assert sorted(written) == sorted(
+            {f"line {number}" for number in range(8000)} - {f"line {place}" for place in places}
+        )
         lines = found.sentences.read_text().splitlines()
-        assert not gap or not any(one and then for one, then in pairwise(lines))  # each stays a document of its own
+        assert not gap or not any(
+            one and then for one, then in pairwise(lines)
+        )  # each stays a document of its own
     assert hits.min() > 25  # 50 in each quarter, by chance ± 6
 
 
@@ -206,7 +234,13 @@ def test_too_little_text_is_said(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"length": 4}, {"batch": 0}, {"lr": 0.0}, {"lr": float("nan")}, {"epochs": -1.0}, {"tokens": -5}, {"share": 1.0},
+        {"length": 4},
+        {"batch": 0},
+        {"lr": 0.0},
+        {"lr": float("nan")},
+        {"epochs": -1.0},
+        {"tokens": -5},
+        {"share": 1.0},
         {"warm_up": 2.0},
     ],
 )
@@ -216,7 +250,11 @@ def test_settings_without_sense_are_refused(wrong):
 
 
 def test_sizes_that_cannot_be_built_are_refused():
-    for wrong, said in (({"layers": 0}, "Layers"), ({"hidden": 1}, "Hidden size"), ({"hidden": 200}, "cannot be divided")):
+    for wrong, said in (
+        ({"layers": 0}, "Layers"),
+        ({"hidden": 1}, "Hidden size"),
+        ({"hidden": 200}, "cannot be divided"),
+    ):
         with pytest.raises(InputError, match=said):
             ScratchSettings(**wrong)
 
@@ -225,7 +263,11 @@ def test_the_vocabulary_is_by_the_trainer_asked_for(text):
     with pytest.raises(InputError, match="Unknown WordPiece trainer"):
         ScratchSettings(trainer="best")
     made = {
-        trainer: pretrain_from_scratch(open_corpus([text]), replace(SMALL, vocabulary=60, trainer=trainer, training=SHORT)).tokens
+        trainer: (
+            pretrain_from_scratch(
+                open_corpus([text]), replace(SMALL, vocabulary=60, trainer=trainer, training=SHORT)
+            ).tokens
+        )
         for trainer in ("bpe-merges", "wordpiece-score")
     }
     assert len(set(made.values())) == 2 and all(len(tokens) <= 60 for tokens in made.values())
@@ -264,7 +306,9 @@ def test_the_default_first_embeddings_give_the_same_weights_stopped_or_not(text,
     second = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "second")
     for part in ("step 1 ", "step 6 "):
         with pytest.raises(Cancelled):
-            pretrain_from_scratch(open_corpus([text]), settings, stop_at(part), tmp_path / "stopped")
+            pretrain_from_scratch(
+                open_corpus([text]), settings, stop_at(part), tmp_path / "stopped"
+            )
     resumed = pretrain_from_scratch(open_corpus([text]), settings, silent, tmp_path / "stopped")
     expected = weights(first.network)
     for other in (second, resumed):

@@ -14,8 +14,25 @@ def told(weights, *reports):
 
 
 def test_parts_follow_each_other_as_long_as_their_weights():
-    seen = told({"a": 1, "b": 0, "c": 3}, ("a", 0.0), ("a", 1.0), ("b", 0.5), ("c", 0.0), ("c", 0.5), ("c", 1.0), ("c", None))
-    assert seen == [(0.0, "a"), (0.25, "a"), (0.25, "b"), (0.25, "c"), (0.625, "c"), (1.0, "c"), (None, "c")]
+    seen = told(
+        {"a": 1, "b": 0, "c": 3},
+        ("a", 0.0),
+        ("a", 1.0),
+        ("b", 0.5),
+        ("c", 0.0),
+        ("c", 0.5),
+        ("c", 1.0),
+        ("c", None),
+    )
+    assert seen == [
+        (0.0, "a"),
+        (0.25, "a"),
+        (0.25, "b"),
+        (0.25, "c"),
+        (0.625, "c"),
+        (1.0, "c"),
+        (None, "c"),
+    ]
 
 
 @pytest.mark.parametrize("weights", [[0.1] * 10, [1 / 3, 1e-9, 7.0], [0.0, 0.0]])

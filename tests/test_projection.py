@@ -1,4 +1,6 @@
-"""Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and stopping."""
+"""Words in the plane: known layouts, the same again by the same seed, what cannot be laid out, and
+stopping.
+"""
 
 import io
 import os
@@ -34,7 +36,11 @@ QUICK = {"method": "tsne", "perplexity": 8.0, "iterations": 250}
 
 
 def space_of(matrix, words=None, name="made") -> EmbeddingSpace:
-    return EmbeddingSpace(tuple(words or (f"w{i}" for i in range(len(matrix)))), np.asarray(matrix, dtype=np.float32), name=name)
+    return EmbeddingSpace(
+        tuple(words or (f"w{i}" for i in range(len(matrix)))),
+        np.asarray(matrix, dtype=np.float32),
+        name=name,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +53,19 @@ def clouds() -> EmbeddingSpace:
 
 def apart(projection: Projection) -> float:
     """The share of words whose nearest word in the plane is of their own cloud."""
-    distance = np.linalg.norm(projection.xy[:, None] - projection.xy[None], axis=2) + np.eye(120) * 1e9
+    distance = (
+        np.linalg.norm(projection.xy[:, None] - projection.xy[None], axis=2) + np.eye(120) * 1e9
+    )
     return float((distance.argmin(axis=1) // 40 == np.arange(120) // 40).mean())
 
 
 def test_pca_finds_the_plane_that_the_rows_lie_in():
     random = np.random.default_rng(1)
     flat = random.normal(size=(50, 2)) * (5, 1)
-    found = project(space_of(flat @ np.linalg.qr(random.normal(size=(9, 2)))[0].T + 3), ProjectionSettings(metric="euclidean"))
+    found = project(
+        space_of(flat @ np.linalg.qr(random.normal(size=(9, 2)))[0].T + 3),
+        ProjectionSettings(metric="euclidean"),
+    )
     assert found.explained == pytest.approx(1) and found.xy.dtype == np.float32
     centred = flat - flat.mean(axis=0)
     assert np.allclose(np.linalg.norm(found.xy, axis=1), np.linalg.norm(centred, axis=1), atol=1e-4)
@@ -71,9 +82,15 @@ def test_pca_agrees_with_scikit_learn(clouds):
 
 def test_the_cosine_does_not_see_lengths(clouds):
     longer = clouds.with_matrix(clouds.matrix * np.linspace(1, 9, 120, dtype=np.float32)[:, None])
-    assert np.allclose(project(longer, ProjectionSettings()).xy, project(clouds, ProjectionSettings()).xy, atol=1e-5)
+    assert np.allclose(
+        project(longer, ProjectionSettings()).xy,
+        project(clouds, ProjectionSettings()).xy,
+        atol=1e-5,
+    )
     seen = project(longer, ProjectionSettings(metric="euclidean"))
-    assert not np.allclose(seen.xy[:, 0], project(clouds, ProjectionSettings(metric="euclidean")).xy[:, 0], atol=0.1)
+    assert not np.allclose(
+        seen.xy[:, 0], project(clouds, ProjectionSettings(metric="euclidean")).xy[:, 0], atol=0.1
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINE)
@@ -91,7 +108,9 @@ def test_tsne_keeps_clouds_apart_whatever_the_global_seed(clouds, engine):
 
 @pytest.mark.slow
 def test_bars_of_others_are_drawn_after_umap_was_stopped(clouds):
-    """A bar whose drawing raises keeps tqdm's lock: the next bar of another thread would wait for ever."""
+    """A bar whose drawing raises keeps tqdm's lock: the next bar of another thread would wait for
+    ever.
+    """
 
     def stop(fraction, message=""):
         if "epochs" in message:
@@ -130,12 +149,20 @@ def stopping_at(fraction):
 def test_tsne_tells_how_far_it_is_and_can_be_stopped(clouds, engine, capsys):
     told = []
     settings = ProjectionSettings(**QUICK, engine=engine)
-    project(clouds, settings, lambda fraction, message="": told.append((fraction, message)) or sys.stdout.write("beside\n"))
+    project(
+        clouds,
+        settings,
+        lambda fraction, message="": (
+            told.append((fraction, message)) or sys.stdout.write("beside\n")
+        ),
+    )
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[-1] == 1
     iterations = [message for _, message in told if message.startswith("iteration")]
     assert iterations == [f"iteration {i} of 250" for i in range(50, 251, 50)]
-    assert capsys.readouterr().out == "beside\n" * len(told)  # nothing of the library's, all of the caller's
+    assert capsys.readouterr().out == "beside\n" * len(
+        told
+    )  # nothing of the library's, all of the caller's
     with pytest.raises(Cancelled):
         project(clouds, settings, stopping_at(0.5))
 
@@ -149,7 +176,9 @@ def test_two_spaces_are_laid_over_each_other(clouds):
     random = np.random.default_rng(4)
     turned = clouds.matrix @ np.linalg.qr(random.normal(size=(60, 60)))[0].astype(np.float32)
     order = random.permutation(120)
-    other = space_of(turned[order], [f"w{i}" for i in order][:110] + [f"x{i}" for i in range(10)], "other")
+    other = space_of(
+        turned[order], [f"w{i}" for i in order][:110] + [f"x{i}" for i in range(10)], "other"
+    )
     first, second = project_pair(clouds, other, ProjectionSettings())
     assert first.words == second.words == tuple(word for word in clouds.words if word in other)
     assert len(first) == 110 and second.name == "other"
@@ -195,7 +224,11 @@ def test_one_and_two_points(method, n):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("matrix", "metric"),
-    [(np.ones((40, 5)), "euclidean"), (np.zeros((40, 5)), "cosine"), (np.outer(np.arange(1, 41), [3, 1]), "cosine")],
+    [
+        (np.ones((40, 5)), "euclidean"),
+        (np.zeros((40, 5)), "cosine"),
+        (np.outer(np.arange(1, 41), [3, 1]), "cosine"),
+    ],
 )
 def test_vectors_that_are_all_alike(method, matrix, metric):
     with pytest.raises(InputError, match="alike by the"):
@@ -234,9 +267,21 @@ def test_fewer_points_than_neighbours():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"method": "x"}, {"metric": "x"}, {"engine": "x"}, {"perplexity": 1}, {"perplexity": float("nan")}, {"exaggeration": 0.5},
-     {"iterations": -1}, {"learning_rate": -1}, {"neighbours": 1}, {"min_dist": 2}, {"pca": -1}, {"seed": -1}],
-)  # fmt: skip
+    [
+        {"method": "x"},
+        {"metric": "x"},
+        {"engine": "x"},
+        {"perplexity": 1},
+        {"perplexity": float("nan")},
+        {"exaggeration": 0.5},
+        {"iterations": -1},
+        {"learning_rate": -1},
+        {"neighbours": 1},
+        {"min_dist": 2},
+        {"pca": -1},
+        {"seed": -1},
+    ],
+)
 def test_settings_that_cannot_be(bad):
     with pytest.raises(InputError):
         ProjectionSettings(**bad)
@@ -244,16 +289,26 @@ def test_settings_that_cannot_be(bad):
 
 def test_hostile_words_are_only_words():
     words = ["<script>", "$x$", "<s>", ":red[x]", "\u202eabc", "x" * 500]
-    assert project(space_of(np.random.default_rng(0).normal(size=(6, 4)), words), ProjectionSettings()).words == tuple(words)
+    assert project(
+        space_of(np.random.default_rng(0).normal(size=(6, 4)), words), ProjectionSettings()
+    ).words == tuple(words)
 
 
 def test_the_estimate_grows_with_the_work():
     tsne, pca = ProjectionSettings("tsne"), ProjectionSettings()
-    assert estimate_seconds(30_522, 768, pca) < 3 < estimate_seconds(4000, 768, tsne) < estimate_seconds(30_522, 768, tsne)
-    assert estimate_seconds(4000, 768, ProjectionSettings("tsne", iterations=2000)) > 1.5 * estimate_seconds(4000, 768, tsne)
+    assert (
+        estimate_seconds(30_522, 768, pca)
+        < 3
+        < estimate_seconds(4000, 768, tsne)
+        < estimate_seconds(30_522, 768, tsne)
+    )
+    assert estimate_seconds(
+        4000, 768, ProjectionSettings("tsne", iterations=2000)
+    ) > 1.5 * estimate_seconds(4000, 768, tsne)
 
 
-# --- UMAP on small inputs, and what it compiles ------------------------------------------------------------------------
+# --- UMAP on small inputs, and what it compiles
+# ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 8, 15, 16, 17])
@@ -269,11 +324,19 @@ def test_umap_never_compiles_its_own_neighbour_search(monkeypatch):
     """Compiling it took most of the minutes that a few points cost."""
     from umap import umap_
 
-    monkeypatch.setattr(umap_, "nearest_neighbors", lambda *_, **__: pytest.fail("the approximate search was taken"))
+    monkeypatch.setattr(
+        umap_, "nearest_neighbors", lambda *_, **__: pytest.fail("the approximate search was taken")
+    )
     begin, told = time.process_time(), []
     settings = ProjectionSettings("umap", neighbours=5, min_dist=0.0, iterations=0)
-    project(space_of(np.random.default_rng(0).normal(size=(40, 8))), settings, lambda *report: told.append(report))
-    assert told[0][1] == "loading UMAP" and time.process_time() - begin < 25  # with compiling, where no cache has it yet
+    project(
+        space_of(np.random.default_rng(0).normal(size=(40, 8))),
+        settings,
+        lambda *report: told.append(report),
+    )
+    assert (
+        told[0][1] == "loading UMAP" and time.process_time() - begin < 25
+    )  # with compiling, where no cache has it yet
 
 
 @pytest.mark.slow
@@ -294,9 +357,13 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
     found = []
     for _ in range(2):
         run = subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}, text=True,
-            capture_output=True, check=True, timeout=300,
-        )  # fmt: skip
+            [sys.executable, "-c", program],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            text=True,
+            capture_output=True,
+            check=True,
+            timeout=300,
+        )
         said, seconds = run.stdout.split()
         found.append((said == "True", float(seconds)))
     (first, cold), (second, warm) = found

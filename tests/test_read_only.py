@@ -1,4 +1,5 @@
-"""A workspace that may not be written: whatever a page or a command writes there gives one sentence, and reading goes on.
+"""A workspace that may not be written: whatever a page or a command writes there gives one
+sentence, and reading goes on.
 
 Root may write everywhere, so as root the first test goes on in a process of the user `nobody`.
 """
@@ -79,9 +80,13 @@ def make_read_only(root: Path) -> None:
     (root / "slices").mkdir(parents=True)
     (root / "text.txt").write_text("the drug\n")
     (root / "jobs").mkdir()
-    strict_json.write(root / "slices" / "kept.json", vars(Slice("kept", "kept", ("a",), {}, "2026")))
+    strict_json.write(
+        root / "slices" / "kept.json", vars(Slice("kept", "kept", ("a",), {}, "2026"))
+    )
     for path in (root / "slices" / "kept.json", root / "slices", root / "jobs", root):
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222 | 0o444 | (0o111 if path.is_dir() else 0))
+        path.chmod(
+            stat.S_IMODE(path.stat().st_mode) & ~0o222 | 0o444 | (0o111 if path.is_dir() else 0)
+        )
 
 
 def run_as_nobody(check: Callable[[], None]) -> str:
@@ -121,7 +126,11 @@ def test_a_workspace_that_may_only_be_read(tmp_path, monkeypatch):
         with packed(root / "slices", root):  # imports the rest
             kept_counts(None, open_corpus([root / "text.txt"]), Splitter.bert())
         try:
-            said = run_as_nobody(lambda: check_as_visitor(root)) if os.geteuid() == 0 else check_as_visitor(root)
+            said = (
+                run_as_nobody(lambda: check_as_visitor(root))
+                if os.geteuid() == 0
+                else check_as_visitor(root)
+            )
             assert not said, said
         finally:
             for path in (root, root / "slices", root / "jobs"):

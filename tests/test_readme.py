@@ -14,11 +14,15 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 HUB = "bert-base-uncased"  # no network here: MiniLM has the same vocabulary
 
 
-def test_the_python_lines_give_what_they_show(minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_lines_give_what_they_show(
+    minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     block = re.search(r"```python\n(.*?)```", README, re.DOTALL)
     assert block is not None
-    example = doctest.DocTestParser().get_doctest(block[1].replace(HUB, minilm), {}, "README", "README.md", 0)
+    example = doctest.DocTestParser().get_doctest(
+        block[1].replace(HUB, minilm), {}, "README", "README.md", 0
+    )
     assert sum(line.lstrip().startswith(">>>") for line in block[1].splitlines()) == 8
     report: list[str] = []
     doctest.DocTestRunner().run(example, out=report.append)
@@ -29,21 +33,31 @@ def test_the_commands_run_in_their_order(minilm: str, tmp_path: Path) -> None:
     from gensim.test.utils import datapath
 
     news = Path(datapath("lee_background.cor")).read_text(encoding="utf-8")
-    (tmp_path / "articles.txt").write_text(news + "the tachycardia of the patient\n" * 10, encoding="utf-8")
+    (tmp_path / "articles.txt").write_text(
+        news + "the tachycardia of the patient\n" * 10, encoding="utf-8"
+    )
     tagged = "the O\nacute B-Finding\ntachycardia I-Finding\nended O\n\nno O\nfever B-Finding\n\n"
     for name, times in (("train.tsv", 8), ("test.tsv", 2)):
         (tmp_path / name).write_text((tagged * times).replace(" ", "\t"), encoding="utf-8")
     commands = re.findall(r"^    python -m (vocadapt .*)$", README, re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
-        arguments = [sys.executable, "-m", *shlex.split(command.replace(HUB, minilm), comments=True)]
-        done = subprocess.run(arguments, cwd=tmp_path, env=_env(), capture_output=True, text=True, check=False)
+        arguments = [
+            sys.executable,
+            "-m",
+            *shlex.split(command.replace(HUB, minilm), comments=True),
+        ]
+        done = subprocess.run(
+            arguments, cwd=tmp_path, env=_env(), capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
 def test_the_two_commands_are_make_targets() -> None:
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
-        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
 
 

@@ -1,4 +1,6 @@
-"""Plans under which tokens go or change place: reduction, transfer; the saved folder is ordinary and its certificate holds."""
+"""Plans under which tokens go or change place: reduction, transfer; the saved folder is ordinary
+and its certificate holds.
+"""
 
 import json
 from collections.abc import Callable
@@ -23,19 +25,36 @@ from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 # Another order, some tokens gone, some new; the special tokens stand elsewhere too.
-TARGET = ("[unused0]", "[CLS]", "[SEP]", "tachycardia", "[PAD]", "[UNK]", "[MASK]", "##emia", *reversed(TINY_TOKENS[60:]))
+TARGET = (
+    "[unused0]",
+    "[CLS]",
+    "[SEP]",
+    "tachycardia",
+    "[PAD]",
+    "[UNK]",
+    "[MASK]",
+    "##emia",
+    *reversed(TINY_TOKENS[60:]),
+)
 
 
 def transfer(model: LanguageModel, renew: bool = False) -> tuple[VocabularyPlan, Rows]:
     target = Vocabulary(TARGET, frozenset(SPECIAL))
-    plan = plan_vocabulary(model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer", renew=renew))
+    plan = plan_vocabulary(
+        model.vocabulary,
+        model.splitter,
+        PlanSources(target=target),
+        PlanSettings("transfer", renew=renew),
+    )
     drawn = np.random.default_rng(1).normal(size=(len(plan.new_rows), model.dim)).astype(np.float32)
     return plan, Rows(plan.new_rows, drawn, tuple(Provenance("drawn") for _ in plan.new_rows))
 
 
 def moved(folder: Path, out: Path) -> Edit:
     model = open_model(folder)
-    return Edit(open_model(folder), open_model(apply_plan(model, *transfer(model), "replacement").save(out)))
+    return Edit(
+        open_model(folder), open_model(apply_plan(model, *transfer(model), "replacement").save(out))
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"tie_word_embeddings": False}])
@@ -44,7 +63,13 @@ def test_every_head_keeps_its_certificate(
     make_bert: Callable[..., Path], tmp_path: Path, head: str, options: dict[str, bool]
 ) -> None:
     edit = moved(make_bert(head=head, **options), tmp_path / "out")
-    failed = {name: detail for name, check in CHECKS.items() if name != "reload" for ok, detail in [check(edit)] if not ok}
+    failed = {
+        name: detail
+        for name, check in CHECKS.items()
+        if name != "reload"
+        for ok, detail in [check(edit)]
+        if not ok
+    }
     assert failed == {}
     assert edit.after.vocabulary.tokens == TARGET
     assert edit.added == ("tachycardia", "##emia")
@@ -63,7 +88,10 @@ def test_rows_and_biases_go_where_their_token_goes(tiny_bert: Path, tmp_path: Pa
     edit = moved(tiny_bert, tmp_path / "out")
     before, after = (model.network.get_output_embeddings() for model in (edit.before, edit.after))
     old, new = TINY_TOKENS.index("placebo"), TARGET.index("placebo")
-    assert torch.equal(before.weight[old], after.weight[new]) and before.bias[old] == after.bias[new] != 0
+    assert (
+        torch.equal(before.weight[old], after.weight[new])
+        and before.bias[old] == after.bias[new] != 0
+    )
     assert after.bias[TARGET.index("tachycardia")] == 0
     assert len(after.bias) == len(after.weight) == len(TARGET)
 
@@ -72,7 +100,10 @@ def test_the_plan_says_what_goes(tiny_bert: Path) -> None:
     plan, _ = transfer(open_model(tiny_bert))
     assert plan.kept == tuple(token for token in TARGET if token in TINY_TOKENS)
     assert set(plan.kept) | set(plan.dropped) == set(TINY_TOKENS)
-    assert [word.pieces for word in plan.added] == [("tachy", "##card", "##i", "##a"), ("##e", "##m", "##i", "##a")]
+    assert [word.pieces for word in plan.added] == [
+        ("tachy", "##card", "##i", "##a"),
+        ("##e", "##m", "##i", "##a"),
+    ]
     assert plan.summary()["dropped"] == len(plan.dropped) > 0
     assert json.dumps(plan.to_dict())
 
@@ -98,19 +129,28 @@ def test_a_target_without_a_special_token_is_refused(tiny_bert: Path) -> None:
     model = open_model(tiny_bert)
     target = Vocabulary(tuple(token for token in TARGET if token != "[MASK]"), frozenset(SPECIAL))
     with pytest.raises(InputError, match=r"lacks \[MASK\]"):
-        plan_vocabulary(model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer"))
+        plan_vocabulary(
+            model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
+        )
 
 
 def swap_added(folder: Path) -> None:
-    change(folder, lambda tensors: swap(tensors, edited(folder, "tachycardia"), edited(folder, "##emia")))
+    change(
+        folder,
+        lambda tensors: swap(tensors, edited(folder, "tachycardia"), edited(folder, "##emia")),
+    )
 
 
 def swap_kept(folder: Path) -> None:
-    change(folder, lambda tensors: swap(tensors, edited(folder, "placebo"), edited(folder, "cancer")))
+    change(
+        folder, lambda tensors: swap(tensors, edited(folder, "placebo"), edited(folder, "cancer"))
+    )
 
 
 def swap(tensors: dict[str, torch.Tensor], one: int, other: int) -> None:
-    for name in [name for name in tensors if name.endswith(("word_embeddings.weight", "decoder.weight"))]:
+    for name in [
+        name for name in tensors if name.endswith(("word_embeddings.weight", "decoder.weight"))
+    ]:
         tensors[name][[one, other]] = tensors[name][[other, one]]
 
 
@@ -125,13 +165,18 @@ def retie(folder: Path) -> None:
         untie(folder)
         return
     edit_json(folder / "config.json", tie_word_embeddings=True)
-    change(folder, lambda tensors: [tensors.pop(name) for name in list(tensors) if "decoder." in name])
+    change(
+        folder, lambda tensors: [tensors.pop(name) for name in list(tensors) if "decoder." in name]
+    )
 
 
 def old_order_of_biases(folder: Path) -> None:
     """The rows were moved and the bias was not: what skeletoken's issue 108 tells of."""
+
     def unmap(tensors: dict[str, torch.Tensor]) -> None:
-        for name in [name for name in tensors if name.endswith(("predictions.bias", "decoder.bias"))]:
+        for name in [
+            name for name in tensors if name.endswith(("predictions.bias", "decoder.bias"))
+        ]:
             tensors[name] = tensors[name].flip(0)
 
     change(folder, unmap)
@@ -151,7 +196,9 @@ def unreachable_token(folder: Path) -> None:
 
 
 def continuation_from_a_beginning(folder: Path) -> None:
-    """##emia made of the pieces of "emia" as a word of its own; the record is removed, as if other code had made the edit."""
+    """##emia made of the pieces of "emia" as a word of its own; the record is removed, as if other
+    code had made the edit.
+    """
     (folder / "vocadapt.json").unlink()
     base = open_model(folder / "base").vocabulary
     before = dict(zip(base.tokens, BEFORE[0], strict=True))
@@ -171,8 +218,14 @@ FAULTS: dict[str, tuple[Callable[[Path], object], set[str]]] = {
     "swapped new rows": (swap_added, {"new rows"}),
     "untied head": (retie, {"tied head"}),
     "unmapped decoder bias": (old_order_of_biases, {"output bias"}),
-    "shifted pad id": (lambda folder: edit_json(folder / "config.json", pad_token_id=0), {"padding row", "token ids"}),
-    "wrong special id": (lambda folder: edit_json(folder / "tokenizer_config.json", cls_token="[SEP]"), {"token ids"}),
+    "shifted pad id": (
+        lambda folder: edit_json(folder / "config.json", pad_token_id=0),
+        {"padding row", "token ids"},
+    ),
+    "wrong special id": (
+        lambda folder: edit_json(folder / "tokenizer_config.json", cls_token="[SEP]"),
+        {"token ids"},
+    ),
     "unreachable token": (unreachable_token, {"added tokens fire"}),
     "id beyond the rows": (beyond_the_rows, {"vocabulary size"}),
     "a ## row made from the beginning": (continuation_from_a_beginning, {"position classes"}),
@@ -195,8 +248,13 @@ def test_the_certificate_fails_on_each_planted_fault_and_on_nothing_else(
     assert failed >= expected and bool(failed) == bool(expected)
 
 
-@pytest.mark.parametrize("damage", ["no weights", "half a file", "no vocabulary", "no rows for words", "a config of text"])
-def test_a_damaged_folder_is_a_failed_certificate_or_a_message(tiny_bert: Path, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    ["no weights", "half a file", "no vocabulary", "no rows for words", "a config of text"],
+)
+def test_a_damaged_folder_is_a_failed_certificate_or_a_message(
+    tiny_bert: Path, tmp_path: Path, damage: str
+) -> None:
     out = moved(tiny_bert, tmp_path / "out").after.path
     weights = out / "model.safetensors"
     if damage == "no weights":

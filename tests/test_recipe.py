@@ -9,7 +9,15 @@ from vocadapt.analysis.slicing import SLICES
 from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
 from vocadapt.models.extension import SIZES
-from vocadapt.recipe import PRESETS, Recipe, called, preset, read_recipe, settings_from, write_recipe
+from vocadapt.recipe import (
+    PRESETS,
+    Recipe,
+    called,
+    preset,
+    read_recipe,
+    settings_from,
+    write_recipe,
+)
 from vocadapt.spaces.alignment import METHODS, AlignmentSettings
 from vocadapt.spaces.projectors import METHODS as PROJECTIONS
 from vocadapt.training.finetune_settings import TRAININGS
@@ -34,15 +42,30 @@ def test_presets_survive_toml(name: str, tmp_path: Path) -> None:
 def test_the_default_is_the_papers() -> None:
     green = preset("green-bert")
     assert green == Recipe(about=green.about)
-    assert (green.vectors.skip_gram, green.vectors.window, green.vectors.negative, green.vectors.min_count) == (False, 5, 5, 5)
-    assert (green.alignment.method, green.alignment.unit, green.alignment.centre) == ("least-squares", False, False)
-    assert (green.vocabulary.kind, green.vocabulary.max_added, green.tokenizer) == ("append", 0, "exact-word")
+    assert (
+        green.vectors.skip_gram,
+        green.vectors.window,
+        green.vectors.negative,
+        green.vectors.min_count,
+    ) == (False, 5, 5, 5)
+    assert (green.alignment.method, green.alignment.unit, green.alignment.centre) == (
+        "least-squares",
+        False,
+        False,
+    )
+    assert (green.vocabulary.kind, green.vocabulary.max_added, green.tokenizer) == (
+        "append",
+        0,
+        "exact-word",
+    )
     assert preset("green-bert-replace").vocabulary.kind == "replace"
     assert not preset("green-bert-random").needs_alignment
 
 
 def test_a_short_recipe_keeps_the_defaults(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('[alignment]\nmethod = "ridge"\nridge = 1\n[vocabulary]\nmax_added = 500\n')
+    (tmp_path / "mine.toml").write_text(
+        '[alignment]\nmethod = "ridge"\nridge = 1\n[vocabulary]\nmax_added = 500\n'
+    )
     recipe = read_recipe(tmp_path / "mine.toml")
     assert recipe.name == "mine"
     assert recipe.alignment == AlignmentSettings(method="ridge", ridge=1.0)
@@ -82,12 +105,39 @@ def test_a_bool_is_no_number() -> None:
 
 def test_the_catalogue_holds_a_sentence_for_everything() -> None:
     groups = catalogue()
-    of_recipes = "preset alignment projection initialiser reduction augmentation trainer plan tokenizer module"
-    assert list(groups) == [*of_recipes.split(), "task", "training", "stage", "pretraining", "tokenization", "slice", "scorer"]
+    of_recipes = (
+        "preset alignment projection initialiser reduction augmentation trainer plan tokenizer"
+        " module"
+    )
+    assert list(groups) == [
+        *of_recipes.split(),
+        "task",
+        "training",
+        "stage",
+        "pretraining",
+        "tokenization",
+        "slice",
+        "scorer",
+    ]
     registries = (
-        PRESETS, METHODS, PROJECTIONS, INITIALISERS, REDUCTIONS, AUGMENTATIONS, TRAINERS, KINDS, TOKENIZER_MODES, SIZES, TASKS,
-        TRAININGS, STAGES, PRETRAININGS, TOKENIZATIONS, SLICES, SCORERS,
-    )  # fmt: skip
+        PRESETS,
+        METHODS,
+        PROJECTIONS,
+        INITIALISERS,
+        REDUCTIONS,
+        AUGMENTATIONS,
+        TRAINERS,
+        KINDS,
+        TOKENIZER_MODES,
+        SIZES,
+        TASKS,
+        TRAININGS,
+        STAGES,
+        PRETRAININGS,
+        TOKENIZATIONS,
+        SLICES,
+        SCORERS,
+    )
     assert [set(group) for group in groups.values()] == [set(registry) for registry in registries]
     assert all(len(about) > 15 for group in groups.values() for about in group.values())
 
@@ -96,4 +146,7 @@ def test_a_changed_preset_is_not_called_by_its_bare_name():
     plain = preset("green-bert")
     changed = replace(plain, rows=replace(plain.rows, method="semantic"))
     assert (called(plain), called(changed)) == ("green-bert", "green-bert, changed")
-    assert called(preset("reduced-freq-33")) == "reduced-freq-33" and called(replace(changed, name="mine")) == "mine"
+    assert (
+        called(preset("reduced-freq-33")) == "reduced-freq-33"
+        and called(replace(changed, name="mine")) == "mine"
+    )

@@ -22,17 +22,31 @@ def without(vocabulary: Vocabulary, gone: set[str]) -> Vocabulary:
 
 
 def drawn(seed: int) -> tuple[Vocabulary, dict[str, int], set[str]]:
-    """A small vocabulary, words over its letters and one letter more, and tokens to leave out; all at random."""
+    """A small vocabulary, words over its letters and one letter more, and tokens to leave out; all
+    at random.
+    """
     draw = random.Random(seed)
 
     def text(longest: int, letters: str) -> str:
         return "".join(draw.choice(letters) for _ in range(draw.randint(1, longest)))
 
     letters = "abé𝕏"
-    tokens = list(dict.fromkeys([*SPECIAL, *(draw.choice(("", "##")) + text(4, letters) for _ in range(40)), "##"]))
-    whole = frozenset(token for token in tokens if not token.startswith(("##", "[")) and draw.random() < 0.2)
-    words = {text(9, letters + "x"): draw.randint(1, 50) for _ in range(300)} | {word: 3 for word in whole}
-    return Vocabulary(tuple(tokens), frozenset(SPECIAL), whole), words, set(draw.sample(tokens[2:], 12))
+    tokens = list(
+        dict.fromkeys(
+            [*SPECIAL, *(draw.choice(("", "##")) + text(4, letters) for _ in range(40)), "##"]
+        )
+    )
+    whole = frozenset(
+        token for token in tokens if not token.startswith(("##", "[")) and draw.random() < 0.2
+    )
+    words = {text(9, letters + "x"): draw.randint(1, 50) for _ in range(300)} | {
+        word: 3 for word in whole
+    }
+    return (
+        Vocabulary(tuple(tokens), frozenset(SPECIAL), whole),
+        words,
+        set(draw.sample(tokens[2:], 12)),
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -43,24 +57,43 @@ def test_every_word_is_cut_as_the_library_cuts_it(seed: int) -> None:
         reduced, cut = without(vocabulary, left_out), table.cut(mask_of(vocabulary, left_out))
         expected = {word: reduced.cut(word) for word in words}
         assert texts(list(words), cut, vocabulary) == expected
-        assert table.total(mask_of(vocabulary, left_out)) == sum(words[word] * len(cuts) for word, cuts in expected.items())
+        assert table.total(mask_of(vocabulary, left_out)) == sum(
+            words[word] * len(cuts) for word, cuts in expected.items()
+        )
 
 
 def test_a_word_worked_by_hand() -> None:
-    vocabulary = Vocabulary((*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"), frozenset(SPECIAL))
+    vocabulary = Vocabulary(
+        (*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"),
+        frozenset(SPECIAL),
+    )
     table = word_table(vocabulary, WORDS)
     assert table.cut().pieces.tolist() == [2, 1, 2, 1]
     assert table.cut().unknown.tolist() == [False, False, False, True]
     assert table.total() == 20 + 2 + 2 + 5
     counts = dict(zip(vocabulary.tokens, table.token_counts(table.cut()).tolist(), strict=True))
-    assert counts["hyper"] == 13 and counts["##tension"] == 10 and counts["##s"] == 1 and counts["[UNK]"] == 0
+    assert (
+        counts["hyper"] == 13
+        and counts["##tension"] == 10
+        and counts["##s"] == 1
+        and counts["[UNK]"] == 0
+    )
     gone = mask_of(vocabulary, {"hyper", "##tension"})
-    assert texts(list(WORDS), table.cut(gone), vocabulary)["hypertension"] == ("h", "##y", "##per", "##ten", "##sion")
+    assert texts(list(WORDS), table.cut(gone), vocabulary)["hypertension"] == (
+        "h",
+        "##y",
+        "##per",
+        "##ten",
+        "##sion",
+    )
     assert table.total(gone) == 10 * 5 + 2 * 3 + 1 * 4 + 5
 
 
 def test_losses_are_what_each_token_costs_alone() -> None:
-    vocabulary = Vocabulary((*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"), frozenset(SPECIAL))
+    vocabulary = Vocabulary(
+        (*SPECIAL, "hyper", "h", "##y", "##per", "##tension", "##ten", "##sion", "##s"),
+        frozenset(SPECIAL),
+    )
     table = word_table(vocabulary, {"hypertension": 10, "hyper": 2, "hypers": 1})
     losses = dict(zip(vocabulary.tokens, table.losses().tolist(), strict=True))
     for token in ("hyper", "##tension", "##per", "##ten"):
@@ -83,7 +116,9 @@ def test_a_word_longer_than_the_model_cuts_is_unknown() -> None:
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "pubmedbert-abstract-fulltext"])
 def test_totals_on_real_text(shared: Path, tmp_path: Path, name: str) -> None:
-    """Two megabytes of biomedical text, half of the vocabulary gone: the same total as the fast tokenizer's own."""
+    """Two megabytes of biomedical text, half of the vocabulary gone: the same total as the fast
+    tokenizer's own.
+    """
     import gzip
 
     from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens
@@ -93,8 +128,16 @@ def test_totals_on_real_text(shared: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "t.txt").write_text(text, encoding="utf-8")
     vocabulary = vocabulary_of(read_tokenizer(shared / f"data/vocab/{name}.txt"))
     counts = count_words(open_corpus([tmp_path / "t.txt"]), Splitter.bert()).counts
-    free = [token for token in vocabulary.tokens if len(token.removeprefix("##")) > 3 and token not in vocabulary.special]
+    free = [
+        token
+        for token in vocabulary.tokens
+        if len(token.removeprefix("##")) > 3 and token not in vocabulary.special
+    ]
     gone = set(np.random.default_rng(0).permutation(free)[: len(vocabulary) // 2].tolist())
-    reduced = tokenizer_of_tokens(tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True)
+    reduced = tokenizer_of_tokens(
+        tuple(token for token in vocabulary.tokens if token not in gone), lowercase=True
+    )
     encodings = reduced.encode_batch(text.split("\n"), add_special_tokens=False)
-    assert word_table(vocabulary, counts).total(mask_of(vocabulary, gone)) == sum(map(len, encodings))
+    assert word_table(vocabulary, counts).total(mask_of(vocabulary, gone)) == sum(
+        map(len, encodings)
+    )

@@ -1,4 +1,6 @@
-"""Which tokens leave: each heuristic on a vocabulary small enough to see through, and what never leaves."""
+"""Which tokens leave: each heuristic on a vocabulary small enough to see through, and what never
+leaves.
+"""
 
 from pathlib import Path
 
@@ -6,16 +8,35 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.reduction import NEEDED, PUBLISHED, REDUCTIONS, ReductionSettings, dropped, protected
+from vocadapt.vocabulary.reduction import (
+    NEEDED,
+    PUBLISHED,
+    REDUCTIONS,
+    ReductionSettings,
+    dropped,
+    protected,
+)
 from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 
 SPECIAL = ("[PAD]", "[UNK]")
 LETTERS = "abcdehirst"
 TOKENS = (
-    *SPECIAL, "[unused0]", *LETTERS, *(f"##{letter}" for letter in LETTERS), "the", "##ing",
-    "heart", "hearts", "##tard", "trait", "traits", "##shed",
-)  # fmt: skip
-OWN = Vocabulary(TOKENS, frozenset(SPECIAL))  # 31 tokens; seven may leave: [unused0] and the last six
+    *SPECIAL,
+    "[unused0]",
+    *LETTERS,
+    *(f"##{letter}" for letter in LETTERS),
+    "the",
+    "##ing",
+    "heart",
+    "hearts",
+    "##tard",
+    "trait",
+    "traits",
+    "##shed",
+)
+OWN = Vocabulary(
+    TOKENS, frozenset(SPECIAL)
+)  # 31 tokens; seven may leave: [unused0] and the last six
 COUNTS = {"heart": 50, "hearts": 1, "tard": 2, "trait": 4, "traits": 9}
 SIZE = len(TOKENS)
 
@@ -30,7 +51,15 @@ def left(heuristic: str, going: int, **options: object) -> set[str]:
 
 def test_last_takes_the_highest_ids() -> None:
     assert left("last", 2) == {"##shed", "traits"}
-    assert left("last", 7) == {"[unused0]", "heart", "hearts", "##tard", "trait", "traits", "##shed"}
+    assert left("last", 7) == {
+        "[unused0]",
+        "heart",
+        "hearts",
+        "##tard",
+        "trait",
+        "traits",
+        "##shed",
+    }
 
 
 def test_longest_counts_without_marks_and_takes_the_higher_id_of_equals() -> None:
@@ -45,7 +74,11 @@ def test_longest_with_marks() -> None:
 
 
 def test_freq_takes_the_rarest_in_the_cut_text() -> None:
-    assert left("freq", 3) == {"[unused0]", "##tard", "##shed"}  # tard begins no continuation: its letters are cut
+    assert left("freq", 3) == {
+        "[unused0]",
+        "##tard",
+        "##shed",
+    }  # tard begins no continuation: its letters are cut
     assert left("freq", 5) == {"[unused0]", "##tard", "##shed", "hearts", "trait"}
 
 
@@ -55,14 +88,18 @@ def test_random_is_the_seeds() -> None:
 
 
 def test_cost_weighs_what_the_loss_of_a_token_does() -> None:
-    """hearts stands once and costs 1 (heart ##s), as does traits nine times (trait ##s): 9; trait four times costs 4 · 4 = 16."""
+    """hearts stands once and costs 1 (heart ##s), as does traits nine times (trait ##s): 9; trait
+    four times costs 4 · 4 = 16.
+    """
     assert left("cost", 1) == {"[unused0]"}
     assert {"hearts"} < left("cost", 4)
     assert "heart" not in left("cost", 6)
 
 
 def test_cost_trusts_many_words_more_than_one_common_one() -> None:
-    """##tard saves 3 in one word of 50, ##shed in five words of 9 (45 in all); to the power of 3/4: 18.8 against 5 · 5.2 = 26."""
+    """##tard saves 3 in one word of 50, ##shed in five words of 9 (45 in all); to the power of 3/4:
+    18.8 against 5 · 5.2 = 26.
+    """
     counts = {"atard": 50} | {f"{letter}shed": 9 for letter in "abcde"}
     gone = dropped(OWN, ReductionSettings("cost", keep=(SIZE - 6) / SIZE), counts)
     assert set(gone) == {"[unused0]", "heart", "hearts", "trait", "traits", "##tard"}
@@ -70,7 +107,9 @@ def test_cost_trusts_many_words_more_than_one_common_one() -> None:
 
 @pytest.mark.parametrize("heuristic", REDUCTIONS)
 @pytest.mark.parametrize("keep", [0.8, 0.9, 0.99, 1.0])
-def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(heuristic: str, keep: float) -> None:
+def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(
+    heuristic: str, keep: float
+) -> None:
     gone = dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)
     assert len(gone) == len(set(gone)) == SIZE - round(keep * SIZE)
     assert not set(gone) & {token for tokens in protected(OWN).values() for token in tokens}
@@ -79,12 +118,17 @@ def test_every_reduction_ends_at_the_exact_size_and_keeps_what_must_stay(heurist
 
 def test_a_share_includes_the_smaller_one() -> None:
     for heuristic in REDUCTIONS:
-        sizes = [set(dropped(OWN, ReductionSettings(heuristic, keep), COUNTS)) for keep in (0.95, 0.87, 0.8)]
+        sizes = [
+            set(dropped(OWN, ReductionSettings(heuristic, keep), COUNTS))
+            for keep in (0.95, 0.87, 0.8)
+        ]
         assert sizes[0] < sizes[1] < sizes[2]
 
 
 def test_a_token_that_alone_spells_a_character_stays() -> None:
-    """Nothing else spells z inside a word, and ý at its beginning: without them hazard and ýmir would be [UNK]."""
+    """Nothing else spells z inside a word, and ý at its beginning: without them hazard and ýmir
+    would be [UNK].
+    """
     own = Vocabulary((*TOKENS, "hazard", "ýthes", "zeta", "z"), frozenset(SPECIAL))
     assert protected(own)[NEEDED] == ("hazard", "ýthes")
     gone = dropped(own, ReductionSettings("last", 1 - 8 / len(own)))
@@ -109,22 +153,33 @@ def test_no_word_becomes_unreadable_in_real_vocabularies(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"keep": 0.0}, "above 0 and up to 1, got 0"), ({"keep": 1.5}, "to 1, got 1.5"), ({"keep": float("nan")}, "got nan"),
-        ({"keep": -0.5}, "got -0.5"), ({"heuristic": "shortest"}, "last, longest, freq, random, cost"), ({"seed": -1}, "seed"),
+        ({"keep": 0.0}, "above 0 and up to 1, got 0"),
+        ({"keep": 1.5}, "to 1, got 1.5"),
+        ({"keep": float("nan")}, "got nan"),
+        ({"keep": -0.5}, "got -0.5"),
+        ({"heuristic": "shortest"}, "last, longest, freq, random, cost"),
+        ({"seed": -1}, "seed"),
     ],
-)  # fmt: skip
+)
 def test_settings_that_make_no_sense(settings: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         ReductionSettings(**settings)  # type: ignore[arg-type]
 
 
 def test_below_what_must_stay_says_the_smallest_share() -> None:
-    with pytest.raises(InputError, match=r"leaves 16, and 24 must stay: 2 special tokens, 22 shorter.*\n.*Keep 0\.7742 or more"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"leaves 16, and 24 must stay: 2 special tokens, 22 shorter.*\n.*Keep 0\.7742 or more"
+        ),
+    ):
         dropped(OWN, ReductionSettings("last", 0.5))
     assert len(dropped(OWN, ReductionSettings("last", 0.7742))) == 7
 
 
-@pytest.mark.parametrize("heuristic", [name for name, reduction in REDUCTIONS.items() if reduction.needs_counts])
+@pytest.mark.parametrize(
+    "heuristic", [name for name, reduction in REDUCTIONS.items() if reduction.needs_counts]
+)
 def test_a_heuristic_that_needs_a_text_asks_for_it(heuristic: str) -> None:
     with pytest.raises(InputError, match="--corpus"):
         dropped(OWN, ReductionSettings(heuristic, 0.9))
@@ -139,9 +194,13 @@ def test_the_catalogue_of_reductions() -> None:
 
 
 def test_the_published_conventions_on_pubmedbert(shared: Path) -> None:
-    """8 512 of its 30 522 tokens are special or shorter than four characters: a quarter can only be kept if ## counts."""
+    """8 512 of its 30 522 tokens are special or shorter than four characters: a quarter can only be
+    kept if ## counts.
+    """
     own = vocabulary_of(read_tokenizer(shared / "data/vocab/pubmedbert-abstract-fulltext.txt"))
     with pytest.raises(InputError, match=r"must stay.*\n.*Keep 0\.2\d+ or more, or count the ##"):
         dropped(own, ReductionSettings("last", 0.25))
-    assert len(dropped(own, ReductionSettings("last", 0.25, count_marks=True))) == 30_522 - round(0.25 * 30_522)
+    assert len(dropped(own, ReductionSettings("last", 0.25, count_marks=True))) == 30_522 - round(
+        0.25 * 30_522
+    )
     assert np.isclose(sum(map(len, protected(own).values())), 8512, atol=200)

@@ -6,7 +6,9 @@ import pytest
 from vocadapt.spaces.regions import Region, Regions, find_regions, regions_for
 
 RANDOM = np.random.default_rng(2)
-XY = np.concatenate([RANDOM.normal(size=(60, 2)) + centre for centre in ([0, 0], [40, 0], [0, 40])]).astype(np.float32)[:150]
+XY = np.concatenate(
+    [RANDOM.normal(size=(60, 2)) + centre for centre in ([0, 0], [40, 0], [0, 40])]
+).astype(np.float32)[:150]
 WORDS = tuple(f"{'abc'[i // 60]}{i}" for i in range(150))
 
 
@@ -15,7 +17,11 @@ def test_clouds_are_regions_the_largest_first():
     assert [region.size for region in found.regions] == [60, 60, 30]
     for number, region in enumerate(found.regions):
         inside = {WORDS[row][0] for row in np.flatnonzero(found.of == number)}
-        assert len(inside) == 1 and {word[0] for word in region.words} == inside and len(region.words) == 3
+        assert (
+            len(inside) == 1
+            and {word[0] for word in region.words} == inside
+            and len(region.words) == 3
+        )
         assert region.label == " · ".join(region.words)
 
 

@@ -5,8 +5,20 @@ import pytest
 
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.spaces.diagnostics import mean_cosine
-from vocadapt.spaces.relation_lists import PARTS_OF_SPEECH, THESIS, bundled_relations, read_relations
-from vocadapt.spaces.relations import NullSettings, Relation, few, pair_cosines, relation_of, score_relations
+from vocadapt.spaces.relation_lists import (
+    PARTS_OF_SPEECH,
+    THESIS,
+    bundled_relations,
+    read_relations,
+)
+from vocadapt.spaces.relations import (
+    NullSettings,
+    Relation,
+    few,
+    pair_cosines,
+    relation_of,
+    score_relations,
+)
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -19,11 +31,14 @@ PLANE = space_of(a=[2, 0], b=[0, 5], c=[1, 1], zero=[0, 0], d=[-1, 0])
 
 
 def one(space, pairs, splitter=None, **null):
-    (score,) = score_relations(space, [relation_of("list", "r", pairs)], splitter, None, NullSettings(**null))
+    (score,) = score_relations(
+        space, [relation_of("list", "r", pairs)], splitter, None, NullSettings(**null)
+    )
     return score
 
 
-# --- scores ------------------------------------------------------------------------------------------------------------
+# --- scores
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_by_hand():
@@ -40,14 +55,24 @@ def test_by_hand():
 def test_the_words_that_a_space_lacks_are_named():
     score = one(PLANE, [("a", "nowhere"), ("x", "nowhere"), ("a", "b"), ("y", "z"), ("a", "zero")])
     assert score.lacking == ("nowhere", "x", "y", "z")  # zero is there, only without a direction
-    assert few(score.lacking) == "4: nowhere, x, y …" and few(score.lacking[:1]) == "1: nowhere" and few(()) == ""
+    assert (
+        few(score.lacking) == "4: nowhere, x, y …"
+        and few(score.lacking[:1]) == "1: nowhere"
+        and few(()) == ""
+    )
     assert one(PLANE, [("a", "b")]).lacking == ()
 
 
 def test_a_mean_of_ones_own_to_correct_by():
     (score,) = score_relations(PLANE, [relation_of("l", "r", [("a", "c")])], own_mean=0.5)
     assert score.corrected == pytest.approx(np.sqrt(0.5) - 0.5)
-    assert (score.usable, score.sd, score.null_mean, score.z, score.p) == (1, None, None, None, None)
+    assert (score.usable, score.sd, score.null_mean, score.z, score.p) == (
+        1,
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_nothing_usable_is_no_score():
@@ -75,7 +100,9 @@ def test_a_word_that_meets_itself_is_no_pair_of_the_null():
 def test_pairs_that_cannot_be_re_paired_have_no_z():
     # one word with three others: the same three pairs again
     score = one(PLANE, [("a", "b"), ("a", "c"), ("a", "d")])
-    assert score.null_mean == pytest.approx(score.mean) and score.null_sd == pytest.approx(0, abs=1e-6)
+    assert score.null_mean == pytest.approx(score.mean) and score.null_sd == pytest.approx(
+        0, abs=1e-6
+    )
     assert (score.z, score.p) == (None, None)
 
 
@@ -90,7 +117,9 @@ def test_true_pairs_stand_out_and_random_ones_do_not():
     random = one(space, [(f"x{i}", f"y{k}") for i, k in enumerate(order)])
     assert true.p == pytest.approx(1 / 201) and true.z > 20
     assert random.p > 0.01 and abs(random.z) < 3.5
-    assert random.corrected == pytest.approx(0, abs=0.03)  # what two random words of the space have, too
+    assert random.corrected == pytest.approx(
+        0, abs=0.03
+    )  # what two random words of the space have, too
 
 
 def test_a_seed_below_nought_is_refused():
@@ -127,11 +156,15 @@ def test_a_pair_counts_once_whichever_way_round():
 
 def test_every_pair_with_its_cosine():
     found = pair_cosines(PLANE, relation_of("l", "r", [("a", "x"), ("a", "c")]), own_mean=0.1)
-    assert [(pair.second, pair.cosine) for pair in found] == [("x", None), ("c", pytest.approx(np.sqrt(0.5)))]
+    assert [(pair.second, pair.cosine) for pair in found] == [
+        ("x", None),
+        ("c", pytest.approx(np.sqrt(0.5))),
+    ]
     assert [pair.corrected for pair in found] == [None, pytest.approx(np.sqrt(0.5) - 0.1)]
 
 
-# --- lists -------------------------------------------------------------------------------------------------------------
+# --- lists
+# -------------------------------------------------------------------------------------------------------------
 
 
 def read(tmp_path, text):
@@ -143,7 +176,10 @@ def read(tmp_path, text):
 @pytest.mark.parametrize("separator", ["\t", ";", ",", " ", "  "])
 def test_pairs_alone_are_one_relation(tmp_path, separator):
     found = read(tmp_path, f"# mine\nleft{separator}right\n\nup{separator}down\r\n")
-    assert found.relations == (Relation("mine", "mine", (("left", "right"), ("up", "down"))),) and found.judged is None
+    assert (
+        found.relations == (Relation("mine", "mine", (("left", "right"), ("up", "down"))),)
+        and found.judged is None
+    )
 
 
 @pytest.mark.parametrize("header", ["word1\tword2\n", "First\tSecond\n", ""])
@@ -154,35 +190,48 @@ def test_a_header_is_passed_over(tmp_path, header):
 def test_a_third_column_names_the_relation(tmp_path):
     found = read(tmp_path, "left\tright\tantonyms\nleft\tleave\tverb tenses\nup\tdown\tantonyms\n")
     assert {r.name: r.pairs for r in found.relations} == {
-        "antonyms": (("left", "right"), ("up", "down")), "verb tenses": (("left", "leave"),),
-    }  # fmt: skip
+        "antonyms": (("left", "right"), ("up", "down")),
+        "verb tenses": (("left", "leave"),),
+    }
 
 
 def test_parts_of_speech_or_a_header_put_the_relation_first(tmp_path):
     found = read(tmp_path, "adj\tgood\tbad\nverb\tcome\tgo\n")
-    assert [(r.name, r.pairs) for r in found.relations] == [("adj", (("good", "bad"),)), ("verb", (("come", "go"),))]
+    assert [(r.name, r.pairs) for r in found.relations] == [
+        ("adj", (("good", "bad"),)),
+        ("verb", (("come", "go"),)),
+    ]
     text = "relation\tword1\tword2\nopposite\tgood\tbad\n"
-    assert [(r.name, r.pairs) for r in read(tmp_path, text).relations] == [("opposite", (("good", "bad"),))]
+    assert [(r.name, r.pairs) for r in read(tmp_path, text).relations] == [
+        ("opposite", (("good", "bad"),))
+    ]
     assert "adj" in PARTS_OF_SPEECH
 
 
 def test_paradigms(tmp_path):
     found = read(tmp_path, "lemma\tthird_sg\tpast\ngo\tgoes\twent\nmay\t\tmight\n")
     assert {r.name: r.pairs for r in found.relations} == {
-        "lemma – third_sg": (("go", "goes"),), "lemma – past": (("go", "went"), ("may", "might")),
-    }  # fmt: skip
+        "lemma – third_sg": (("go", "goes"),),
+        "lemma – past": (("go", "went"), ("may", "might")),
+    }
 
 
 def test_analogy_questions(tmp_path):
-    found = read(tmp_path, ": capital\nAthens Greece Oslo Norway\nOslo Norway Athens Greece\n: empty\n")
-    assert found.relations == (Relation("mine", "capital", (("Athens", "Greece"), ("Oslo", "Norway"))),)
+    found = read(
+        tmp_path, ": capital\nAthens Greece Oslo Norway\nOslo Norway Athens Greece\n: empty\n"
+    )
+    assert found.relations == (
+        Relation("mine", "capital", (("Athens", "Greece"), ("Oslo", "Norway"))),
+    )
 
 
 def test_judged_pairs_are_a_relation_and_a_similarity_set(tmp_path):
     found = read(tmp_path, "tiger\tcat\t7.35\nold\tnew\t1.58\n")
     assert found.relations[0].pairs == (("tiger", "cat"), ("old", "new"))
     assert [pair.score for pair in found.judged.pairs] == [7.35, 1.58]
-    assert len(read(tmp_path, "word1,word2,score\ntiger,cat,7.35\nold,new,1.58\n").judged.pairs) == 2
+    assert (
+        len(read(tmp_path, "word1,word2,score\ntiger,cat,7.35\nold,new,1.58\n").judged.pairs) == 2
+    )
 
 
 HOSTILE = ["<script>alert(1)</script>", "$x$", ":red[x]", "[CLS]", "=cmd()", "\u202eabc", "x" * 500]
@@ -192,7 +241,9 @@ def test_hostile_words_stay_words(tmp_path):
     text = "".join(f"{word}\tplain{i}\t<b>r</b>\n" for i, word in enumerate(HOSTILE))
     (relation,) = read(tmp_path, text).relations
     assert relation.name == "<b>r</b>" and [first for first, _ in relation.pairs] == HOSTILE
-    space = EmbeddingSpace((*HOSTILE, *(f"plain{i}" for i in range(7))), np.eye(14, dtype=np.float32) + 0.1)
+    space = EmbeddingSpace(
+        (*HOSTILE, *(f"plain{i}" for i in range(7))), np.eye(14, dtype=np.float32) + 0.1
+    )
     assert one(space, relation.pairs).usable == 7
 
 
@@ -230,22 +281,35 @@ def test_a_list_that_is_not_there(tmp_path):
 def test_the_lists_at_hand():
     thesis, similar, unrelated, google = bundled_relations()
     assert [(r.name, r.pairs) for r in thesis.relations] == [
-        ("verb tenses", (("left", "leave"),)), ("synonyms", (("left", "abandoned"),)),
-        ("antonyms", (("left", "right"),)), ("unrelated", (("left", "mountain"),)),
-    ]  # fmt: skip
+        ("verb tenses", (("left", "leave"),)),
+        ("synonyms", (("left", "abandoned"),)),
+        ("antonyms", (("left", "right"),)),
+        ("unrelated", (("left", "mountain"),)),
+    ]
     assert thesis.name == THESIS and thesis.judged is None
     assert len(similar.judged.pairs) == 999 and len(unrelated.judged.pairs) == 353
-    assert ("vanish", "disappear") in similar.relations[0].pairs and ("king", "cabbage") in unrelated.relations[0].pairs
+    assert ("vanish", "disappear") in similar.relations[0].pairs and (
+        "king",
+        "cabbage",
+    ) in unrelated.relations[0].pairs
     assert len(google.relations) == 14
-    assert next(r for r in google.relations if r.name == "gram7-past-tense").pairs[0] == ("dancing", "danced")
+    assert next(r for r in google.relations if r.name == "gram7-past-tense").pairs[0] == (
+        "dancing",
+        "danced",
+    )
 
 
 def test_published_lists(shared):
     sizes = {
-        "verb_tense_pattern.tsv": [8314] * 4, "antonyms_wordnet_adj_verb_adv.tsv": [1773, 313, 403],
-        "synonyms_wordnet_adj_verb_adv.tsv": [17519, 2027, 14040], "Bio-SimLex.txt": [988], "UMNSRS-sim.txt": [552],
-    }  # fmt: skip
+        "verb_tense_pattern.tsv": [8314] * 4,
+        "antonyms_wordnet_adj_verb_adv.tsv": [1773, 313, 403],
+        "synonyms_wordnet_adj_verb_adv.tsv": [17519, 2027, 14040],
+        "Bio-SimLex.txt": [988],
+        "UMNSRS-sim.txt": [552],
+    }
     for name, expected in sizes.items():
-        assert [len(r.pairs) for r in read_relations(shared / "data" / "words" / name).relations] == expected
+        assert [
+            len(r.pairs) for r in read_relations(shared / "data" / "words" / name).relations
+        ] == expected
     questions = read_relations(shared / "data" / "words" / "questions-words.txt").relations
     assert [r.pairs for r in questions] == [r.pairs for r in bundled_relations()[3].relations]

@@ -11,7 +11,11 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence
 
 GOLD = (Sentence(("No", "fever", "."), ("O", "B-D", "O")), Sentence(("A", "cough"), ("O", "B-D")))
-RIGHT, HALF, NONE = ([("O", "B-D", "O"), ("O", "B-D")], [("O", "B-D", "O"), ("O", "O")], [("O", "O", "O"), ("O", "O")])
+RIGHT, HALF, NONE = (
+    [("O", "B-D", "O"), ("O", "B-D")],
+    [("O", "B-D", "O"), ("O", "O")],
+    [("O", "O", "O"), ("O", "O")],
+)
 
 
 @pytest.fixture
@@ -19,16 +23,32 @@ def workspace(tmp_path):
     """Two sets of runs: one seed under one cut, two seeds under three."""
     found = Workspace(tmp_path / "w")
     write_runs(found, "base", GOLD, {1: {"base": HALF}})
-    write_runs(found, "green", GOLD, {1: {"base": HALF, "adapted": RIGHT, "pooled": RIGHT},
-                                      2: {"base": HALF, "adapted": NONE, "pooled": HALF}})  # fmt: skip
+    write_runs(
+        found,
+        "green",
+        GOLD,
+        {
+            1: {"base": HALF, "adapted": RIGHT, "pooled": RIGHT},
+            2: {"base": HALF, "adapted": NONE, "pooled": HALF},
+        },
+    )
     return found
 
 
 def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
     green = open_runs(workspace.root / "runs" / "green")
-    assert (green.name, green.task, green.kind, green.model, green.seeds) == ("green", "toy", "ner", "green", (1, 2))
+    assert (green.name, green.task, green.kind, green.model, green.seeds) == (
+        "green",
+        "toy",
+        "ner",
+        "green",
+        (1, 2),
+    )
     assert (green.cuts, green.cut, green.metric) == (("base", "adapted", "pooled"), "pooled", "f1")
-    assert green.values() == (1.0, pytest.approx(2 / 3))  # 1 of 1 predicted is right, 1 of 2 found: F1 2/3
+    assert green.values() == (
+        1.0,
+        pytest.approx(2 / 3),
+    )  # 1 of 1 predicted is right, 1 of 2 found: F1 2/3
     assert green.values("adapted", "recall") == (1.0, 0.0)
     summary = green.summary()
     assert summary.mean == pytest.approx(5 / 6) and summary.sd == pytest.approx((1 / 3) / 2**0.5)
@@ -55,13 +75,29 @@ def test_what_cannot_be_read_is_passed_over_and_named(workspace):
     record.write_text(json.dumps({"seed": 2}), encoding="utf-8")
     assert runs_of(workspace) == []
     asked = []
-    runs, found = runs_and_unreadable(workspace, lambda artefact: asked.append(artefact.name) or opened(artefact))
+    runs, found = runs_and_unreadable(
+        workspace, lambda artefact: asked.append(artefact.name) or opened(artefact)
+    )
     assert runs == [] and asked == ["green", "base"]  # each once
-    assert list(found) == ["green", "base"] and "not valid JSON" in found["base"] and "not one of a run" in found["green"]
+    assert (
+        list(found) == ["green", "base"]
+        and "not valid JSON" in found["base"]
+        and "not one of a run" in found["green"]
+    )
     told = passed_over(found, 2)
-    assert told.startswith("2 of 2 runs cannot be read and are passed over: green (") and "; base (" in told
-    assert passed_over({}, 7) == "" and passed_over({"a": "why."}, 1) == "1 of 1 run cannot be read and is passed over: a (why)."
-    assert passed_over({"a": "x", "b": "y."}, 7) == "2 of 7 runs cannot be read and are passed over: a (x); b (y)."
+    assert (
+        told.startswith("2 of 2 runs cannot be read and are passed over: green (")
+        and "; base (" in told
+    )
+    assert (
+        passed_over({}, 7) == ""
+        and passed_over({"a": "why."}, 1)
+        == "1 of 1 run cannot be read and is passed over: a (why)."
+    )
+    assert (
+        passed_over({"a": "x", "b": "y."}, 7)
+        == "2 of 7 runs cannot be read and are passed over: a (x); b (y)."
+    )
     with pytest.raises(InputError, match="not one of a run"):
         open_runs(workspace.root / "runs" / "green")
 

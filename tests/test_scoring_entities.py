@@ -1,4 +1,6 @@
-"""Scores of tags against independent oracles: conlleval's rules written out here, seqeval, scikit-learn; and worked by hand."""
+"""Scores of tags against independent oracles: conlleval's rules written out here, seqeval,
+scikit-learn; and worked by hand.
+"""
 
 import random
 
@@ -48,8 +50,13 @@ def conlleval_chunks(tags):
 def drawn(alphabet, seed, noise):
     """Gold and predicted tags of some sentences; predictions are gold with some tags drawn anew."""
     draw = random.Random(seed)
-    gold = [[draw.choice(alphabet) for _ in range(draw.randint(0, 9))] for _ in range(draw.randint(1, 6))]
-    said = [[draw.choice(alphabet) if draw.random() < noise else tag for tag in tags] for tags in gold]
+    gold = [
+        [draw.choice(alphabet) for _ in range(draw.randint(0, 9))]
+        for _ in range(draw.randint(1, 6))
+    ]
+    said = [
+        [draw.choice(alphabet) if draw.random() < noise else tag for tag in tags] for tags in gold
+    ]
     return gold, said
 
 
@@ -77,11 +84,16 @@ def test_entity_strict_is_conlleval_on_random_tags(alphabet):
 
 @pytest.mark.parametrize("alphabet", ["bare", "typed", "seldom"])
 def test_entity_strict_is_seqeval(alphabet):
-    metrics = pytest.importorskip("seqeval.metrics", reason="seqeval, an independent oracle, is not installed")
+    metrics = pytest.importorskip(
+        "seqeval.metrics", reason="seqeval, an independent oracle, is not installed"
+    )
     for seed in range(60):
         gold, said = drawn(ALPHABETS[alphabet], seed, 0.4)
         ours = figures("entity-strict", gold, said)
-        theirs = [rule(gold, said, zero_division=0) for rule in (metrics.precision_score, metrics.recall_score, metrics.f1_score)]
+        theirs = [
+            rule(gold, said, zero_division=0)
+            for rule in (metrics.precision_score, metrics.recall_score, metrics.f1_score)
+        ]
         assert ours == pytest.approx(theirs)
 
 
@@ -104,20 +116,28 @@ def test_token_is_sklearns_micro_over_all_tags_but_o():
         flat = [[tag for tags in side for tag in tags] for side in (gold, said)]
         labels = sorted({*flat[0], *flat[1]} - {"O"})
         if labels:
-            expected = precision_recall_fscore_support(*flat, labels=labels, average="micro", zero_division=0)[:3]
+            expected = precision_recall_fscore_support(
+                *flat, labels=labels, average="micro", zero_division=0
+            )[:3]
             assert figures("token", gold, said) == pytest.approx(expected)
 
 
 def old_seqeval(tags):
-    """seqeval 0.0.12: the type is what follows the last hyphen, so that of a bare tag is the tag itself."""
-    return conlleval_chunks([f"{tag[0]}-{tag.split('-')[-1]}" if tag != "O" else "O" for tag in tags])
+    """seqeval 0.0.12: the type is what follows the last hyphen, so that of a bare tag is the tag
+    itself.
+    """
+    return conlleval_chunks(
+        [f"{tag[0]}-{tag.split('-')[-1]}" if tag != "O" else "O" for tag in tags]
+    )
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS.values(), ids=ALPHABETS)
 def test_legacy_seqeval_reads_types_as_the_old_release_did(alphabet):
     for seed in range(60):
         gold, said = drawn(alphabet, seed, 0.4)
-        assert figures("legacy-seqeval", gold, said) == pytest.approx(oracle_f1(gold, said, old_seqeval))
+        assert figures("legacy-seqeval", gold, said) == pytest.approx(
+            oracle_f1(gold, said, old_seqeval)
+        )
 
 
 def test_the_published_example_of_what_legacy_does_to_bare_tags():
@@ -130,8 +150,22 @@ def test_scores_by_type_worked_by_hand():
     gold = [["B-X", "I-X", "O", "B-Y"], ["B-Y", "O"]]
     said = [["B-X", "I-X", "O", "B-X"], ["B-Y", "B-Y"]]
     score = scorer_of("ner").score(gold, said)
-    assert score.by_label["X"] == {"precision": 0.5, "recall": 1.0, "f1": 2 / 3, "gold": 1, "predicted": 2, "right": 1}
-    assert score.by_label["Y"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5, "gold": 2, "predicted": 2, "right": 1}
+    assert score.by_label["X"] == {
+        "precision": 0.5,
+        "recall": 1.0,
+        "f1": 2 / 3,
+        "gold": 1,
+        "predicted": 2,
+        "right": 1,
+    }
+    assert score.by_label["Y"] == {
+        "precision": 0.5,
+        "recall": 0.5,
+        "f1": 0.5,
+        "gold": 2,
+        "predicted": 2,
+        "right": 1,
+    }
     assert score.value == score.values["f1"] == pytest.approx(2 * 2 / (3 + 4))
     assert (score.units, score.headline, score.scorer) == (2, "f1", "entity-strict")
 
@@ -198,5 +232,7 @@ def test_every_piece_of_a_word_takes_its_tag():
 
 
 def test_a_score_names_the_rules_it_used():
-    assert scorer_of("ner").score([["B"]], [["B"]], Rules(untyped=True)).to_dict()["rules"] == {"untyped": True}
+    assert scorer_of("ner").score([["B"]], [["B"]], Rules(untyped=True)).to_dict()["rules"] == {
+        "untyped": True
+    }
     assert scorer_of("ner", "token").score([["B"]], [["B"]]).rules == {}

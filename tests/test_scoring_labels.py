@@ -1,4 +1,6 @@
-"""Scores of labels and of answers: against scikit-learn, SQuAD's and BLUE's rules written out here, and worked by hand."""
+"""Scores of labels and of answers: against scikit-learn, SQuAD's and BLUE's rules written out here,
+and worked by hand.
+"""
 
 import collections
 import random
@@ -40,7 +42,9 @@ def test_averages_are_sklearns(name, average, labels):
     for seed in range(20):
         gold, said = drawn(seed)
         values = scorer_of("relations", name).score(ones(gold), ones(said)).values
-        expected = precision_recall_fscore_support(gold, said, labels=labels, average=average, zero_division=0)[:3]
+        expected = precision_recall_fscore_support(
+            gold, said, labels=labels, average=average, zero_division=0
+        )[:3]
         assert (values["precision"], values["recall"], values["f1"]) == pytest.approx(expected)
 
 
@@ -58,8 +62,15 @@ def test_binary_f1_is_sklearns_and_names_its_class():
 
 def test_micro_over_all_classes_is_accuracy():
     gold, said = drawn(5)
-    micro, accuracy = (scorer_of("classification", name).score(ones(gold), ones(said)).value for name in ("micro-f1", "accuracy"))
-    assert micro == pytest.approx(accuracy) == pytest.approx(sum(a == b for a, b in zip(gold, said, strict=True)) / len(gold))
+    micro, accuracy = (
+        scorer_of("classification", name).score(ones(gold), ones(said)).value
+        for name in ("micro-f1", "accuracy")
+    )
+    assert (
+        micro
+        == pytest.approx(accuracy)
+        == pytest.approx(sum(a == b for a, b in zip(gold, said, strict=True)) / len(gold))
+    )
 
 
 def test_the_negative_class_is_left_out_whatever_it_is_called():
@@ -68,7 +79,9 @@ def test_the_negative_class_is_left_out_whatever_it_is_called():
     assert scorer.score(gold, said, Rules(negative=("none",))).value == 0.5
     assert scorer.score(ones(["false", "a"]), ones(["false", "b"])).value == 0.0
     assert scorer.score(ones(["DDI-false", "a"]), ones(["a", "a"])).value == pytest.approx(2 / 3)
-    assert scorer.score(ones(["false"]), ones(["false"])).value == 0.0  # nothing is left: 0 by convention
+    assert (
+        scorer.score(ones(["false"]), ones(["false"])).value == 0.0
+    )  # nothing is left: 0 by convention
 
 
 def test_multilabel_micro_and_macro_are_sklearns():
@@ -77,7 +90,9 @@ def test_multilabel_micro_and_macro_are_sklearns():
 
     draw = random.Random(1)
     gold, said = ([[c for c in "abc" if draw.random() < 0.5] for _ in range(25)] for _ in range(2))
-    matrices = [MultiLabelBinarizer(classes=list("abc")).fit_transform(side) for side in (gold, said)]
+    matrices = [
+        MultiLabelBinarizer(classes=list("abc")).fit_transform(side) for side in (gold, said)
+    ]
     for average in ("micro", "macro"):
         assert scorer_of("multilabel", f"{average}-f1").score(gold, said).value == pytest.approx(
             f1_score(*matrices, average=average)
@@ -92,7 +107,11 @@ def blue_hoc(gold, said):
         precisions.append(both / len(set(theirs)) if theirs else 0)
         recalls.append(both / len(set(ours)))
     precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
-    return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return (
+        precision,
+        recall,
+        2 * precision * recall / (precision + recall) if precision + recall else 0.0,
+    )
 
 
 def test_example_based_f1_is_blues():
@@ -101,11 +120,17 @@ def test_example_based_f1_is_blues():
         gold = [draw.sample("abcdefghij", draw.randint(1, 4)) for _ in range(12)]
         said = [draw.sample("abcdefghij", draw.randint(0, 4)) for _ in range(12)]
         values = scorer_of("multilabel").score(gold, said).values
-        assert (values["precision"], values["recall"], values["f1"]) == pytest.approx(blue_hoc(gold, said))
+        assert (values["precision"], values["recall"], values["f1"]) == pytest.approx(
+            blue_hoc(gold, said)
+        )
 
 
 def test_example_based_f1_worked_by_hand():
-    values = scorer_of("multilabel").score([("a", "b"), ("c",), (), ()], [("a",), ("a", "c"), (), ("a",)]).values
+    values = (
+        scorer_of("multilabel")
+        .score([("a", "b"), ("c",), (), ()], [("a",), ("a", "c"), (), ("a",)])
+        .values
+    )
     assert values["precision"] == pytest.approx((1 + 0.5 + 1 + 0) / 4)
     assert values["recall"] == pytest.approx((0.5 + 1 + 1 + 0) / 4)
     assert values["mean_f1"] == pytest.approx((2 / 3 + 2 / 3 + 1 + 0) / 4)
@@ -117,7 +142,11 @@ def squad_normalize(s):
     def remove_articles(text):
         return re.sub(r"\b(a|an|the)\b", " ", text)
 
-    return " ".join(remove_articles("".join(ch for ch in s.lower() if ch not in set(string.punctuation))).split())
+    return " ".join(
+        remove_articles(
+            "".join(ch for ch in s.lower() if ch not in set(string.punctuation))
+        ).split()
+    )
 
 
 def squad_f1(prediction, truth):
@@ -133,9 +162,17 @@ def squad_f1(prediction, truth):
 
 
 HOSTILE = [
-    "", "the", "A. b", "13.3% (95% CI 6.9-23.6%)", "  The  cat's   toy ", "an-the a", "naïve THÉ", "\u2014 a\u00a0b", "ß SS",
+    "",
+    "the",
+    "A. b",
+    "13.3% (95% CI 6.9-23.6%)",
+    "  The  cat's   toy ",
+    "an-the a",
+    "naïve THÉ",
+    "\u2014 a\u00a0b",
+    "ß SS",
     "a\tb",
-]  # fmt: skip
+]
 
 
 def test_answers_are_squads():
@@ -150,8 +187,14 @@ def test_answers_are_squads():
 
 
 def test_the_best_accepted_answer_counts():
-    score = scorer_of("qa").score([("in 2012, in Jeddah", "2012"), ("Ilorin",), ()], ["2012", "Jeddah", ""])
-    assert score.values == {"exact": pytest.approx(2 / 3), "f1": pytest.approx(2 / 3), "substring": pytest.approx(2 / 3)}
+    score = scorer_of("qa").score(
+        [("in 2012, in Jeddah", "2012"), ("Ilorin",), ()], ["2012", "Jeddah", ""]
+    )
+    assert score.values == {
+        "exact": pytest.approx(2 / 3),
+        "f1": pytest.approx(2 / 3),
+        "substring": pytest.approx(2 / 3),
+    }
     assert score.units == 3
 
 
@@ -172,15 +215,29 @@ def test_every_kind_has_a_usual_score_and_every_score_says_what_it_is():
 
 
 def test_the_definition_names_the_class_of_a_binary_figure():
-    """Of two classes a reader must know which one the F1 is of; of more the definition is enough."""
+    """Of two classes a reader must know which one the F1 is of; of more the definition is
+    enough.
+    """
     gold, said = [("yes",), ("no",), ("yes",)], [("yes",), ("yes",), ("no",)]
-    named = {name: scorer_of("classification", name).score(gold, said).definition for name in ("macro-f1", "micro-f1-positive")}
+    named = {
+        name: scorer_of("classification", name).score(gold, said).definition
+        for name in ("macro-f1", "micro-f1-positive")
+    }
     assert all(text.endswith("; here over both classes, 'no' and 'yes'") for text in named.values())
-    one = scorer_of("classification", "micro-f1-positive").score(gold, said, Rules(negative=("no",)))
+    one = scorer_of("classification", "micro-f1-positive").score(
+        gold, said, Rules(negative=("no",))
+    )
     assert one.definition.endswith("; here of the class 'yes'") and one.values["f1"] == 0.5
     binary = scorer_of("classification", "binary-f1")
-    assert binary.score(gold, said, Rules(positive="yes")).definition.endswith("; here of the class 'yes'")
-    assert binary.score(gold, said).definition.endswith("; here of the class '1', which no example has")
+    assert binary.score(gold, said, Rules(positive="yes")).definition.endswith(
+        "; here of the class 'yes'"
+    )
+    assert binary.score(gold, said).definition.endswith(
+        "; here of the class '1', which no example has"
+    )
     three = scorer_of("classification").score([*gold, ("perhaps",)], [*said, ("no",)])
     assert three.definition == scorer_of("classification").about
-    assert scorer_of("classification", "accuracy").score(gold, said).definition == scorer_of("classification", "accuracy").about
+    assert (
+        scorer_of("classification", "accuracy").score(gold, said).definition
+        == scorer_of("classification", "accuracy").about
+    )

@@ -37,7 +37,11 @@ def test_collapsed_is_never_leaving_the_baseline():
     gold = [("0",)] * 6 + [("1",)] * 4
     baseline = baseline_given("relations", gold, "accuracy")
     assert baseline == Baseline(0.6, (0.6, 0.4))
-    assert is_collapsed([0.6, 0.6, 0.6], baseline) and is_collapsed([0.4, 0.6], baseline) and is_collapsed([0.5], baseline)
+    assert (
+        is_collapsed([0.6, 0.6, 0.6], baseline)
+        and is_collapsed([0.4, 0.6], baseline)
+        and is_collapsed([0.5], baseline)
+    )
     assert not is_collapsed([0.6, 0.7, 0.6], baseline)
     assert not is_collapsed([], baseline)
 
@@ -51,7 +55,9 @@ def test_always_answering_the_rarer_class_is_collapsed_too():
 
 def test_baselines_of_the_other_kinds():
     assert baseline_given("ner", [["B", "O"], ["O"]]).majority == 0.0
-    assert baseline_given("ner", [["B", "O"], ["O", "O"]], "wordpiece-macro").majority == pytest.approx(2 * 0.75 / 1.75 / 2)
+    assert baseline_given(
+        "ner", [["B", "O"], ["O", "O"]], "wordpiece-macro"
+    ).majority == pytest.approx(2 * 0.75 / 1.75 / 2)
     assert baseline_given("qa", [("x",), ()]).majority == 0.5  # no answer is right once
     found = baseline_given("multilabel", [("a",), ("a",), ("b", "c"), ()])
     assert found.constants[0] == found.majority and len(found.constants) == 3
@@ -59,7 +65,9 @@ def test_baselines_of_the_other_kinds():
 
 def test_means_of_groups_say_how_many_tasks_they_hold():
     groups = {"PubMed": ("a", "b"), "clinical": ("c",)}
-    found = group_means({"a": 0.8, "b": 0.6, "other": 0.1}, groups, {"a": 1, "other": 2, "absent": 4})
+    found = group_means(
+        {"a": 0.8, "b": 0.6, "other": 0.1}, groups, {"a": 1, "other": 2, "absent": 4}
+    )
     assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
     assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
     assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}

@@ -1,4 +1,6 @@
-"""What a model was trained on is known wherever its folder goes, and zero-shot means that none of it is in the test."""
+"""What a model was trained on is known wherever its folder goes, and zero-shot means that none of
+it is in the test.
+"""
 
 import json
 
@@ -24,7 +26,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_what_is_read_counts_and_neither_case_nor_blanks_nor_labels():
-    assert fingerprints(Sentence(("A", "drug"), ("O", "B"))) == fingerprints(Sentence(("a", "Drug"), None, "d1"))
+    assert fingerprints(Sentence(("A", "drug"), ("O", "B"))) == fingerprints(
+        Sentence(("a", "Drug"), None, "d1")
+    )
     assert fingerprints(Text("1", "A  drug\n", ("x",))) == fingerprints(Text("2", "a drug", ("y",)))
     assert fingerprints(Text("1", "a", None, "b")) != fingerprints(Text("1", "a b", None))
     assert fingerprints(Text("1", "a drug", None)) != fingerprints(Sentence(("a", "drug"), None))
@@ -37,7 +41,9 @@ def test_fingerprints_are_read_back_and_hold_no_text(tmp_path):
     assert read_seen(tmp_path) is None
     seen = seen_in([Text("1", "a secret", None)])
     write_seen(seen, tmp_path)
-    assert read_seen(tmp_path) == seen and "secret" not in (tmp_path / "trained_on.txt").read_text(encoding="utf-8")
+    assert read_seen(tmp_path) == seen and "secret" not in (tmp_path / "trained_on.txt").read_text(
+        encoding="utf-8"
+    )
     (tmp_path / "trained_on.txt").write_text("a secret\n", encoding="utf-8")
     with pytest.raises(InputError, match="fingerprint"):
         read_seen(tmp_path)
@@ -45,9 +51,16 @@ def test_fingerprints_are_read_back_and_hold_no_text(tmp_path):
 
 def test_test_sentences_that_are_trained_on_are_counted_before_training(tmp_path):
     train, test = Split(sentences(6)), Split((*sentences(2), *sentences(3, seed=7)))
-    task = Task("toy", "ner", {"train": train, "dev": Split(sentences(2, seed=8)), "test": test}, ("Disease",))
+    task = Task(
+        "toy",
+        "ner",
+        {"train": train, "dev": Split(sentences(2, seed=8)), "test": test},
+        ("Disease",),
+    )
     found = prepare(open_model(tiny_adapted(tmp_path)), task, FinetuneSettings()).findings
-    assert [said[:43] for said in found if "trained on" in said] == ["test: 2 of 5 sentences were trained on, so "]
+    assert [said[:43] for said in found if "trained on" in said] == [
+        "test: 2 of 5 sentences were trained on, so "
+    ]
 
 
 def evaluate(capsys, *arguments):
@@ -60,17 +73,49 @@ def evaluate(capsys, *arguments):
 
 def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
     pool = questions(20)
-    general, domain = squad(tmp_path / "general.json", pool[:8]), squad(tmp_path / "domain.json", asked(pool[8:]))
+    general, domain = (
+        squad(tmp_path / "general.json", pool[:8]),
+        squad(tmp_path / "domain.json", asked(pool[8:])),
+    )
     mixed = squad(tmp_path / "mixed.json", (*pool[:8], *asked(pool[8:10])))
     base, train = build_tiny_bert(tmp_path / "base"), ["--task", "qa", "--epochs", "1"]
-    assert main(["finetune", "--model", str(base), *train, "--train", str(general), "--out", str(tmp_path / "clean")]) == 0
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(base),
+                *train,
+                "--train",
+                str(general),
+                "--out",
+                str(tmp_path / "clean"),
+            ]
+        )
+        == 0
+    )
     folder = adapted_folder(tmp_path / "clean", tmp_path / "adapted")
     code, answer, _ = evaluate(capsys, "--run", folder, "--test", domain, "--unseen")
     assert (code, answer["seen"], answer["examples"], answer["of"]) == (0, 0, 12, 12)
     assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
 
-    # Two of the test's questions in training, and a second training without them: the folder remembers.
-    assert main(["finetune", "--model", str(base), *train, "--train", str(mixed), "--out", str(tmp_path / "mixed")]) == 0
+    # Two of the test's questions in training, and a second training without them: the folder
+    # remembers.
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(base),
+                *train,
+                "--train",
+                str(mixed),
+                "--out",
+                str(tmp_path / "mixed"),
+            ]
+        )
+        == 0
+    )
     again = ["--train", str(general), "--out", str(tmp_path / "again")]
     assert main(["finetune", "--model", str(tmp_path / "mixed"), *train, *again]) == 0
     folder = adapted_folder(tmp_path / "again", tmp_path / "tainted")
@@ -82,11 +127,29 @@ def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
 
 def test_zero_shot_in_one_command(tmp_path, capsys):
     pool = questions(20)
-    general, domain = squad(tmp_path / "general.json", pool[:8]), squad(tmp_path / "domain.json", asked(pool[8:]))
-    words = ["tachycardia", "euthymia", "hypertension", *(token for token in TINY_TOKENS if token.isalpha())]
+    general, domain = (
+        squad(tmp_path / "general.json", pool[:8]),
+        squad(tmp_path / "domain.json", asked(pool[8:])),
+    )
+    words = [
+        "tachycardia",
+        "euthymia",
+        "hypertension",
+        *(token for token in TINY_TOKENS if token.isalpha()),
+    ]
     rng = np.random.default_rng(0)
-    save_space(EmbeddingSpace(tuple(words), rng.normal(size=(len(words), 16)).astype(np.float32)), tmp_path / "vectors")
-    given = ["--model", str(build_tiny_bert(tmp_path / "base")), "--train", str(general), "--epochs", "1"]
+    save_space(
+        EmbeddingSpace(tuple(words), rng.normal(size=(len(words), 16)).astype(np.float32)),
+        tmp_path / "vectors",
+    )
+    given = [
+        "--model",
+        str(build_tiny_bert(tmp_path / "base")),
+        "--train",
+        str(general),
+        "--epochs",
+        "1",
+    ]
     given = ["zero-shot", *given, "--vectors", str(tmp_path / "vectors"), "--json", "--test"]
     capsys.readouterr()
     assert main([*given, str(domain), "--limit", "5", "--out", str(tmp_path / "out")]) == 0
@@ -94,8 +157,13 @@ def test_zero_shot_in_one_command(tmp_path, capsys):
     assert (answer["seen"], answer["examples"], answer["of"]) == (0, 5, 12)
     assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
     kept = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
-    assert kept["mean"] == answer["mean"] and kept["findings"] == ["test: 5 of 12 examples, drawn at random."]
-    head = [open_model(tmp_path / "out" / name).network.state_dict()["qa_outputs.weight"] for name in ("general", "adapted")]
+    assert kept["mean"] == answer["mean"] and kept["findings"] == [
+        "test: 5 of 12 examples, drawn at random."
+    ]
+    head = [
+        open_model(tmp_path / "out" / name).network.state_dict()["qa_outputs.weight"]
+        for name in ("general", "adapted")
+    ]
     assert head[0].equal(head[1])
 
     # One context of the general questions in the test: refused before anything is trained.
@@ -107,7 +175,13 @@ def test_zero_shot_in_one_command(tmp_path, capsys):
 def asked(found):
     """Questions of their own on contexts of their own."""
     return tuple(
-        Question(q.id, f"question {q.id}", f"{q.context} {q.id}", (Answer(q.answers[0].text, q.answers[0].start),)) for q in found
+        Question(
+            q.id,
+            f"question {q.id}",
+            f"{q.context} {q.id}",
+            (Answer(q.answers[0].text, q.answers[0].start),),
+        )
+        for q in found
     )
 
 
@@ -130,6 +204,9 @@ def test_a_sample_of_the_test_is_said(tmp_path, capsys):
 
 
 def test_no_covid_question_is_among_the_general_ones(shared):
-    general, covid = (read_questions(shared / "data/qa" / name) for name in ("xquad.en.json", "200423_covidQA.json"))
+    general, covid = (
+        read_questions(shared / "data/qa" / name)
+        for name in ("xquad.en.json", "200423_covidQA.json")
+    )
     assert (len(general), len(covid)) == (1190, 1380)
     assert count_seen(covid.examples, seen_in(general.examples)) == 0

@@ -1,4 +1,6 @@
-"""Bounds of settings: every numeric setting of every settings dataclass has them, and nothing outside them is taken."""
+"""Bounds of settings: every numeric setting of every settings dataclass has them, and nothing
+outside them is taken.
+"""
 
 import importlib
 import inspect
@@ -20,7 +22,13 @@ from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import LARGEST_SEED, bounded, bounds_of, check_settings, limits, show_value
 from vocadapt.spaces.word2vec import Word2VecSettings
 
-ALSO = {"Draws", "TokenChoice", "AnchorFilter", "ZeroShot", "TaskFile"}  # settings that are called otherwise
+ALSO = {
+    "Draws",
+    "TokenChoice",
+    "AnchorFilter",
+    "ZeroShot",
+    "TaskFile",
+}  # settings that are called otherwise
 HUGE = 10**400  # more than any float, and than 64 bits
 UNPRINTABLE = 10**5000  # more digits than Python turns into text
 
@@ -32,7 +40,11 @@ def all_dataclasses():
         if ".ui" in module.name or ".exbert." in module.name or module.name.endswith("__main__"):
             continue
         for thing in vars(importlib.import_module(module.name)).values():
-            if inspect.isclass(thing) and is_dataclass(thing) and thing.__module__.startswith("vocadapt."):
+            if (
+                inspect.isclass(thing)
+                and is_dataclass(thing)
+                and thing.__module__.startswith("vocadapt.")
+            ):
                 found[f"{thing.__module__}.{thing.__qualname__}"] = thing
     return found
 
@@ -60,28 +72,48 @@ def is_numeric(declared):
     return isinstance(sample, int | float) and not isinstance(sample, bool)
 
 
-NUMERIC = [(kind, one.name) for kind in settings_classes() for one in fields(kind) if is_numeric(one)]
+NUMERIC = [
+    (kind, one.name) for kind in settings_classes() for one in fields(kind) if is_numeric(one)
+]
 
 
 def build(kind, name, value):
     """The settings with one field changed, the required ones given anything."""
-    needed = {one.name: "x" for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
+    needed = {
+        one.name: "x"
+        for one in fields(kind)
+        if one.default is MISSING and one.default_factory is MISSING
+    }
     return kind(**{**needed, name: value})
 
 
 def test_many_settings_are_found():
     assert len(NUMERIC) > 90
-    assert {"MaskedSettings", "Word2VecSettings", "Draws", "CostSettings"} <= {kind.__name__ for kind, _ in NUMERIC}
+    assert {"MaskedSettings", "Word2VecSettings", "Draws", "CostSettings"} <= {
+        kind.__name__ for kind, _ in NUMERIC
+    }
 
 
-@pytest.mark.parametrize(("kind", "name"), NUMERIC, ids=[f"{kind.__name__}.{name}" for kind, name in NUMERIC])
+@pytest.mark.parametrize(
+    ("kind", "name"), NUMERIC, ids=[f"{kind.__name__}.{name}" for kind, name in NUMERIC]
+)
 def test_a_setting_takes_its_bounds_and_nothing_outside(kind, name):
     """Fails where a numeric field declares no bounds, or where its class does not check them."""
     bounds = bounds_of(kind, name)
     several = isinstance(next(one.default for one in fields(kind) if one.name == name), tuple)
     step = 1 if bounds.whole else abs(bounds.lowest) / 2 or 1e-12
-    wrong = [bounds.lowest - step, bounds.highest * 2, max(10**30, bounds.highest * 2), -(10**30), HUGE, -HUGE, UNPRINTABLE]
-    wrong += [float("nan"), float("inf"), float("-inf"), True, "3", None, [1]] + ([1.5] if bounds.whole else [])
+    wrong = [
+        bounds.lowest - step,
+        bounds.highest * 2,
+        max(10**30, bounds.highest * 2),
+        -(10**30),
+        HUGE,
+        -HUGE,
+        UNPRINTABLE,
+    ]
+    wrong += [float("nan"), float("inf"), float("-inf"), True, "3", None, [1]] + (
+        [1.5] if bounds.whole else []
+    )
     for value in wrong:
         start = time.perf_counter()
         with pytest.raises(InputError) as refused:
@@ -91,14 +123,18 @@ def test_a_setting_takes_its_bounds_and_nothing_outside(kind, name):
         assert time.perf_counter() - start < 1
 
 
-@pytest.mark.parametrize(("kind", "name"), NUMERIC, ids=[f"{kind.__name__}.{name}" for kind, name in NUMERIC])
+@pytest.mark.parametrize(
+    ("kind", "name"), NUMERIC, ids=[f"{kind.__name__}.{name}" for kind, name in NUMERIC]
+)
 def test_the_default_lies_within_the_bounds(kind, name):
     default = next(one.default for one in fields(kind) if one.name == name)
     for value in default if isinstance(default, tuple) else (default,):
         assert bounds_of(kind, name).accepts(value)
 
 
-@pytest.mark.parametrize(("kind", "name"), [row for row in NUMERIC if "seed" in row[1] or row[1] == "resample"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [row for row in NUMERIC if "seed" in row[1] or row[1] == "resample"]
+)
 def test_seeds_fit_32_bits(kind, name):
     assert limits(kind, name) == (0, LARGEST_SEED)
 
@@ -135,7 +171,13 @@ def test_a_list_has_a_bounded_length_and_bounded_values():
             check_settings(self)
 
     assert Several((0, 9)).seeds == (0, 9)
-    for wrong, said in [((), "got 0"), ((1,) * 1001, "1,001"), ((1, 10), "got 10"), ([1], "1 to 1,000 values"), (3, "got 3")]:
+    for wrong, said in [
+        ((), "got 0"),
+        ((1,) * 1001, "1,001"),
+        ((1, 10), "got 10"),
+        ([1], "1 to 1,000 values"),
+        (3, "got 3"),
+    ]:
         with pytest.raises(InputError, match=said):
             Several(wrong)
 
@@ -165,7 +207,9 @@ def test_a_value_is_shown_short(value, shown):
     assert show_value(value) == shown
 
 
-@pytest.mark.parametrize("value", ["9" * 30, "9" * 5000, "1e400", "nan", "inf", "true", "'3'", "-1"], ids=range(8))
+@pytest.mark.parametrize(
+    "value", ["9" * 30, "9" * 5000, "1e400", "nan", "inf", "true", "'3'", "-1"], ids=range(8)
+)
 @pytest.mark.parametrize("name", ["dim", "alpha", "epochs", "seed"])
 def test_a_recipe_is_checked_by_the_same_bounds(tmp_path, name, value):
     file = tmp_path / "r.toml"
@@ -175,7 +219,9 @@ def test_a_recipe_is_checked_by_the_same_bounds(tmp_path, name, value):
     assert len(str(refused.value)) < 600
 
 
-@pytest.mark.parametrize("value", ["9" * 30, "9" * 5000, "1e400", "NaN", "true", '"3"', "[1]", "-1"], ids=range(8))
+@pytest.mark.parametrize(
+    "value", ["9" * 30, "9" * 5000, "1e400", "NaN", "true", '"3"', "[1]", "-1"], ids=range(8)
+)
 def test_a_spec_in_json_is_checked_by_the_same_bounds(value):
     whole = Spec("vectors", FORMS["vectors"].settings(), {"text": "t", "model": "m"}).to_dict()
     whole["settings"]["word2vec"]["epochs"] = "HERE"
@@ -185,7 +231,9 @@ def test_a_spec_in_json_is_checked_by_the_same_bounds(value):
 
 
 def test_presets_lie_within_the_bounds():
-    assert Recipe().vectors.epochs == 5  # built with the check, as every preset was when the module was imported
+    assert (
+        Recipe().vectors.epochs == 5
+    )  # built with the check, as every preset was when the module was imported
 
 
 def parsers():
@@ -209,17 +257,39 @@ FLAGS = numeric_flags()
 
 def test_the_flags_that_were_attacked_are_among_them():
     flags = {flag for _, flag, _ in FLAGS}
-    attacked = "--dim --epochs --window --negative --workers --iterations --pca --seed --seeds --tokens --batch --hours --rounds"
+    attacked = (
+        "--dim --epochs --window --negative --workers --iterations --pca --seed --seeds --tokens"
+        " --batch --hours --rounds"
+    )
     assert {*attacked.split(), "--top", "-k", "--lines", "--port", "--limit"} <= flags
     assert len(FLAGS) > 100
 
 
-@pytest.mark.parametrize(("command", "flag", "kind"), FLAGS, ids=[f"{command} {flag}" for command, flag, _ in FLAGS])
-def test_a_number_outside_its_bounds_is_refused_by_every_flag(capsys, tmp_path, monkeypatch, command, flag, kind):
+@pytest.mark.parametrize(
+    ("command", "flag", "kind"), FLAGS, ids=[f"{command} {flag}" for command, flag, _ in FLAGS]
+)
+def test_a_number_outside_its_bounds_is_refused_by_every_flag(
+    capsys, tmp_path, monkeypatch, command, flag, kind
+):
     monkeypatch.chdir(tmp_path)
     highest = kind.bounds.highest if isinstance(kind, Number) else 1000
-    for value in ("9" * 30 if highest < 1e30 else "9" * 40, "9" * 5000, "-" + "9" * 30, "1e999", "nan", "inf", "0x10", ""):
-        code = main([*command.split(), f"{flag}={value}" if flag.startswith("--") else f"{flag}{value or ' '}", "--json"])
+    for value in (
+        "9" * 30 if highest < 1e30 else "9" * 40,
+        "9" * 5000,
+        "-" + "9" * 30,
+        "1e999",
+        "nan",
+        "inf",
+        "0x10",
+        "",
+    ):
+        code = main(
+            [
+                *command.split(),
+                f"{flag}={value}" if flag.startswith("--") else f"{flag}{value or ' '}",
+                "--json",
+            ]
+        )
         out, err = capsys.readouterr()
         assert (code, out) == (2, "")
         assert flag in err and "number" in err

@@ -8,7 +8,18 @@ from vocadapt.errors import InputError
 from vocadapt.lab.slices import FOLDER, delete_slice, load_slice, save_slice, slices_of
 from vocadapt.lab.workspace import Workspace
 
-HOSTILE = ("<script>alert(1)</script>", "$x$", "<s>", ":red[x]", "שלום", "x" * 500, "##ing", 'a"b', "\x07", "Ġthe")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "$x$",
+    "<s>",
+    ":red[x]",
+    "שלום",
+    "x" * 500,
+    "##ing",
+    'a"b',
+    "\x07",
+    "Ġthe",
+)
 
 
 @pytest.fixture
@@ -17,7 +28,12 @@ def workspace(tmp_path) -> Workspace:
 
 
 def test_a_slice_comes_back_as_it_was_saved(workspace):
-    saved = save_slice(workspace, "Cancer words", ["tumor", "cancer", "tumor"], {"space": "model · m", "map": "m-tsne"})
+    saved = save_slice(
+        workspace,
+        "Cancer words",
+        ["tumor", "cancer", "tumor"],
+        {"space": "model · m", "map": "m-tsne"},
+    )
     assert saved.id == "cancer-words" and saved.tokens == ("tumor", "cancer")
     assert load_slice(workspace, "cancer-words") == saved
     assert slices_of(workspace) == [saved]
@@ -27,10 +43,15 @@ def test_hostile_tokens_and_names_stay_what_they_are(workspace):
     saved = save_slice(workspace, "<b>$x$</b>", HOSTILE)
     assert load_slice(workspace, saved.id).tokens == HOSTILE
     assert load_slice(workspace, saved.id).name == "<b>$x$</b>"
-    json.loads((workspace.root / FOLDER / f"{saved.id}.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    json.loads(
+        (workspace.root / FOLDER / f"{saved.id}.json").read_text(encoding="utf-8"),
+        parse_constant=pytest.fail,
+    )
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "..", "con", "/", "שלום", "NUL.txt", "a" * 100, "a/b\\c", "x\x00y"])
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "..", "con", "/", "שלום", "NUL.txt", "a" * 100, "a/b\\c", "x\x00y"]
+)
 def test_any_name_lies_in_the_folder_of_slices(workspace, name):
     saved = save_slice(workspace, name, ["a"])
     (file,) = (workspace.root / FOLDER).iterdir()
@@ -45,7 +66,9 @@ def test_the_same_name_twice_overwrites_nothing(workspace):
     assert slices_of(workspace) == [second]
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("", ["a"]), ("   ", ["a"]), ("x" * 101, ["a"]), ("empty", [])])
+@pytest.mark.parametrize(
+    ("name", "tokens"), [("", ["a"]), ("   ", ["a"]), ("x" * 101, ["a"]), ("empty", [])]
+)
 def test_a_slice_needs_a_name_and_a_token(workspace, name, tokens):
     with pytest.raises(InputError):
         save_slice(workspace, name, tokens)
@@ -61,10 +84,17 @@ def test_what_is_not_there_cannot_be_loaded_or_deleted(workspace, id):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'{"id":"a","name":"a","tokens":[1],"source":{},"created":""}',
-     b'{"id":"a","name":"a","tokens":[],"source":{},"created":""}',
-     b'{"id":"a","name":NaN,"tokens":["a"],"source":{},"created":""}'],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b'{"id":"a","name":"a","tokens":[1],"source":{},"created":""}',
+        b'{"id":"a","name":"a","tokens":[],"source":{},"created":""}',
+        b'{"id":"a","name":NaN,"tokens":["a"],"source":{},"created":""}',
+    ],
+)
 def test_a_file_that_is_none_is_passed_over(workspace, content):
     good = save_slice(workspace, "good", ["a"])
     (workspace.root / FOLDER / "bad.json").write_bytes(content)

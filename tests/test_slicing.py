@@ -14,16 +14,20 @@ from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.tally import USUAL
 from vocadapt.training.tasks.base import Sentence, Split, Text
 
-SPLIT = Split((
-    Sentence(("tachycardia", "and", "fever"), ("B-D", "O", "B-D")),
-    Sentence(("anaemia", "is", "common"), ("B-D", "O", "O")),
-))  # fmt: skip
+SPLIT = Split(
+    (
+        Sentence(("tachycardia", "and", "fever"), ("B-D", "O", "B-D")),
+        Sentence(("anaemia", "is", "common"), ("B-D", "O", "O")),
+    )
+)
 FIRST = [("O", "O", "B-D"), ("B-D", "O", "B-D")]
 SECOND = [("B-D", "O", "B-D"), ("O", "O", "O")]
 
 
 KNOWN = {
-    "tachycardia": WordCut("tachycardia", ("ta", "##chy", "##card", "##ia"), ("tachycardia",), ("tachycardia",), 0),
+    "tachycardia": WordCut(
+        "tachycardia", ("ta", "##chy", "##card", "##ia"), ("tachycardia",), ("tachycardia",), 0
+    ),
     "anaemia": WordCut("anaemia", ("ana", "##emia"), ("ana", "##emia"), (), 3),
     "fever": WordCut("fever", ("fever",), ("fever",), (), 40),
     "common": WordCut("common", ("common",), ("common",), (), 9),
@@ -49,31 +53,60 @@ def slicing(settings=None, words=None):
 
 def test_each_slice_holds_what_its_words_say():
     found = slicing()
-    held = {name: [entry.unit.text for entry in found.entries(name)] for name in (ALL, *found.available, REST)}
+    held = {
+        name: [entry.unit.text for entry in found.entries(name)]
+        for name in (ALL, *found.available, REST)
+    }
     assert held == {
-        ALL: ["tachycardia", "fever", "anaemia", "common"], "new-token": ["tachycardia"], "other-cut": ["tachycardia"],
-        "pieces": ["tachycardia"], "suffix": ["tachycardia", "anaemia"], "unseen": ["tachycardia"], "seldom": ["anaemia"],
-        "unseen-entity": ["tachycardia", "anaemia", "common"], REST: ["fever"],
-    }  # fmt: skip
+        ALL: ["tachycardia", "fever", "anaemia", "common"],
+        "new-token": ["tachycardia"],
+        "other-cut": ["tachycardia"],
+        "pieces": ["tachycardia"],
+        "suffix": ["tachycardia", "anaemia"],
+        "unseen": ["tachycardia"],
+        "seldom": ["anaemia"],
+        "unseen-entity": ["tachycardia", "anaemia", "common"],
+        REST: ["fever"],
+    }
 
 
 def test_scores_of_slices():
     by_name = {one.name: one for one in slicing().scores()}
     new = by_name["new-token"]
-    assert (new.n, new.fixed, new.broken, new.first, new.second, new.difference) == (1, 1, 0, 0.0, 1.0, 1.0)
-    suffix = by_name["suffix"]  # gold 2; first predicts anaemia (right), second tachycardia (right): 2·1/(2+1) each
-    assert (suffix.n, suffix.fixed, suffix.broken, suffix.difference) == (2, 1, 1, 0) and suffix.first == pytest.approx(2 / 3)
+    assert (new.n, new.fixed, new.broken, new.first, new.second, new.difference) == (
+        1,
+        1,
+        0,
+        0.0,
+        1.0,
+        1.0,
+    )
+    suffix = by_name[
+        "suffix"
+    ]  # gold 2; first predicts anaemia (right), second tachycardia (right): 2·1/(2+1) each
+    assert (suffix.n, suffix.fixed, suffix.broken, suffix.difference) == (
+        2,
+        1,
+        1,
+        0,
+    ) and suffix.first == pytest.approx(2 / 3)
     rest = by_name[REST]
     assert (rest.n, rest.first, rest.second) == (1, 1.0, 1.0)
     everything = slicing().scores([ALL])[0]  # the entity F1 of the whole split
     scorer = scorer_of("ner")
-    assert everything.first == pytest.approx(scorer.score(SPLIT.gold, FIRST).value) == pytest.approx(2 * 2 / (3 + 3))
+    assert (
+        everything.first
+        == pytest.approx(scorer.score(SPLIT.gold, FIRST).value)
+        == pytest.approx(2 * 2 / (3 + 3))
+    )
     assert everything.second == pytest.approx(scorer.score(SPLIT.gold, SECOND).value)
 
 
 def test_settings_move_the_borders():
     found = slicing(SliceSettings("-VER", pieces=2, seldom=100))
-    assert [entry.unit.text for entry in found.entries("suffix")] == ["fever"] and found.title("suffix") == "ends in -ver"
+    assert [entry.unit.text for entry in found.entries("suffix")] == ["fever"] and found.title(
+        "suffix"
+    ) == "ends in -ver"
     assert [entry.unit.text for entry in found.entries("pieces")] == ["tachycardia", "anaemia"]
     assert [entry.unit.text for entry in found.entries("seldom")] == ["fever", "anaemia", "common"]
 
@@ -85,7 +118,10 @@ def test_a_slice_that_is_empty_has_no_score():
 
 def test_without_cuts_and_training_fewer_slices_are_told():
     found = slicing(words=WordBook())
-    assert found.available == ("suffix",) and [one.name for one in found.scores()] == ["suffix", REST]
+    assert found.available == ("suffix",) and [one.name for one in found.scores()] == [
+        "suffix",
+        REST,
+    ]
     with pytest.raises(InputError, match="needs two cuts"):
         found.entries("new-token")
     with pytest.raises(InputError, match="needs the training examples"):
@@ -94,29 +130,50 @@ def test_without_cuts_and_training_fewer_slices_are_told():
         found.entries("odd")
 
 
-@pytest.mark.parametrize("settings", [{"suffix": "-"}, {"suffix": ""}, {"pieces": 1}, {"seldom": 0}])
+@pytest.mark.parametrize(
+    "settings", [{"suffix": "-"}, {"suffix": ""}, {"pieces": 1}, {"seldom": 0}]
+)
 def test_settings_without_sense_are_refused(settings):
     with pytest.raises(InputError):
         SliceSettings(**settings)
 
 
 def test_texts_are_sliced_by_their_words_and_scored_by_their_score():
-    split = Split(tuple(Text(str(n), text, (label,)) for n, (text, label) in enumerate(
-        [("a case of anaemia", "ill"), ("all is well", "well"), ("dementia", "ill")]
-    )))  # fmt: skip
-    book = ledger(split, Side("a", [("well",), ("well",), ("ill",)]), Side("b", [("ill",), ("ill",), ("ill",)]),
-                  Judging("classification"))  # fmt: skip
+    split = Split(
+        tuple(
+            Text(str(n), text, (label,))
+            for n, (text, label) in enumerate(
+                [("a case of anaemia", "ill"), ("all is well", "well"), ("dementia", "ill")]
+            )
+        )
+    )
+    book = ledger(
+        split,
+        Side("a", [("well",), ("well",), ("ill",)]),
+        Side("b", [("ill",), ("ill",), ("ill",)]),
+        Judging("classification"),
+    )
     found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), USUAL)
     suffix, rest = found.scores()
-    assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (2, 0.5, 1.0, 1, 0)
+    assert (suffix.n, suffix.first, suffix.second, suffix.fixed, suffix.broken) == (
+        2,
+        0.5,
+        1.0,
+        1,
+        0,
+    )
     assert (rest.n, rest.first, rest.second, rest.broken) == (1, 1.0, 0.0, 1)
     assert found.scores([ALL])[0].first == pytest.approx(2 / 3)
 
 
 def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
-    """Poerner et al. 2020, 3.3: recall over the gold entities in -ia, precision over the predicted ones, by hand."""
+    """Poerner et al. 2020, 3.3: recall over the gold entities in -ia, precision over the predicted
+    ones, by hand.
+    """
     words = ("anemia", "fever", "mania", "cough", "media")
-    split = Split((Sentence(words, ("B-D", "B-D", "B-D", "B-D", "O")), Sentence(("malaria",), ("B-D",))))
+    split = Split(
+        (Sentence(words, ("B-D", "B-D", "B-D", "B-D", "O")), Sentence(("malaria",), ("B-D",)))
+    )
     said = {
         # -ia: gold anemia, mania, malaria
         "base": [("O", "B-D", "B-D", "B-D", "B-D"), ("O",)],  # predicted mania, media; right mania
@@ -125,24 +182,39 @@ def test_each_tokenization_is_scored_on_the_entities_of_the_slice_alone():
     }
     book = ledger(split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("ner"))
     found = Slicing(book, WordBook(), scorer_of("ner"), USUAL)
-    figures = {cut: (one.values["precision"], one.values["recall"]) for cut, one in found.by_cut("suffix").items()}
+    figures = {
+        cut: (one.values["precision"], one.values["recall"])
+        for cut, one in found.by_cut("suffix").items()
+    }
     assert figures == {"base": (1 / 2, 1 / 3), "adapted": (1.0, 1.0), "pooled": (0.0, 0.0)}
     assert found.by_cut("suffix")["base"].by_label["D"]["predicted"] == 2
     everything = {cut: one.to_dict() for cut, one in found.by_cut().items()}
-    assert everything == {cut: found.scorer.score(split.gold, own).to_dict() for cut, own in said.items()}
+    assert everything == {
+        cut: found.scorer.score(split.gold, own).to_dict() for cut, own in said.items()
+    }
     assert everything["base"]["precision"] == 3 / 4 and everything["base"]["recall"] == 3 / 5
     (suffix,) = found.scores(["suffix"])  # the row of the slice is the same figure
     assert (suffix.first, suffix.second) == (found.by_cut("suffix")["base"].value, 0.0)
-    assert Slicing(book, WordBook(), scorer_of("ner"), USUAL, SliceSettings("zzz")).by_cut("suffix") == {}
+    assert (
+        Slicing(book, WordBook(), scorer_of("ner"), USUAL, SliceSettings("zzz")).by_cut("suffix")
+        == {}
+    )
 
 
 def test_a_text_slice_scores_each_tokenization_on_its_examples_alone():
-    split = Split(tuple(Text(str(n), text, (label,)) for n, (text, label) in enumerate(
-        [("a case of anaemia", "ill"), ("all is well", "well"), ("dementia", "ill")]
-    )))  # fmt: skip
+    split = Split(
+        tuple(
+            Text(str(n), text, (label,))
+            for n, (text, label) in enumerate(
+                [("a case of anaemia", "ill"), ("all is well", "well"), ("dementia", "ill")]
+            )
+        )
+    )
     said = {"base": [("well",), ("well",), ("ill",)], "adapted": [("ill",), ("ill",), ("ill",)]}
     said["pooled"] = said["base"]
-    book = ledger(split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("classification"))
+    book = ledger(
+        split, Side("a", said["base"]), Side("b", said["pooled"], said), Judging("classification")
+    )
     found = Slicing(book, WordBook(), scorer_of("classification", "accuracy"), USUAL)
     assert [one.value for one in found.by_cut("suffix").values()] == [0.5, 1.0, 0.5]
     assert [one.value for one in found.by_cut().values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3])

@@ -49,6 +49,8 @@ def test_other_precisions_become_float32() -> None:
         (("a",), np.ones((1, 2)), np.array([1, 2]), "one count per word"),
     ],
 )
-def test_what_does_not_fit_is_refused(words: tuple[str, ...], matrix: np.ndarray, counts: np.ndarray | None, said: str) -> None:
+def test_what_does_not_fit_is_refused(
+    words: tuple[str, ...], matrix: np.ndarray, counts: np.ndarray | None, said: str
+) -> None:
     with pytest.raises(InputError, match=said):
         EmbeddingSpace(words, matrix.astype(np.float32), counts)

@@ -7,9 +7,28 @@ import pandas as pd
 import pytest
 
 from vocadapt.analysis.columns import read_table
-from vocadapt.text.spreadsheet import FORMULA, escape_cell, format_csv, format_frame_as_csv, format_tsv, unescape_cell
+from vocadapt.text.spreadsheet import (
+    FORMULA,
+    escape_cell,
+    format_csv,
+    format_frame_as_csv,
+    format_tsv,
+    unescape_cell,
+)
 
-FORMULAS = ['=HYPERLINK("http://x.com","y")', "+1+1", "-2+3", "@SUM(A1)", "\t=1+1", " =1+1", "\r=1", "＝1", "'=1", "''-1", "-"]
+FORMULAS = [
+    '=HYPERLINK("http://x.com","y")',
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1+1",
+    " =1+1",
+    "\r=1",
+    "＝1",
+    "'=1",
+    "''-1",
+    "-",
+]
 HARMLESS = ["word", "##ing", "a=b", "'quoted'", "", "1-2", "'"]
 
 
@@ -32,14 +51,21 @@ def test_no_cell_of_any_form_begins_like_a_formula():
     rows = [(text, -1) for text in FORMULAS]
     frame = pd.DataFrame(rows, columns=["token", "=number"])
     forms = (format_csv(rows), format_frame_as_csv(frame))
-    cells = [cell for form in forms for line in csv.reader(io.StringIO(form, newline="")) for cell in line]
+    cells = [
+        cell
+        for form in forms
+        for line in csv.reader(io.StringIO(form, newline=""))
+        for cell in line
+    ]
     cells += [cell for line in format_tsv(rows).splitlines() for cell in line.split("\t")]
     assert [cell for cell in cells if cell.strip().startswith(FORMULA) and cell != "-1"] == []
 
 
 def test_a_table_of_ones_own_is_read_as_it_was_before_the_export(tmp_path):
     texts = ["=cmd", "'=cmd", "-", "word", "@home"]
-    for name, content in (("t.csv", format_csv([("token", "value"), *((text, 3) for text in texts)])),
-                          ("t.tsv", format_tsv([("token", "value"), *((text, 3) for text in texts)]))):  # fmt: skip
+    for name, content in (
+        ("t.csv", format_csv([("token", "value"), *((text, 3) for text in texts)])),
+        ("t.tsv", format_tsv([("token", "value"), *((text, 3) for text in texts)])),
+    ):
         (tmp_path / name).write_text(content, encoding="utf-8")
         assert read_table(tmp_path / name) == dict.fromkeys(texts, "3")

@@ -20,23 +20,39 @@ def write(folder, toml, **files):
 
 
 def table(*labels):
-    return "index\tsentence\tlabel\n" + "".join(f"{place}\t<< a >> [[ b ]]\t{label}\n" for place, label in enumerate(labels))
+    return "index\tsentence\tlabel\n" + "".join(
+        f"{place}\t<< a >> [[ b ]]\t{label}\n" for place, label in enumerate(labels)
+    )
 
 
 SPLITS = '[splits]\ntrain = "train.tsv"\ndev = "dev.tsv"\ntest = "test.tsv"\n'
 
 
 def test_a_small_file_is_a_task(tmp_path):
-    write(tmp_path, f'name = "mine"\nkind = "relations"\n{SPLITS}', train=table("x", "y"), dev=table("x"), test=table("y", "x"))
+    write(
+        tmp_path,
+        f'name = "mine"\nkind = "relations"\n{SPLITS}',
+        train=table("x", "y"),
+        dev=table("x"),
+        test=table("y", "x"),
+    )
     task = read_task(tmp_path)
-    assert (task.name, task.kind, task.labels, list(task.splits)) == ("mine", "relations", ("x", "y"), ["train", "dev", "test"])
+    assert (task.name, task.kind, task.labels, list(task.splits)) == (
+        "mine",
+        "relations",
+        ("x", "y"),
+        ["train", "dev", "test"],
+    )
     assert task.scorer.name == "micro-f1-positive" and task.rules == Rules()
     assert task.scorer.score(task.split("test").gold, [("y",), ("y",)], task.rules).value == 0.5
     assert read_task(tmp_path / "task.toml") == task
 
 
 def test_what_a_file_may_say(tmp_path):
-    toml = f'kind = "relations"\nscorer = "binary-f1"\nlabels = ["1", "0", "none"]\nnegative = ["none"]\npositive = "0"\n{SPLITS}'
+    toml = (
+        'kind = "relations"\nscorer = "binary-f1"\nlabels = ["1", "0", "none"]\nnegative ='
+        f' ["none"]\npositive = "0"\n{SPLITS}'
+    )
     write(tmp_path, toml, train=table("0", "1"), dev=table("0"), test=table("1"))
     task = read_task(tmp_path)
     assert task.name == tmp_path.name and task.labels == ("1", "0", "none")
@@ -47,7 +63,9 @@ def test_folds(tmp_path):
     for fold in (1, 2):
         (tmp_path / str(fold)).mkdir()
         (tmp_path / str(fold) / "train.tsv").write_text(table(*"01" * fold))
-    (tmp_path / "task.toml").write_text('name = "k"\nkind = "relations"\nfolds = 2\n[splits]\ntrain = "{fold}/train.tsv"\n')
+    (tmp_path / "task.toml").write_text(
+        'name = "k"\nkind = "relations"\nfolds = 2\n[splits]\ntrain = "{fold}/train.tsv"\n'
+    )
     assert [len(read_task(tmp_path, fold).split("train")) for fold in (1, 2)] == [2, 4]
     assert read_task(tmp_path, 2).name == "k, fold 2"
     for fold in (0, 3, -1):
@@ -56,13 +74,25 @@ def test_folds(tmp_path):
 
 
 def test_a_fold_and_the_task_without_it():
-    assert of_fold("a, fold 2", 3) == "a, fold 2, fold 3" and without_fold("a, fold 2, fold 13") == "a, fold 2"
+    assert (
+        of_fold("a, fold 2", 3) == "a, fold 2, fold 3"
+        and without_fold("a, fold 2, fold 13") == "a, fold 2"
+    )
     assert of_fold("a", 0) == without_fold("a") == "a" and without_fold("a, fold x") == "a, fold x"
-    assert [called_after(Path(folder_name(12, fold))) for fold in (0, 3)] == ["seed 12", "seed 12, fold 3"]
+    assert [called_after(Path(folder_name(12, fold))) for fold in (0, 3)] == [
+        "seed 12",
+        "seed 12, fold 3",
+    ]
 
 
 def test_ner_and_unlabelled_tests(tmp_path):
-    write(tmp_path, f'kind = "ner"\n{SPLITS}', train="a\tB-X\n\nb\tO\n", dev="a\tI-X\nb\tB-Y\n", test="a\n\nb\n")
+    write(
+        tmp_path,
+        f'kind = "ner"\n{SPLITS}',
+        train="a\tB-X\n\nb\tO\n",
+        dev="a\tI-X\nb\tB-Y\n",
+        test="a\n\nb\n",
+    )
     task = read_task(tmp_path)
     assert task.labels == ("X", "Y")
     assert task.findings == (
@@ -73,7 +103,13 @@ def test_ner_and_unlabelled_tests(tmp_path):
 
 
 def test_one_class_only_is_said(tmp_path):
-    write(tmp_path, f'kind = "classification"\n{SPLITS}', train=table("x", "y"), dev=table("x", "x"), test=table("z"))
+    write(
+        tmp_path,
+        f'kind = "classification"\n{SPLITS}',
+        train=table("x", "y"),
+        dev=table("x", "x"),
+        test=table("z"),
+    )
     findings = read_task(tmp_path).findings
     assert findings[0] == "dev holds one class only (x): a score on it says little."
     assert findings[2] == "test holds labels that train lacks, so no model can find them: z."
@@ -81,7 +117,9 @@ def test_one_class_only_is_said(tmp_path):
 
 def test_no_entity_in_a_split_is_said():
     split = Split((Sentence(("a",), ("O",)),))
-    assert Task("t", "ner", {"test": split}, ()).findings == ("test holds no entity: precision and recall are 0 by convention.",)
+    assert Task("t", "ner", {"test": split}, ()).findings == (
+        "test holds no entity: precision and recall are 0 by convention.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,12 +131,21 @@ def test_no_entity_in_a_split_is_said():
         ('kind = "ner"\n', "there are no splits"),
         ('kind = "ner"\n[splits]\ntraining = "a.tsv"\n', "no split 'training'"),
         ('kind = "ner"\nepochs = 3\n[splits]\ntrain = "train.tsv"\n', "no setting 'epochs'"),
-        ('kind = "ner"\nscorer = "squad"\n[splits]\ntrain = "train.tsv"\n', "no score 'squad' for ner"),
-        ('kind = "ner"\nfolds = 3\n[splits]\ntrain = "train.tsv"\n', "folds and {fold} go together"),
+        (
+            'kind = "ner"\nscorer = "squad"\n[splits]\ntrain = "train.tsv"\n',
+            "no score 'squad' for ner",
+        ),
+        (
+            'kind = "ner"\nfolds = 3\n[splits]\ntrain = "train.tsv"\n',
+            "folds and {fold} go together",
+        ),
         ('kind = "ner"\n[splits]\ntrain = "{fold}.tsv"\n', "folds and {fold} go together"),
         ('kind = "ner"\nlabels = "X"\n[splits]\ntrain = "train.tsv"\n', "labels is 'X'"),
         ('kind = "ner"\n[splits]\ntrain = 3\n', "splits is"),
-        ('kind = "ner"\n[splits]\ntrain = "train.tsv"\n[columns]\nbody = "x"\n', "no column plays 'body'"),
+        (
+            'kind = "ner"\n[splits]\ntrain = "train.tsv"\n[columns]\nbody = "x"\n',
+            "no column plays 'body'",
+        ),
         ('kind = "ner\n', "not valid TOML"),
     ],
 )
@@ -109,7 +156,13 @@ def test_a_bad_file_is_refused(tmp_path, toml, said):
 
 
 def test_labels_that_are_not_listed_are_refused(tmp_path):
-    write(tmp_path, f'kind = "relations"\nlabels = ["x"]\n{SPLITS}', train=table("x"), dev=table("x"), test=table("y"))
+    write(
+        tmp_path,
+        f'kind = "relations"\nlabels = ["x"]\n{SPLITS}',
+        train=table("x"),
+        dev=table("x"),
+        test=table("y"),
+    )
     with pytest.raises(InputError, match="label 'y' is not among"):
         read_task(tmp_path)
 
@@ -134,7 +187,12 @@ def test_labels_of_bare_tags_are_one_type_without_a_name():
 def test_loose_files_are_a_task(tmp_path):
     (tmp_path / "a.tsv").write_text(table("x", "y"))
     task = task_of_files("relations", {"test": tmp_path / "a.tsv"}, "accuracy")
-    assert (task.name, task.labels, task.scorer.name, len(task.split("test"))) == (tmp_path.name, ("x", "y"), "accuracy", 2)
+    assert (task.name, task.labels, task.scorer.name, len(task.split("test"))) == (
+        tmp_path.name,
+        ("x", "y"),
+        "accuracy",
+        2,
+    )
     for kind, files in (("relations", {}), ("parsing", {"test": tmp_path / "a.tsv"})):
         with pytest.raises(InputError):
             task_of_files(kind, files)

@@ -1,4 +1,6 @@
-"""Reading tagged sentences: columns, schemes, documents; chunks; slices; what is refused and what is counted."""
+"""Reading tagged sentences: columns, schemes, documents; chunks; slices; what is refused and what
+is counted.
+"""
 
 import gzip
 
@@ -26,8 +28,15 @@ TYPED = "Gout\tB-D\nand\tO\nrenal\tB-D\nfailure\tI-D\n\nGout\tB-D\n"
 
 def test_two_columns(read):
     split = read(TYPED)
-    assert split.examples[0] == Sentence(("Gout", "and", "renal", "failure"), ("B-D", "O", "B-D", "I-D"))
-    assert (len(split), split.notes["words"], split.notes["entities"], split.notes["scheme"]) == (2, 5, 3, "IOB2")
+    assert split.examples[0] == Sentence(
+        ("Gout", "and", "renal", "failure"), ("B-D", "O", "B-D", "I-D")
+    )
+    assert (len(split), split.notes["words"], split.notes["entities"], split.notes["scheme"]) == (
+        2,
+        5,
+        3,
+        "IOB2",
+    )
     assert split.labelled and split.gold[1] == ("B-D",)
 
 
@@ -47,11 +56,16 @@ def test_four_columns_of_blue_name_the_document(read):
 
 
 def test_four_columns_of_conll_name_none(read):
-    assert read("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n").examples == (Sentence(("EU", "rejects"), ("B-ORG", "O")),)
+    assert read("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n").examples == (
+        Sentence(("EU", "rejects"), ("B-ORG", "O")),
+    )
 
 
 def test_docstart_begins_a_document(read):
-    split = read("-DOCSTART- 90092414\n\nIL-2\tB\n\nis\tO\n\n-DOCSTART-\tO\n\nCD28\tB\n-DOCSTART- (12)\n\nx\tO\n")
+    split = read(
+        "-DOCSTART- 90092414\n\nIL-2\tB\n\nis\tO\n\n-DOCSTART-\tO\n\nCD28\tB\n-DOCSTART-"
+        " (12)\n\nx\tO\n"
+    )
     assert split.documents == ("90092414", "90092414", "line 7", "(12)")
     assert (split.gold, split.notes[EMPTY]) == ((("B",), ("O",), ("B",), ("O",)), 0)
 
@@ -93,7 +107,9 @@ def test_words_alone_are_to_be_predicted_on(read):
 
 def test_json_lines(read):
     split = read(
-        '{"words": ["No", "gout"], "tags": ["O", "B-D"], "document": "7"}\n\n{"words": ["x"], "tags": ["O"]}\n', "t.jsonl"
+        '{"words": ["No", "gout"], "tags": ["O", "B-D"], "document": "7"}\n\n{"words": ["x"],'
+        ' "tags": ["O"]}\n',
+        "t.jsonl",
     )
     assert split.examples[0] == Sentence(("No", "gout"), ("O", "B-D"), "7") and len(split) == 2
     assert not read('{"words": ["No"]}\n', "t.jsonl").labelled
@@ -139,7 +155,10 @@ def test_a_bad_file_is_refused_with_its_line(read, text, said):
         ('{"words": "a b"}', "expected a list of texts under 'words'"),
         ('{"words": ["a", ""]}', "expected a list"),
         ('{"words": ["a"], "tags": ["Z"]}', "the tag 'Z'"),
-        ('{"words": ["a"], "tags": ["B"]}\n{"words": ["a"], "tags": ["B-X"]}', "bare and typed tags"),
+        (
+            '{"words": ["a"], "tags": ["B"]}\n{"words": ["a"], "tags": ["B-X"]}',
+            "bare and typed tags",
+        ),
     ],
 )
 def test_bad_json_lines_are_refused(read, text, said):
@@ -156,7 +175,11 @@ def test_no_file_and_a_folder(tmp_path):
 def test_chunks_never_cut_a_span_worked_by_hand():
     assert chunk_bounds(7, [(2, 4)], 3) == ((0, 2), (2, 5), (5, 7))
     assert chunk_bounds(6, [], 3) == ((0, 3), (3, 6))
-    assert chunk_bounds(9, [(1, 8)], 3) == ((0, 1), (1, 8), (8, 9))  # longer than a chunk: one of its own
+    assert chunk_bounds(9, [(1, 8)], 3) == (
+        (0, 1),
+        (1, 8),
+        (8, 9),
+    )  # longer than a chunk: one of its own
     assert chunk_bounds(5, [(0, 5)], 3) == ((0, 5),)
     assert chunk_bounds(40, [], 0) == ((0, 40),)
 
@@ -166,10 +189,14 @@ def test_chunks_are_the_sentence_and_cut_no_entity():
 
     draw = random.Random(0)
     for _ in range(200):
-        tags = tuple(draw.choice(["O", "O", "B-X", "I-X", "B-Y", "I-Y"]) for _ in range(draw.randint(1, 60)))
+        tags = tuple(
+            draw.choice(["O", "O", "B-X", "I-X", "B-Y", "I-Y"]) for _ in range(draw.randint(1, 60))
+        )
         limit, spans = draw.randint(1, 12), spans_of(tags)
         bounds = chunk_bounds(len(tags), [(span.start, span.end) for span in spans], limit)
-        assert [place for start, end in bounds for place in range(start, end)] == [*range(len(tags))]
+        assert [place for start, end in bounds for place in range(start, end)] == [
+            *range(len(tags))
+        ]
         assert sum(len(spans_of(tags[start:end])) for start, end in bounds) == len(spans)
         longest = max([limit, *(span.end - span.start for span in spans)])
         assert all(0 < end - start <= longest for start, end in bounds)

@@ -1,4 +1,6 @@
-"""Questions and their offsets; windows, words and best answers against the rules written out step by step."""
+"""Questions and their offsets; windows, words and best answers against the rules written out step
+by step.
+"""
 
 import json
 import random
@@ -9,7 +11,14 @@ import pytest
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer
 from vocadapt.training.tasks.qa import located, read_questions
-from vocadapt.training.tasks.windows import AnswerSettings, Window, best_spans, covering, windows, word_bounds
+from vocadapt.training.tasks.windows import (
+    AnswerSettings,
+    Window,
+    best_spans,
+    covering,
+    windows,
+    word_bounds,
+)
 
 CONTEXT = "The cat sat. The dog ran away. The cat slept."
 
@@ -19,13 +28,20 @@ def squad(*questions, context=CONTEXT):
 
 
 def asked(name, text, start, **more):
-    return {"id": name, "question": f"What of {name}?", "answers": [{"text": text, "answer_start": start}], **more}
+    return {
+        "id": name,
+        "question": f"What of {name}?",
+        "answers": [{"text": text, "answer_start": start}],
+        **more,
+    }
 
 
 @pytest.fixture
 def read(tmp_path):
     def read(content):
-        (tmp_path / "q.json").write_text(content if isinstance(content, str) else json.dumps(content))
+        (tmp_path / "q.json").write_text(
+            content if isinstance(content, str) else json.dumps(content)
+        )
         return read_questions(tmp_path / "q.json")
 
     return read
@@ -34,14 +50,22 @@ def read(tmp_path):
 def test_questions_and_their_answers(read):
     split = read(squad(asked(7, "dog", 17), asked("b", "cat", 4)))
     first = split.examples[0]
-    assert (first.id, first.question, first.answers, first.document) == ("7", "What of 7?", (Answer("dog", 17),), "t")
+    assert (first.id, first.question, first.answers, first.document) == (
+        "7",
+        "What of 7?",
+        (Answer("dog", 17),),
+        "t",
+    )
     assert split.gold == (("dog",), ("cat",)) and split.notes[REPAIRED] == 0
     assert (split.notes["answers"], split.notes["documents"]) == (2, 1)
 
 
 def test_questions_without_ids_have_ids_of_their_own(read):
     """Of equal length, in one article and in the next."""
-    bare = [{key: value for key, value in asked(name, "cat", 4).items() if key != "id"} for name in "abc"]
+    bare = [
+        {key: value for key, value in asked(name, "cat", 4).items() if key != "id"}
+        for name in "abc"
+    ]
     content = squad(bare[0], asked(None, "cat", 4), asked("x", "cat", 4))
     content["data"] += squad(bare[2])["data"]
     assert [question.id for question in read(content).examples] == ["1-1", "1-2", "x", "2-4"]
@@ -50,7 +74,12 @@ def test_questions_without_ids_have_ids_of_their_own(read):
 def test_wrong_offsets_are_moved_to_the_nearest_place_and_counted(read):
     split = read(squad(asked("a", "dog", 18), asked("b", "cat", 30), asked("c", "dog ran ", 16)))
     assert [question.answers[0].start for question in split.examples] == [17, 35, 17]
-    assert (split.notes[REPAIRED], split.notes["moved by -1"], split.notes["moved by +5"], split.notes["moved by +1"]) == (
+    assert (
+        split.notes[REPAIRED],
+        split.notes["moved by -1"],
+        split.notes["moved by +5"],
+        split.notes["moved by +1"],
+    ) == (
         3,
         1,
         1,
@@ -81,7 +110,12 @@ def test_the_nearest_place_is_found_as_by_looking_everywhere():
 
 
 def test_questions_without_an_answer(read):
-    split = read(squad(asked("a", "dog", 17), {"id": "b", "question": "?", "answers": [], "is_impossible": True}))
+    split = read(
+        squad(
+            asked("a", "dog", 17),
+            {"id": "b", "question": "?", "answers": [], "is_impossible": True},
+        )
+    )
     assert split.gold == (("dog",), ())
     bare = read(squad({"id": "a", "question": "?"}, {"id": "b", "question": "?", "answers": []}))
     assert not bare.labelled
@@ -96,11 +130,23 @@ def test_questions_without_an_answer(read):
         ('{"data": {}}', 'a list "data"'),
         ('{"data": []}', "holds no question"),
         ('{"data": [3]}', r'article 1: expected "paragraphs" \(list\)'),
-        ('{"data": [{"paragraphs": [{"qas": []}]}]}', r'expected "context" \(str\), found NoneType'),
+        (
+            '{"data": [{"paragraphs": [{"qas": []}]}]}',
+            r'expected "context" \(str\), found NoneType',
+        ),
         (squad({"id": "a", "question": 3}), r'expected "question" \(str\), found int'),
-        (squad({"id": "a", "question": "?", "answers": {"text": "x"}}), r'expected "answers" \(list\), found dict'),
-        (squad({"id": "a", "question": "?", "answers": [{"text": "x"}]}), r'expected "answer_start" \(int\)'),
-        (squad(asked("a", "dog", 17), {"id": "b", "question": "?"}), "question 'b' has no answers, others have"),
+        (
+            squad({"id": "a", "question": "?", "answers": {"text": "x"}}),
+            r'expected "answers" \(list\), found dict',
+        ),
+        (
+            squad({"id": "a", "question": "?", "answers": [{"text": "x"}]}),
+            r'expected "answer_start" \(int\)',
+        ),
+        (
+            squad(asked("a", "dog", 17), {"id": "b", "question": "?"}),
+            "question 'b' has no answers, others have",
+        ),
         (squad(asked("a", "dog", 17), asked("a", "cat", 4)), "1 ids stand more than once"),
     ],
 )
@@ -117,7 +163,9 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path):
 
 
 def windows_step_by_step(context, question, size):
-    """Grown one piece at a time, right first, until the window is full or the context is used up: the oracle."""
+    """Grown one piece at a time, right first, until the window is full or the context is used up:
+    the oracle.
+    """
     stride = int(0.5 * (size - question - 3))
     found = []
     for start in range(0, context, stride):
@@ -145,8 +193,12 @@ def test_windows_are_those_grown_step_by_step():
 
 def test_every_piece_is_scored_once_and_no_window_is_too_long():
     found = windows(1234, 17)
-    assert [piece for window in found for piece in range(window.active_left, window.active_right)] == list(range(1234))
-    assert all(window.left <= window.active_left < window.active_right <= window.right for window in found)
+    assert [
+        piece for window in found for piece in range(window.active_left, window.active_right)
+    ] == list(range(1234))
+    assert all(
+        window.left <= window.active_left < window.active_right <= window.right for window in found
+    )
     assert max(window.right - window.left for window in found) == 512 - 17 - 3
     assert windows(0, 5) == ()
 
@@ -159,7 +211,14 @@ def test_a_question_that_fills_the_window_is_refused():
 
 def test_words_as_the_code_and_as_the_paper_have_them():
     text = " (MERS-CoV)  was\n"
-    assert [text[start:end] for start, end in word_bounds(text)] == ["(", "MERS", "-", "CoV", ")", "was"]
+    assert [text[start:end] for start, end in word_bounds(text)] == [
+        "(",
+        "MERS",
+        "-",
+        "CoV",
+        ")",
+        "was",
+    ]
     assert [text[start:end] for start, end in word_bounds(text, "paper")] == ["(MERS-CoV)", "was"]
     assert word_bounds("  ").shape == (0, 2)
     with pytest.raises(InputError, match="Unknown word rule"):
@@ -168,7 +227,11 @@ def test_words_as_the_code_and_as_the_paper_have_them():
 
 def test_the_words_an_answer_covers():
     bounds = word_bounds("in 2012, at home")  # in · 2012 · , · at · home
-    assert covering(bounds, 3, 7) == (1, 1) and covering(bounds, 3, 8) == (1, 2) and covering(bounds, 4, 13) == (1, 4)
+    assert (
+        covering(bounds, 3, 7) == (1, 1)
+        and covering(bounds, 3, 8) == (1, 2)
+        and covering(bounds, 4, 13) == (1, 4)
+    )
     assert covering(bounds, 2, 3) is None and covering(bounds, 0, 16) == (0, 4)
 
 
@@ -191,12 +254,19 @@ def test_the_best_answers_are_those_of_trying_all():
         start, end = random.normal(size=(2, len(bounds))).round(1)
         characters = int(random.integers(1, 40))
         expected = best_by_trying_all(start, end, bounds, characters)[:5]
-        assert best_spans(start, end, bounds, characters, 5) == [(first, last, score) for score, first, last in expected]
+        assert best_spans(start, end, bounds, characters, 5) == [
+            (first, last, score) for score, first, last in expected
+        ]
 
 
 def test_no_answer_longer_than_allowed_and_none_at_all():
     bounds = word_bounds("aaaa bbbb cccc")
     scores = np.array([0.0, 0.0, 5.0])
-    assert best_spans(np.array([5.0, 0.0, 0.0]), scores, bounds, 9)[0][:2] in {(0, 0), (0, 1), (1, 2), (2, 2)}
+    assert best_spans(np.array([5.0, 0.0, 0.0]), scores, bounds, 9)[0][:2] in {
+        (0, 0),
+        (0, 1),
+        (1, 2),
+        (2, 2),
+    }
     assert best_spans(scores, scores, bounds, 3) == []
     assert best_spans(np.zeros(0), np.zeros(0), word_bounds("")) == []

@@ -1,4 +1,6 @@
-"""Reading labelled texts: relations, classification, multi-label, NLI; marks and masks; documents."""
+"""Reading labelled texts: relations, classification, multi-label, NLI; marks and masks;
+documents.
+"""
 
 import pytest
 
@@ -32,14 +34,18 @@ def test_a_header_may_leave_a_column_without_a_name(read):
 
 
 def test_a_table_without_a_header_by_the_number_of_columns(read):
-    assert read("some text\t1\nmore\t0\n").examples == (Text("0", "some text", ("1",)), Text("1", "more", ("0",)))
+    assert read("some text\t1\nmore\t0\n").examples == (
+        Text("0", "some text", ("1",)),
+        Text("1", "more", ("0",)),
+    )
     assert read("12.T1\tsome text\tCPR:3\n").examples == (Text("12.T1", "some text", ("CPR:3",)),)
     assert read("some text\nmore\n", "classification").examples[1] == Text("1", "more", None)
 
 
 def test_json_lines_with_marks(read):
     split = read(
-        '{"text": "<< Ang II >> and [[ losartan ]]", "label": "INHIBITOR", "metadata": []}\n\n{"text": "x", "label": 3}\n'
+        '{"text": "<< Ang II >> and [[ losartan ]]", "label": "INHIBITOR", "metadata":'
+        ' []}\n\n{"text": "x", "label": 3}\n'
     )
     assert split.examples[0].labels == ("INHIBITOR",) and split.examples[1].labels == ("3",)
     assert split.notes[NO_PAIR] == 1
@@ -49,10 +55,18 @@ def test_marks_and_masks():
     text = "<< Ang II >>-induced by [[ X ]], @GENE$, @CHEM-GENE$ and @problem$"
     marks = marks_of(text)
     assert [(mark.text, mark.masked) for mark in marks] == [
-        ("Ang II", False), ("X", False), ("GENE", True), ("CHEM-GENE", True), ("problem", True)
-    ]  # fmt: skip
+        ("Ang II", False),
+        ("X", False),
+        ("GENE", True),
+        ("CHEM-GENE", True),
+        ("problem", True),
+    ]
     assert [text[mark.start : mark.end] for mark in marks[:2]] == ["<< Ang II >>", "[[ X ]]"]
-    assert has_pair("@CHEM-GENE$ alone") and not has_pair("@GENE$ alone") and not has_pair("a@b.com costs 3$")
+    assert (
+        has_pair("@CHEM-GENE$ alone")
+        and not has_pair("@GENE$ alone")
+        and not has_pair("a@b.com costs 3$")
+    )
 
 
 def test_hoc_flags_names_and_documents(read):
@@ -74,7 +88,9 @@ def test_documents_need_an_index_that_names_them(read):
 
 
 def test_nli_pairs(read):
-    line = '{"sentence1": "No fever.", "sentence2": "Afebrile.", "gold_label": "%s", "pairID": "%s"}\n'
+    line = (
+        '{"sentence1": "No fever.", "sentence2": "Afebrile.", "gold_label": "%s", "pairID": "%s"}\n'
+    )
     split = read(line % ("entailment", "p1") + line % ("-", "p2") + line % ("neutral", "p3"), "nli")
     assert split.examples[0] == Text("p1", "No fever.", ("entailment",), "Afebrile.")
     assert (len(split), split.notes[NO_AGREEMENT]) == (2, 1)
@@ -86,11 +102,15 @@ def test_nli_pairs(read):
 
 
 def test_columns_that_are_not_called_as_usual(read):
-    split = read("body\tverdict\nhello\tyes\n", "classification", chosen={"text": "body", "label": "verdict"})
-    assert split.examples == (Text("0", "hello", ("yes",)),)
-    assert read('{"body": "hello", "verdict": true}\n', "classification", chosen={"text": "body", "label": "verdict"}).gold == (
-        ("1",),
+    split = read(
+        "body\tverdict\nhello\tyes\n", "classification", chosen={"text": "body", "label": "verdict"}
     )
+    assert split.examples == (Text("0", "hello", ("yes",)),)
+    assert read(
+        '{"body": "hello", "verdict": true}\n',
+        "classification",
+        chosen={"text": "body", "label": "verdict"},
+    ).gold == (("1",),)
     with pytest.raises(InputError, match=r"there is no 'boddy'.*\nIt has: body"):
         read('{"body": "hello"}\n', "classification", chosen={"text": "boddy"})
 
@@ -144,16 +164,24 @@ PAIR = ("No fever.", "He is afebrile.")
     ],
 )
 def test_nli_pairs_without_a_header_are_read_where_the_columns_can_be_told(read, columns):
-    other = ["neutral" if cell.lower() == "entailment" else "p2" if cell == "p1" else cell for cell in columns]
+    other = [
+        "neutral" if cell.lower() == "entailment" else "p2" if cell == "p1" else cell
+        for cell in columns
+    ]
     split = read("\t".join(columns) + "\n" + "\t".join(other) + "\n", "nli")
     label = next(cell for cell in columns if cell.lower() == "entailment")
-    assert split.examples == (Text("p1", PAIR[0], (label,), PAIR[1]), Text("p2", PAIR[0], ("neutral",), PAIR[1]))
+    assert split.examples == (
+        Text("p1", PAIR[0], (label,), PAIR[1]),
+        Text("p2", PAIR[0], ("neutral",), PAIR[1]),
+    )
 
 
 def test_nli_pairs_of_two_and_three_columns(read):
     assert read("\t".join(PAIR) + "\n", "nli").examples == (Text("0", PAIR[0], None, PAIR[1]),)
     for columns in ((*PAIR, "contradiction"), ("contradiction", *PAIR)):
-        assert read("\t".join(columns) + "\n", "nli").examples == (Text("0", PAIR[0], ("contradiction",), PAIR[1]),)
+        assert read("\t".join(columns) + "\n", "nli").examples == (
+            Text("0", PAIR[0], ("contradiction",), PAIR[1]),
+        )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +197,10 @@ def test_nli_pairs_of_two_and_three_columns(read):
 def test_nli_columns_that_cannot_be_told_are_refused_by_their_own_names(read, columns):
     with pytest.raises(InputError, match=f"has {len(columns)} columns and no header") as caught:
         read("\t".join(columns) + "\n", "nli")
-    assert caught.value.remedy == "Name them on the first line: pairID, sentence1, sentence2, gold_label."
+    assert (
+        caught.value.remedy
+        == "Name them on the first line: pairID, sentence1, sentence2, gold_label."
+    )
 
 
 def test_a_row_that_does_not_fit_the_columns_of_the_first_is_refused(read):

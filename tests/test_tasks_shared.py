@@ -1,4 +1,6 @@
-"""The shared data as the readers see it: the published sizes, and the facts that the papers and issue tell of it."""
+"""The shared data as the readers see it: the published sizes, and the facts that the papers and
+issue tell of it.
+"""
 
 import pytest
 
@@ -22,12 +24,16 @@ SENTENCES = {
 @pytest.mark.parametrize("name", SENTENCES)
 def test_ner_sets_have_the_published_sizes(shared, name):
     dev, sentences, entities = SENTENCES[name]
-    splits = [read_sentences(shared / f"data/ner/{name}/{split}.tsv") for split in ("train", dev, "test")]
+    splits = [
+        read_sentences(shared / f"data/ner/{name}/{split}.tsv") for split in ("train", dev, "test")
+    ]
     assert tuple(map(len, splits)) == sentences
     assert tuple(split.notes["entities"] for split in splits) == entities
     if name != "JNLPBA-untyped":
         sizes = cards()[f"mtl/{name}"].sizes.values()
-        assert [(held["sentences"], held["entities"]) for held in sizes] == list(zip(sentences, entities, strict=True))
+        assert [(held["sentences"], held["entities"]) for held in sizes] == list(
+            zip(sentences, entities, strict=True)
+        )
 
 
 def test_jnlpba_names_its_documents(shared):
@@ -36,17 +42,27 @@ def test_jnlpba_names_its_documents(shared):
 
 def test_four_in_five_words_that_end_in_ia_are_diseases(shared):
     """The paper's 82 %: occurrences in the training split, whatever the case."""
-    found = suffix_slice(read_sentences(shared / "data/ner/BC5CDR-disease/train.tsv").examples, "-ia")
-    assert (found.inside, found.occurrences) == (499, 607) and found.share == pytest.approx(0.822, abs=5e-4)
+    found = suffix_slice(
+        read_sentences(shared / "data/ner/BC5CDR-disease/train.tsv").examples, "-ia"
+    )
+    assert (found.inside, found.occurrences) == (499, 607) and found.share == pytest.approx(
+        0.822, abs=5e-4
+    )
     assert (found.distinct_inside, found.distinct) == (100, 122)
 
 
 def test_legacy_seqeval_counts_jnlpba_as_the_old_release_did(shared):
     """8 662 entities become 13 858: every B I is two of them."""
     gold = read_sentences(shared / "data/ner/JNLPBA-untyped/test.tsv").gold
-    counted = {name: scorer_of("ner", name).score(gold, gold).by_label for name in ("entity-strict", "legacy-seqeval")}
+    counted = {
+        name: scorer_of("ner", name).score(gold, gold).by_label
+        for name in ("entity-strict", "legacy-seqeval")
+    }
     assert counted["entity-strict"]["entity"]["gold"] == 8662
-    assert {label: own["gold"] for label, own in counted["legacy-seqeval"].items()} == {"B": 8662, "I": 13858 - 8662}
+    assert {label: own["gold"] for label, own in counted["legacy-seqeval"].items()} == {
+        "B": 8662,
+        "I": 13858 - 8662,
+    }
 
 
 def test_relations(shared):
@@ -55,24 +71,41 @@ def test_relations(shared):
         found = read_texts(shared / f"data/relations/ChemProt/{split}.txt", "relations")
         sizes.append(len(found))
         labels |= {label for own in found.gold for label in own}
-    assert sizes == [4169, 2427, 3469] and sorted(labels) == list(cards()["other/ChemProt-SciBERT"].labels)
-    gad = [read_texts(shared / f"data/relations/GAD/{split}.tsv", "relations") for split in ("train", "dev", "test")]
-    assert list(map(len, gad)) == [4261, 535, 534] and {own for split in gad for own in split.gold} == {("0",), ("1",)}
+    assert sizes == [4169, 2427, 3469] and sorted(labels) == list(
+        cards()["other/ChemProt-SciBERT"].labels
+    )
+    gad = [
+        read_texts(shared / f"data/relations/GAD/{split}.tsv", "relations")
+        for split in ("train", "dev", "test")
+    ]
+    assert list(map(len, gad)) == [4261, 535, 534] and {
+        own for split in gad for own in split.gold
+    } == {("0",), ("1",)}
     assert all(not count for split in gad for count in split.notes.values())
 
 
 def test_hallmarks_by_sentence_and_by_document(shared):
-    splits = [read_texts(shared / f"data/documents/HoC/{split}.tsv", "multilabel") for split in ("train", "dev", "test")]
+    splits = [
+        read_texts(shared / f"data/documents/HoC/{split}.tsv", "multilabel")
+        for split in ("train", "dev", "test")
+    ]
     assert list(map(len, splits)) == [12119, 1798, 3547]
     documents = [by_document(split.examples) for split in splits]
     assert list(map(len, documents)) == [1295, 186, 371]
     bare = sum(not document.labels for part in documents for document in part)
-    assert bare == 272 and sum(map(len, documents)) - bare == 1580  # BLUE's abstracts are those with a hallmark
+    assert (
+        bare == 272 and sum(map(len, documents)) - bare == 1580
+    )  # BLUE's abstracts are those with a hallmark
 
 
 def test_covid_qa_has_234_answers_away_from_their_offset(shared):
     split = read_questions(shared / "data/qa/200423_covidQA.json")
-    assert (len(split), split.notes["documents"], split.notes[REPAIRED], split.notes[NOT_IN_CONTEXT]) == (1380, 98, 234, 0)
+    assert (
+        len(split),
+        split.notes["documents"],
+        split.notes[REPAIRED],
+        split.notes[NOT_IN_CONTEXT],
+    ) == (1380, 98, 234, 0)
     assert [split.notes[f"moved by {shift}"] for shift in ("-1", "+3", "+2")] == [196, 28, 10]
     for question in split.examples:
         for answer in question.answers:
@@ -88,9 +121,15 @@ def test_xquad_needs_no_mending(shared):
 
 def test_the_checksums_of_the_cards_are_those_of_the_shared_files(shared):
     places = {
-        "mtl/NCBI-disease": {"train": "ner/NCBI-disease/train.tsv", "dev": "ner/NCBI-disease/devel.tsv"},
+        "mtl/NCBI-disease": {
+            "train": "ner/NCBI-disease/train.tsv",
+            "dev": "ner/NCBI-disease/devel.tsv",
+        },
         "mtl/BC5CDR-disease": {"test": "ner/BC5CDR-disease/test.tsv"},
-        "other/ChemProt-SciBERT": {"train": "relations/ChemProt/train.txt", "test": "relations/ChemProt/test.txt"},
+        "other/ChemProt-SciBERT": {
+            "train": "relations/ChemProt/train.txt",
+            "test": "relations/ChemProt/test.txt",
+        },
         "qa/Covid-QA": {"test": "qa/200423_covidQA.json"},
         "qa/XQuAD-en": {"train": "qa/xquad.en.json"},
     }

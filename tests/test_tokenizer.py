@@ -9,7 +9,12 @@ from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.tokenizer import departures, exact_word, insertion, tokenizer_after
-from vocadapt.vocabulary.wordpiece import read_tokenizer, read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.wordpiece import (
+    read_tokenizer,
+    read_tokens,
+    tokenizer_of_tokens,
+    vocabulary_of,
+)
 
 ADDED = ["placebos", "tachycardia", "hypertension"]
 
@@ -18,7 +23,9 @@ def tokens(tokenizer: object, text: str) -> list[str]:
     return tokenizer.encode(text, add_special_tokens=False).tokens  # type: ignore[attr-defined, no-any-return]
 
 
-def add_words(old: object, words: list[str], mode: str, order: tuple[str, ...] | None = None) -> object:
+def add_words(
+    old: object, words: list[str], mode: str, order: tuple[str, ...] | None = None
+) -> object:
     vocabulary = vocabulary_of(old)  # type: ignore[arg-type]
     plan = VocabularyPlan(vocabulary, tuple(AddedWord(word, ()) for word in words), order=order)
     return tokenizer_after(old, plan, mode)  # type: ignore[arg-type]
@@ -27,7 +34,15 @@ def add_words(old: object, words: list[str], mode: str, order: tuple[str, ...] |
 def test_exact_word_fires_on_whole_words_only(tiny_bert: Path) -> None:
     old = read_tokenizer(tiny_bert)
     new = exact_word(old, ADDED)
-    assert tokens(new, "Placebos, (TACHYCARDIA)-placebos") == ["placebos", ",", "(", "tachycardia", ")", "-", "placebos"]
+    assert tokens(new, "Placebos, (TACHYCARDIA)-placebos") == [
+        "placebos",
+        ",",
+        "(",
+        "tachycardia",
+        ")",
+        "-",
+        "placebos",
+    ]
     assert tokens(new, "placeboss hypertensions") == tokens(old, "placeboss hypertensions")
     assert new.token_to_id("placebos") == len(vocabulary_of(old))
 
@@ -40,10 +55,17 @@ def test_insertion_also_fires_as_a_beginning(tiny_bert: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["exact-word", "insertion"])
 def test_new_ids_follow_the_old_ones_even_where_an_id_has_no_token(mode: str) -> None:
-    """The tokenizers library takes the number of tokens for the next free id, which a hole makes too small."""
+    """The tokenizers library takes the number of tokens for the next free id, which a hole makes
+    too small.
+    """
     old = tokenizer_of_tokens(("[PAD]", "[UNK]", "heart", "blood", "heart"))
     new = add_words(old, ["placebo", "trial"], mode)
-    assert [new.token_to_id(word) for word in ("blood", "heart", "placebo", "trial")] == [3, 4, 5, 6]
+    assert [new.token_to_id(word) for word in ("blood", "heart", "placebo", "trial")] == [
+        3,
+        4,
+        5,
+        6,
+    ]
     assert vocabulary_of(new).tokens[5:] == ("placebo", "trial")
 
 
@@ -71,13 +93,16 @@ def test_departures_are_counted_beside_symbols_and_underscores(tiny_bert: Path) 
 
 @pytest.mark.parametrize("casing", ["uncased", "cased"])
 def test_exact_word_follows_the_rule_on_real_text(shared: Path, casing: str) -> None:
-    """On all distinct pieces of 8.7 MB of real abstracts, departures stay under .5 % of the added words' occurrences.
+    """On all distinct pieces of 8.7 MB of real abstracts, departures stay under .5 % of the added
+    words' occurrences.
 
     benchmarks/departures.py counts them on all of the shared text.
     """
     import gzip
 
-    with gzip.open(shared / "data/text/biomedical-abstracts.txt.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        shared / "data/text/biomedical-abstracts.txt.gz", "rt", encoding="utf-8"
+    ) as file:
         pieces = Counter(file.read().split())
     old = tokenizer_of_tokens(read_tokens(shared / f"data/vocab/bert-base-{casing}.txt"))
     splitter, vocabulary = Splitter.bert(lowercase=casing == "uncased"), vocabulary_of(old)

@@ -1,4 +1,6 @@
-"""vocabulary compare and vocabulary study from the command line: the shapes of their answers, and what faulty files give."""
+"""vocabulary compare and vocabulary study from the command line: the shapes of their answers, and
+what faulty files give.
+"""
 
 import json
 
@@ -45,31 +47,65 @@ def test_compare_the_shared_vocabularies(ask, shared):
 
 
 def test_study_has_a_row_for_every_cell(ask, tiny_bert, text, tmp_path):
-    asked = ("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--workspace", tmp_path / "w")
-    found = ask(*asked, "--keep", 0.95, 0.9, "--heuristics", "last", "longest", "freq", "random", "cost")
+    asked = (
+        "vocabulary",
+        "study",
+        "--model",
+        tiny_bert,
+        "--corpus",
+        text,
+        "--workspace",
+        tmp_path / "w",
+    )
+    found = ask(
+        *asked, "--keep", 0.95, 0.9, "--heuristics", "last", "longest", "freq", "random", "cost"
+    )
     assert set(found) == {"tokens", "rows", "counting_seconds", "seconds"}
     assert [(row["heuristic"], row["keep"]) for row in found["rows"]] == [
-        (name, keep) for name in ("last", "longest", "freq", "random", "cost") for keep in (0.95, 0.9)
+        (name, keep)
+        for name in ("last", "longest", "freq", "random", "cost")
+        for keep in (0.95, 0.9)
     ]
     for row in found["rows"]:
         spread = {"sd"} if "random" in row.values() else set()
         assert set(row) == {"heuristic", "keep", "vocabulary", "tokens", "growth"} | spread
         assert row["vocabulary"] == round(row["keep"] * len(TINY_TOKENS))
-        assert row["tokens"] >= found["tokens"] and row["growth"] == pytest.approx(row["tokens"] / found["tokens"] - 1, abs=1e-3)
+        assert row["tokens"] >= found["tokens"] and row["growth"] == pytest.approx(
+            row["tokens"] / found["tokens"] - 1, abs=1e-3
+        )
     again = ask(*asked, "--keep", 0.95, 0.9)
     assert again["rows"] == found["rows"][:8]  # from the counts that the workspace kept
 
 
 def test_study_says_what_it_leaves_out(ask, tiny_bert, text, capsys):
     found = ask("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--keep", 1, 0.5)
-    assert {row["keep"] for row in found["rows"]} == {1.0} and all(row["growth"] == 0 for row in found["rows"])
+    assert {row["keep"] for row in found["rows"]} == {1.0} and all(
+        row["growth"] == 0 for row in found["rows"]
+    )
     assert "must stay" in found["left_out"]["0.5"]
-    assert main(["vocabulary", "study", "--model", str(tiny_bert), "--corpus", str(text), "--keep", "1", "0.5"]) == 0
+    assert (
+        main(
+            [
+                "vocabulary",
+                "study",
+                "--model",
+                str(tiny_bert),
+                "--corpus",
+                str(text),
+                "--keep",
+                "1",
+                "0.5",
+            ]
+        )
+        == 0
+    )
     assert "Left out: Keeping 0.5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("heuristic", "keep"), [("last", 0.9), ("cost", 0.9), ("freq", 1.0)])
-def test_reduce_makes_a_smaller_model_of_the_studied_size(ask, tiny_bert, text, tmp_path, heuristic, keep):
+def test_reduce_makes_a_smaller_model_of_the_studied_size(
+    ask, tiny_bert, text, tmp_path, heuristic, keep
+):
     corpus = [] if heuristic == "last" else ["--corpus", text]
     asked = ("--model", tiny_bert, "--heuristic", heuristic, "--keep", keep, *corpus)
     made = ask("vocabulary", "reduce", *asked, "--out", tmp_path / "m")
@@ -77,10 +113,27 @@ def test_reduce_makes_a_smaller_model_of_the_studied_size(ask, tiny_bert, text, 
     model, old = open_model(tmp_path / "m"), open_model(tiny_bert)
     settings = ReductionSettings(heuristic, keep)
     counts = count_words(open_corpus([text]), old.splitter).counts
-    kept = [token for token in old.vocabulary.tokens if token not in dropped(old.vocabulary, settings, counts)]
+    kept = [
+        token
+        for token in old.vocabulary.tokens
+        if token not in dropped(old.vocabulary, settings, counts)
+    ]
     assert list(model.vocabulary.tokens) == kept and len(kept) == round(keep * len(TINY_TOKENS))
-    assert (model.space.matrix == old.space.matrix[[old.vocabulary.ids[token] for token in kept]]).all()
-    cells = ask("vocabulary", "study", "--model", tiny_bert, "--corpus", text, "--heuristics", heuristic, "--keep", keep)
+    assert (
+        model.space.matrix == old.space.matrix[[old.vocabulary.ids[token] for token in kept]]
+    ).all()
+    cells = ask(
+        "vocabulary",
+        "study",
+        "--model",
+        tiny_bert,
+        "--corpus",
+        text,
+        "--heuristics",
+        heuristic,
+        "--keep",
+        keep,
+    )
     lines = text.read_text(encoding="utf-8").splitlines()
     real = sum(map(len, model.fast_tokenizer.encode_batch(lines, add_special_tokens=False)))
     assert cells["rows"][0]["tokens"] == real

@@ -13,16 +13,28 @@ NER = Outputs("ner", ("O", "B-D", "I-D"))
 
 
 def logits(base, adapted):
-    both = {"base": [np.array(base, dtype=np.float32)], "adapted": [np.array(adapted, dtype=np.float32)]}
+    both = {
+        "base": [np.array(base, dtype=np.float32)],
+        "adapted": [np.array(adapted, dtype=np.float32)],
+    }
     return {cut: own[0] for cut, own in pooled(both).items()}
 
 
 def test_the_base_cut_is_outvoted_where_the_adapted_one_is_surer():
     rows = logits([[3, 0, 0], [1.7, 1.0, 0]], [[3, 0, 0], [0, 2.1, 0]])
     vote = vote_on(NER, rows, SENTENCE, {0, 1})
-    assert vote.at == "fever" and dict(vote.said) == {"base": "O", "adapted": "B-D", "pooled": "B-D"}
-    assert vote.margins["adapted"] == pytest.approx(2.1) and vote.margins["base"] == pytest.approx(0.7)
-    assert vote.outvoted == ("base",) and vote.line == "base cut outvoted by adapted cut (2.1 against 0.7 logits)"
+    assert vote.at == "fever" and dict(vote.said) == {
+        "base": "O",
+        "adapted": "B-D",
+        "pooled": "B-D",
+    }
+    assert vote.margins["adapted"] == pytest.approx(2.1) and vote.margins["base"] == pytest.approx(
+        0.7
+    )
+    assert (
+        vote.outvoted == ("base",)
+        and vote.line == "base cut outvoted by adapted cut (2.1 against 0.7 logits)"
+    )
 
 
 def test_the_adapted_cut_can_be_outvoted_too():
@@ -32,7 +44,11 @@ def test_the_adapted_cut_can_be_outvoted_too():
 
 def test_a_mean_may_say_what_neither_does():
     vote = vote_on(NER, logits([[0, 0, 0], [3, 0, 2.9]], [[0, 0, 0], [0, 3, 2.9]]), SENTENCE, {1})
-    assert vote.said["pooled"] == "I-D" and vote.outvoted == ("base", "adapted") and vote.line.startswith("neither")
+    assert (
+        vote.said["pooled"] == "I-D"
+        and vote.outvoted == ("base", "adapted")
+        and vote.line.startswith("neither")
+    )
 
 
 def test_of_several_words_the_one_that_was_decided_most_firmly():
@@ -42,7 +58,10 @@ def test_of_several_words_the_one_that_was_decided_most_firmly():
 
 
 def test_where_the_cuts_agree_or_there_is_one_there_is_no_vote():
-    assert vote_on(NER, logits([[1, 0, 0], [0, 1, 0]], [[2, 0, 0], [0, 3, 0]]), SENTENCE, {0, 1}) is None
+    assert (
+        vote_on(NER, logits([[1, 0, 0], [0, 1, 0]], [[2, 0, 0], [0, 3, 0]]), SENTENCE, {0, 1})
+        is None
+    )
     assert vote_on(NER, {"base": np.zeros((2, 3), np.float32)}, SENTENCE, {0}) is None
 
 
@@ -52,7 +71,11 @@ def test_whole_texts_and_labels():
     assert vote.outvoted == ("base",) and vote.margins == {"base": 0.5, "adapted": 2.0}
     several = Outputs("multilabel", ("a", "b"))
     vote = vote_on(several, logits([[0.5, 1]], [[-2, 1]]), text, label="a")
-    assert vote.said["pooled"] == "not a" and vote.outvoted == ("base",) and vote.margins == {"base": 0.5, "adapted": 2.0}
+    assert (
+        vote.said["pooled"] == "not a"
+        and vote.outvoted == ("base",)
+        and vote.margins == {"base": 0.5, "adapted": 2.0}
+    )
     assert vote_on(several, logits([[0.5, 1]], [[-2, 1]]), text, label="b") is None
     assert vote_on(several, logits([[0.5, 1]], [[-2, 1]]), text, label="unheard") is None
 
@@ -63,4 +86,8 @@ def test_answers_are_weighed_as_spans():
     adapted = [[0, 0], [0, 0], [3, 3]]  # Cid: 6
     vote = vote_on(Outputs("qa", ("start", "end")), logits(base, adapted), question)
     assert vote.said["base"] == "Ann" and vote.said["adapted"] == "Cid"
-    assert vote.margins == {"base": 8.0, "adapted": 6.0} and vote.said["pooled"] == "Ann" and vote.outvoted == ("adapted",)
+    assert (
+        vote.margins == {"base": 8.0, "adapted": 6.0}
+        and vote.said["pooled"] == "Ann"
+        and vote.outvoted == ("adapted",)
+    )

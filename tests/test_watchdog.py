@@ -1,4 +1,6 @@
-"""A block of lines that takes too long to tokenize ends its job, and the job says which block it was."""
+"""A block of lines that takes too long to tokenize ends its job, and the job says which block it
+was.
+"""
 
 import json
 import os
@@ -83,14 +85,23 @@ def test_inside_a_block_that_names_the_file_nothing_else_is_reported():
     assert blocks_of(work) == ["outer", None]
 
 
-def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(tmp_path, text, tiny_bert, monkeypatch):
+def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(
+    tmp_path, text, tiny_bert, monkeypatch
+):
     monkeypatch.setattr(jobs, "WORKER", (str(Path(__file__).with_name("stuck_tokenizer.py")),))
-    job = jobs.start(Workspace(tmp_path / "w"), Spec("vectors", VectorsStep(), {"text": text, "model": tiny_bert}), "v")
+    job = jobs.start(
+        Workspace(tmp_path / "w"),
+        Spec("vectors", VectorsStep(), {"text": text, "model": tiny_bert}),
+        "v",
+    )
     status = wait_for(job, "failed", LONG)
     assert str(text) in status.error and "lines 1 to" in status.error and "0.3 s" in status.error
     assert "leave them out" in status.remedy
     end = time.monotonic() + LONG
-    while psutil.pid_exists(status.pid) and psutil.Process(status.pid).status() != psutil.STATUS_ZOMBIE:
+    while (
+        psutil.pid_exists(status.pid)
+        and psutil.Process(status.pid).status() != psutil.STATUS_ZOMBIE
+    ):
         assert time.monotonic() < end
         time.sleep(0.05)
     assert job.status().state == "failed"

@@ -10,7 +10,13 @@ import pytest
 
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.spaces import word2vec
-from vocadapt.spaces.word2vec import Slice, Word2VecSettings, cut_into_slices, estimate_seconds, train_word2vec
+from vocadapt.spaces.word2vec import (
+    Slice,
+    Word2VecSettings,
+    cut_into_slices,
+    estimate_seconds,
+    train_word2vec,
+)
 from vocadapt.text.words import WordCounts
 
 
@@ -24,7 +30,9 @@ def words_file(folder, sentences, name="sentences.txt"):
 
 
 def two_topics(sentences=4000, seed=0):
-    """Sentences about one of two topics: words of a topic stand together, words of the other never."""
+    """Sentences about one of two topics: words of a topic stand together, words of the other
+    never.
+    """
     rng = np.random.default_rng(seed)
     topics = [[f"{topic}{n}" for n in range(10)] + ["the"] for topic in ("heart", "tax")]
     return [[topics[n % 2][k] for k in rng.integers(0, 11, 8)] for n in range(sentences)]
@@ -34,9 +42,14 @@ SMALL = Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0)
 
 
 def test_words_that_stand_together_come_near_each_other(tmp_path):
-    for settings in (SMALL, Word2VecSettings(dim=16, epochs=3, workers=1, skip_gram=True, sample=0)):
+    for settings in (
+        SMALL,
+        Word2VecSettings(dim=16, epochs=3, workers=1, skip_gram=True, sample=0),
+    ):
         space = train_word2vec(*words_file(tmp_path, two_topics()), settings)
-        heart, tax = (space.unit[space.rows(f"{topic}{n}" for n in range(10))] for topic in ("heart", "tax"))
+        heart, tax = (
+            space.unit[space.rows(f"{topic}{n}" for n in range(10))] for topic in ("heart", "tax")
+        )
         assert (heart @ heart.T).min() > (heart @ tax.T).max()
 
 
@@ -59,23 +72,36 @@ def test_one_worker_gives_the_same_bits_whatever_the_global_seeds(tmp_path):
     assert first.words == second.words
     np.testing.assert_array_equal(first.matrix, second.matrix)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-    other = train_word2vec(path, counts, Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0, seed=2))
+    other = train_word2vec(
+        path, counts, Word2VecSettings(dim=16, min_count=1, epochs=3, workers=1, sample=0, seed=2)
+    )
     assert not np.array_equal(first.matrix, other.matrix)
 
 
 def test_many_workers_learn_as_well(tmp_path):
-    space = train_word2vec(*words_file(tmp_path, two_topics(20_000)), Word2VecSettings(dim=16, epochs=3, workers=4, sample=0))
-    heart, tax = (space.unit[space.rows(f"{topic}{n}" for n in range(10))] for topic in ("heart", "tax"))
+    space = train_word2vec(
+        *words_file(tmp_path, two_topics(20_000)),
+        Word2VecSettings(dim=16, epochs=3, workers=4, sample=0),
+    )
+    heart, tax = (
+        space.unit[space.rows(f"{topic}{n}" for n in range(10))] for topic in ("heart", "tax")
+    )
     assert (heart @ heart.T).min() > (heart @ tax.T).max()
 
 
 def test_what_is_learnt_is_as_good_as_gensims_own(tmp_path):
-    """Words drawn from a planted geometry: both trainers must find the same neighbours, ours no fewer."""
+    """Words drawn from a planted geometry: both trainers must find the same neighbours, ours no
+    fewer.
+    """
     from gensim.models import Word2Vec
 
     path, counts = words_file(tmp_path, chain(60_000))
-    ours = train_word2vec(path, counts, Word2VecSettings(dim=32, window=2, workers=1, epochs=2, sample=0))
-    model = Word2Vec(corpus_file=str(path), vector_size=32, window=2, workers=1, epochs=2, sample=0, seed=1)
+    ours = train_word2vec(
+        path, counts, Word2VecSettings(dim=32, window=2, workers=1, epochs=2, sample=0)
+    )
+    model = Word2Vec(
+        corpus_file=str(path), vector_size=32, window=2, workers=1, epochs=2, sample=0, seed=1
+    )
     assert set(ours.words) == set(model.wv.index_to_key)
     theirs = ours.with_matrix(np.array([model.wv[word] for word in ours.words]))
     assert near_hits(ours) > near_hits(theirs) - 0.05
@@ -85,12 +111,17 @@ def test_what_is_learnt_is_as_good_as_gensims_own(tmp_path):
 def chain(sentences, seed=3):
     """Walks along a ring of 100 words: a word stands beside its neighbours on the ring."""
     rng = np.random.default_rng(seed)
-    walks = (rng.integers(0, 100, sentences)[:, None] + np.cumsum(rng.integers(-2, 3, (sentences, 10)), axis=1)) % 100
+    walks = (
+        rng.integers(0, 100, sentences)[:, None]
+        + np.cumsum(rng.integers(-2, 3, (sentences, 10)), axis=1)
+    ) % 100
     return [[f"w{n}" for n in walk] for walk in walks.tolist()]
 
 
 def near_hits(space):
-    """The share of words whose nearest word is at most three steps away on the ring (6 of 99 by chance)."""
+    """The share of words whose nearest word is at most three steps away on the ring (6 of 99 by
+    chance).
+    """
     scores = space.unit @ space.unit.T
     np.fill_diagonal(scores, -2)
     places = np.array([int(word[1:]) for word in space.words])
@@ -98,7 +129,8 @@ def near_hits(space):
     return float((np.minimum(steps, 100 - steps) <= 3).mean())
 
 
-# --- slices --------------------------------------------------------------------------------------------------------------
+# --- slices
+# --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [1, 7, 999, 1000, 3334, 9999, 10_000])
@@ -116,11 +148,18 @@ def test_slices_hold_every_word_once_and_whole_lines(tmp_path, length, lines):
 
 
 def test_gensim_stops_where_the_slice_ends(tmp_path, monkeypatch):
-    """The compiled trainer counts in batches; a slice that ends elsewhere would have words trained twice."""
+    """The compiled trainer counts in batches; a slice that ends elsewhere would have words trained
+    twice.
+    """
     import gensim.models.word2vec_corpusfile as compiled
 
     rng = np.random.default_rng(0)
-    sentences = [["w"] * int(n) for n in rng.integers(1, 2000, 300)] + [["w"] * 10_000, ["w"] * 9_998, ["w"], ["w"] * 10_000]
+    sentences = [["w"] * int(n) for n in rng.integers(1, 2000, 300)] + [
+        ["w"] * 10_000,
+        ["w"] * 9_998,
+        ["w"],
+        ["w"] * 10_000,
+    ]
     path, counts = words_file(tmp_path, sentences)
     seen = []
     original = compiled.train_epoch_cbow
@@ -149,20 +188,25 @@ def test_the_learning_rate_falls_evenly(tmp_path, monkeypatch):
     import gensim.models.word2vec_corpusfile as compiled
 
     calls = []
-    monkeypatch.setattr(compiled, "train_epoch_cbow", lambda *args: calls.append((args[0].epochs, args[4])))
+    monkeypatch.setattr(
+        compiled, "train_epoch_cbow", lambda *args: calls.append((args[0].epochs, args[4]))
+    )
     path, counts = words_file(tmp_path, [["a"] * 1000] * 220)
     train_word2vec(path, counts, Word2VecSettings(dim=4, workers=1, epochs=3))
     assert calls == [(3 * len(cut_into_slices(path)), number) for number in range(12)]
 
 
-# --- progress ------------------------------------------------------------------------------------------------------------
+# --- progress
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_progress_within_epochs_with_speed_and_time_left(tmp_path, monkeypatch):
     monkeypatch.setattr(word2vec, "REPORT", 0.0)
     told = []
     path, counts = words_file(tmp_path, [["a", "b"] * 500] * 200)
-    train_word2vec(path, counts, SMALL, lambda fraction, message="": told.append((fraction, message)))
+    train_word2vec(
+        path, counts, SMALL, lambda fraction, message="": told.append((fraction, message))
+    )
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions) and fractions[-1] == 1.0 and len(fractions) >= 6
     assert any(0 < fraction < 1 / 3 for fraction in fractions)
@@ -196,12 +240,15 @@ def test_gensim_says_nothing(tmp_path, caplog, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-# --- bad input -----------------------------------------------------------------------------------------------------------
+# --- bad input
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_too_little_text(tmp_path):
     path, counts = words_file(tmp_path, [["a", "b", "c"], ["a", "d"]])
-    with pytest.raises(InputError, match=r"5 words, and none of the 4 different ones occurs 5 times \(at most 2\)") as caught:
+    with pytest.raises(
+        InputError, match=r"5 words, and none of the 4 different ones occurs 5 times \(at most 2\)"
+    ) as caught:
         train_word2vec(path, counts, Word2VecSettings(dim=4))
     assert "lower min_count to 2" in caught.value.remedy
 
@@ -219,23 +266,41 @@ def test_an_empty_file_and_an_unknown_width(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"dim": -1}, {"window": 0}, {"min_count": 0}, {"negative": 0}, {"epochs": 0}, {"seed": -1}, {"workers": -1},
-     {"alpha": 0.0}, {"alpha": 2.0}, {"alpha": float("nan")}, {"sample": -1.0}, {"sample": 2.0}, {"sample": float("nan")}],
-)  # fmt: skip
+    [
+        {"dim": -1},
+        {"window": 0},
+        {"min_count": 0},
+        {"negative": 0},
+        {"epochs": 0},
+        {"seed": -1},
+        {"workers": -1},
+        {"alpha": 0.0},
+        {"alpha": 2.0},
+        {"alpha": float("nan")},
+        {"sample": -1.0},
+        {"sample": 2.0},
+        {"sample": float("nan")},
+    ],
+)
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         Word2VecSettings(**wrong)
 
 
 def test_one_word_can_be_trained(tmp_path):
-    assert train_word2vec(*words_file(tmp_path, [["a"] * 9]), Word2VecSettings(dim=4)).words == ("a",)
+    assert train_word2vec(*words_file(tmp_path, [["a"] * 9]), Word2VecSettings(dim=4)).words == (
+        "a",
+    )
 
 
-# --- how long it will take -----------------------------------------------------------------------------------------------
+# --- how long it will take
+# -----------------------------------------------------------------------------------------------
 
 
 def test_the_estimate_fits_the_speeds_measured():
-    """measurements §3b: thousand words a second, window 5, negative 5; 70 % of that text's words are trained on."""
+    """measurements §3b: thousand words a second, window 5, negative 5; 70 % of that text's words
+    are trained on.
+    """
     counts = WordCounts({"a": 2_800_000}, 1, 1)  # of 4.0 M
     for dim, workers, speed in ((384, 1, 418), (384, 2, 757), (768, 1, 273), (768, 2, 500)):
         settings = Word2VecSettings(dim=dim, workers=workers, sample=0)
@@ -246,8 +311,14 @@ def test_the_words_trained_on_are_gensims(tmp_path):
     from gensim.models import Word2Vec
 
     path, counts = words_file(tmp_path, two_topics(20_000))
-    for settings in (SMALL, Word2VecSettings(dim=4, workers=1), Word2VecSettings(dim=4, sample=1e-2, min_count=10_000)):
-        model = Word2Vec(vector_size=4, min_count=settings.min_count, sample=settings.sample, workers=1, epochs=1)
+    for settings in (
+        SMALL,
+        Word2VecSettings(dim=4, workers=1),
+        Word2VecSettings(dim=4, sample=1e-2, min_count=10_000),
+    ):
+        model = Word2Vec(
+            vector_size=4, min_count=settings.min_count, sample=settings.sample, workers=1, epochs=1
+        )
         model.build_vocab_from_freq(dict(counts.counts))
         trained, _ = model.train(corpus_file=str(path), total_words=counts.words, epochs=1)
         assert word2vec.trained_words(counts, settings) == pytest.approx(trained, rel=0.01)

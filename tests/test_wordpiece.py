@@ -9,11 +9,19 @@ from tokenizers import Tokenizer, models
 
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.wordpiece import Vocabulary, is_lowercase, read_tokenizer, read_tokens, vocabulary_of
+from vocadapt.vocabulary.wordpiece import (
+    Vocabulary,
+    is_lowercase,
+    read_tokenizer,
+    read_tokens,
+    vocabulary_of,
+)
 
 
 def test_cut_is_greedy_longest_match() -> None:
-    vocabulary = Vocabulary(("[UNK]", "hyper", "hyp", "##tension", "##er", "ten"), frozenset({"[UNK]"}))
+    vocabulary = Vocabulary(
+        ("[UNK]", "hyper", "hyp", "##tension", "##er", "ten"), frozenset({"[UNK]"})
+    )
     assert vocabulary.cut("hypertension") == ("hyper", "##tension")
     assert vocabulary.cut("hyper") == ("hyper",)
     assert vocabulary.cut("tension") == ("[UNK]",)  # "ten" begins it, "##sion" is not there
@@ -22,7 +30,9 @@ def test_cut_is_greedy_longest_match() -> None:
 
 def test_whole_words_do_not_match_as_beginnings() -> None:
     vocabulary = Vocabulary(
-        ("[UNK]", "pla", "##ce", "##bo", "##s", "placebo"), frozenset({"[UNK]"}), whole=frozenset({"placebo"})
+        ("[UNK]", "pla", "##ce", "##bo", "##s", "placebo"),
+        frozenset({"[UNK]"}),
+        whole=frozenset({"placebo"}),
     )
     assert vocabulary.cut("placebo") == ("placebo",)
     assert vocabulary.cut("placebos") == ("pla", "##ce", "##bo", "##s")
@@ -54,14 +64,20 @@ def test_folder_and_vocab_txt_give_the_same_cuts(tiny_bert: Path, tmp_path: Path
     text = "Tachycardia, hypertension and Café: 5-fluorouracil?"
     folder, bare = read_tokenizer(tiny_bert), read_tokenizer(tmp_path / "vocab.txt")
     assert folder.encode(text).ids == bare.encode(text).ids
-    assert vocabulary_of(folder).special == vocabulary_of(bare).special == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    assert (
+        vocabulary_of(folder).special
+        == vocabulary_of(bare).special
+        == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    )
     assert "[unused0]" not in vocabulary_of(folder).special
 
 
 def test_vocab_txt_folder_believes_its_stored_casing(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "Heart"]) + "\n", encoding="utf-8")
     assert read_tokenizer(tmp_path).encode("Heart", add_special_tokens=False).tokens == ["Heart"]
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}), encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(
+        json.dumps({"do_lower_case": True}), encoding="utf-8"
+    )
     assert read_tokenizer(tmp_path).encode("Heart", add_special_tokens=False).tokens == ["heart"]
 
 
@@ -79,17 +95,30 @@ def test_vocab_txt_folder_believes_its_stored_accents(tmp_path: Path) -> None:
 def test_stored_truncation_is_off(make_bert: Callable[..., Path]) -> None:
     folder = make_bert()
     edit_json(
-        folder / "tokenizer.json", truncation={"max_length": 4, "stride": 0, "strategy": "LongestFirst", "direction": "Right"}
+        folder / "tokenizer.json",
+        truncation={"max_length": 4, "stride": 0, "strategy": "LongestFirst", "direction": "Right"},
     )
     assert len(read_tokenizer(folder).encode("a b c d e f g").ids) == 9
 
 
 def test_an_id_without_a_token_gets_a_name_of_its_own(tiny_bert: Path, tmp_path: Path) -> None:
     stored = json.loads((tiny_bert / "tokenizer.json").read_text(encoding="utf-8"))
-    stored["model"]["vocab"] = {"[PAD]": 0, "[UNK]": 1, "blood": 3, "[CLS]": 4, "[SEP]": 5, "[MASK]": 6}
+    stored["model"]["vocab"] = {
+        "[PAD]": 0,
+        "[UNK]": 1,
+        "blood": 3,
+        "[CLS]": 4,
+        "[SEP]": 5,
+        "[MASK]": 6,
+    }
     stored["added_tokens"] = []
     (tmp_path / "tokenizer.json").write_text(json.dumps(stored), encoding="utf-8")
-    assert vocabulary_of(read_tokenizer(tmp_path)).tokens[:4] == ("[PAD]", "[UNK]", "[no token 2]", "blood")
+    assert vocabulary_of(read_tokenizer(tmp_path)).tokens[:4] == (
+        "[PAD]",
+        "[UNK]",
+        "[no token 2]",
+        "blood",
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +131,9 @@ def test_an_id_without_a_token_gets_a_name_of_its_own(tiny_bert: Path, tmp_path:
         ({"tokenizer.json": "{not json"}, "not valid JSON"),
     ],
 )
-def test_folders_without_a_wordpiece_vocabulary(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_folders_without_a_wordpiece_vocabulary(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=said):
@@ -132,7 +163,9 @@ def test_a_continuation_is_cut_as_a_continuation() -> None:
     assert vocabulary.cut_token("oma") == ("oma",)
     assert vocabulary.cut_token("oma", without=True) == ("om", "##a")
     assert vocabulary.cut_token("melanoma", without=True) == ("melan", "##oma")
-    assert vocabulary.cut_token("##melan") == vocabulary.cut_token("#") == ("[UNK]",)  # "melan" only begins a word
+    assert (
+        vocabulary.cut_token("##melan") == vocabulary.cut_token("#") == ("[UNK]",)
+    )  # "melan" only begins a word
     assert vocabulary.cut_token("placebo") == ("placebo",)
     assert vocabulary.cut_token("placebo", without=True) == ("[UNK]",)
     assert vocabulary.cut_token("o" * 101) == vocabulary.cut("o" * 101) == ("[UNK]",)
@@ -143,4 +176,6 @@ def test_a_word_is_cut_as_a_token_as_the_tokenizer_cuts_it(shared: Path) -> None
     target = read_tokens(shared / "data/vocab/pubmedbert-abstract-fulltext.txt")
     words = [token for token in target[:8000] if not token.startswith(("##", "["))]
     assert len(words) > 5000
-    assert [vocabulary.cut_token(word) for word in words] == [vocabulary.cut(word) for word in words]
+    assert [vocabulary.cut_token(word) for word in words] == [
+        vocabulary.cut(word) for word in words
+    ]

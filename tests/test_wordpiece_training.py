@@ -1,4 +1,6 @@
-"""The two WordPiece trainers: worked by hand, against a plain rescan, against the tokenizers library."""
+"""The two WordPiece trainers: worked by hand, against a plain rescan, against the tokenizers
+library.
+"""
 
 import json
 import os
@@ -15,7 +17,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.vocabulary.merging import rounded_down
 from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary
-from vocadapt.vocabulary.wordpiece_training import TRAINERS, TrainerSettings, count_sentences, train_wordpiece, trained_tokens
+from vocadapt.vocabulary.wordpiece_training import (
+    TRAINERS,
+    TrainerSettings,
+    count_sentences,
+    train_wordpiece,
+    trained_tokens,
+)
 
 HUGS = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
 LETTERS = ("b", "g", "h", "n", "p", "s", "u", "##g", "##n", "##s", "##u")
@@ -28,17 +36,19 @@ def merged(counts: dict[str, int], trainer: str, min_count: int = 1) -> list[str
 
 
 def test_bpe_merges_the_most_frequent_pair_first() -> None:
-    """By hand: h##u 15, ##u##g 20, p##u 17, ##u##n 16, b##u 4, ##g##s 5: ##ug is first. It leaves p##u 12, h##ug 15, ##u##n 16:
-    ##un. Then h##ug 15, p##un 12; hug##s and p##ug both 5, of which hugs is the smaller as text; b##un 4.
+    """By hand: h##u 15, ##u##g 20, p##u 17, ##u##n 16, b##u 4, ##g##s 5: ##ug is first. It leaves
+    p##u 12, h##ug 15, ##u##n 16: ##un. Then h##ug 15, p##un 12; hug##s and p##ug both 5, of which
+    hugs is the smaller as text; b##un 4.
     """
     assert merged(HUGS, "bpe-merges") == ["##ug", "##un", "hug", "pun", "hugs", "pug", "bun"]
 
 
 def test_wordpiece_score_merges_the_pieces_first_that_are_seldom_apart() -> None:
-    """By hand, f: h 15, p 17, b 4, ##u 36, ##g 20, ##n 16, ##s 5. ##g##s 5/(20·5) = 1/20, all the others 1/36: ##gs is first.
-    Then all are 1/36, and ##ug is the smallest as text. It leaves ##u 21, ##ug 15: ##u##gs = ##u##n = b##u = 1/21: ##ugs.
-    Then ##u is 16: h##ugs 5/(15·5) = 1/15: hugs. h is 10: h##ug 10/(10·15) = 1/15: hug. ##u##n = b##u = 1/16: ##un.
-    b##un 4/(4·16) = 1/16: bun. p##ug 5/(17·5) = 1/17 = p##un 12/(17·12): pug, then pun.
+    """By hand, f: h 15, p 17, b 4, ##u 36, ##g 20, ##n 16, ##s 5. ##g##s 5/(20·5) = 1/20, all the
+    others 1/36: ##gs is first. Then all are 1/36, and ##ug is the smallest as text. It leaves ##u
+    21, ##ug 15: ##u##gs = ##u##n = b##u = 1/21: ##ugs. Then ##u is 16: h##ugs 5/(15·5) = 1/15:
+    hugs. h is 10: h##ug 10/(10·15) = 1/15: hug. ##u##n = b##u = 1/16: ##un. b##un 4/(4·16) = 1/16:
+    bun. p##ug 5/(17·5) = 1/17 = p##un 12/(17·12): pug, then pun.
     """
     expected = ["##gs", "##ug", "##ugs", "hugs", "hug", "##un", "bun", "pug", "pun"]
     assert merged(HUGS, "wordpiece-score") == expected
@@ -51,7 +61,12 @@ def test_a_vocabulary_is_special_tokens_then_letters_then_merges() -> None:
 
 def test_a_pair_below_the_minimum_count_is_not_merged() -> None:
     assert merged(HUGS, "bpe-merges", 5) == ["##ug", "##un", "hug", "pun", "hugs", "pug"]
-    assert merged(HUGS, "wordpiece-score", 6) == ["##ug", "##un", "hug", "pun"]  # no ##gs: ##g##s occurs 5 times
+    assert merged(HUGS, "wordpiece-score", 6) == [
+        "##ug",
+        "##un",
+        "hug",
+        "pun",
+    ]  # no ##gs: ##g##s occurs 5 times
 
 
 def test_the_own_minimum_of_a_trainer_grows_with_the_text_where_rare_pieces_are_favoured() -> None:
@@ -61,7 +76,10 @@ def test_the_own_minimum_of_a_trainer_grows_with_the_text_where_rare_pieces_are_
 
 def rescanned(counts: dict[str, int], trainer: str, least: int) -> list[str]:
     """The same by the plainest way: every pair is counted and scored anew for each merge."""
-    words = [([word[0], *(f"##{letter}" for letter in word[1:])], count) for word, count in counts.items()]
+    words = [
+        ([word[0], *(f"##{letter}" for letter in word[1:])], count)
+        for word, count in counts.items()
+    ]
     tokens: list[str] = []
     while True:
         pieces, pairs = Counter[str](), Counter[tuple[str, str]]()
@@ -71,7 +89,11 @@ def rescanned(counts: dict[str, int], trainer: str, least: int) -> list[str]:
             for pair in pairwise(word):
                 pairs[pair] += count
         ranked = sorted(
-            (-TRAINERS[trainer].score(count, pieces[left], pieces[right]), left + right.removeprefix("##"), (left, right))
+            (
+                -TRAINERS[trainer].score(count, pieces[left], pieces[right]),
+                left + right.removeprefix("##"),
+                (left, right),
+            )
             for (left, right), count in pairs.items()
             if count >= least
         )
@@ -90,9 +112,14 @@ def rescanned(counts: dict[str, int], trainer: str, least: int) -> list[str]:
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("seed", range(6))
 def test_merging_step_by_step_is_the_same_as_counting_all_anew(trainer: str, seed: int) -> None:
-    """Few letters, so that words repeat them (aaaa) and the same token comes by two ways (ab+c, a+bc)."""
+    """Few letters, so that words repeat them (aaaa) and the same token comes by two ways (ab+c,
+    a+bc).
+    """
     rng = random.Random(seed)
-    words = {"".join(rng.choices("abcd"[: 2 + seed % 3], k=rng.randint(1, 9))): rng.randint(1, 2000) for _ in range(60)}
+    words = {
+        "".join(rng.choices("abcd"[: 2 + seed % 3], k=rng.randint(1, 9))): rng.randint(1, 2000)
+        for _ in range(60)
+    }
     for least in (1, 40):
         assert merged(words, trainer, least) == rescanned(words, trainer, least)
 
@@ -100,20 +127,28 @@ def test_merging_step_by_step_is_the_same_as_counting_all_anew(trainer: str, see
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_the_order_of_the_counts_and_the_process_do_not_matter(trainer: str) -> None:
     rng = random.Random(3)
-    counts = {"".join(rng.choices("aeioubcdr", k=rng.randint(2, 8))): rng.randint(1, 4) for _ in range(400)}
+    counts = {
+        "".join(rng.choices("aeioubcdr", k=rng.randint(2, 8))): rng.randint(1, 4)
+        for _ in range(400)
+    }
     program = (
-        "import sys, json\nfrom vocadapt.vocabulary.wordpiece_training import *\n"
-        f"print(json.dumps(train_wordpiece(json.loads(sys.stdin.read()), 300, TrainerSettings({trainer!r}, 2))))"
+        "import sys, json\nfrom vocadapt.vocabulary.wordpiece_training import"
+        " *\nprint(json.dumps(train_wordpiece(json.loads(sys.stdin.read()), 300,"
+        f" TrainerSettings({trainer!r}, 2))))"
     )
     made = set()
     for seed, items in (("1", counts.items()), ("2", reversed(counts.items()))):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         text = json.dumps(dict(items))
         command = [sys.executable, "-c", program]
-        run = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            command, input=text, env=environment, capture_output=True, text=True, check=True
+        )
         made.add(run.stdout)
     assert len(made) == 1
-    assert tuple(json.loads(made.pop())) == train_wordpiece(counts, 300, TrainerSettings(trainer, 2))
+    assert tuple(json.loads(made.pop())) == train_wordpiece(
+        counts, 300, TrainerSettings(trainer, 2)
+    )
 
 
 @pytest.mark.parametrize("times", [1, 7])
@@ -122,13 +157,26 @@ def test_bpe_merges_does_what_the_tokenizers_library_does(times: int) -> None:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.WordPieceTrainer(
-        vocab_size=40, min_frequency=6 * times, special_tokens=list(SPECIAL_TOKENS), show_progress=False
+        vocab_size=40,
+        min_frequency=6 * times,
+        special_tokens=list(SPECIAL_TOKENS),
+        show_progress=False,
     )
-    tokenizer.train_from_iterator([word for word, count in HUGS.items() for _ in range(count * times)], trainer)
+    tokenizer.train_from_iterator(
+        [word for word, count in HUGS.items() for _ in range(count * times)], trainer
+    )
     theirs = tokenizer.get_vocab()
-    ours = train_wordpiece({word: count * times for word, count in HUGS.items()}, 40, TrainerSettings(min_count=6 * times))
+    ours = train_wordpiece(
+        {word: count * times for word, count in HUGS.items()},
+        40,
+        TrainerSettings(min_count=6 * times),
+    )
     assert set(ours) == set(theirs)
-    assert ours[16:] == tuple(sorted(theirs, key=theirs.__getitem__))[16:] == ("##ug", "##un", "hug", "pun")
+    assert (
+        ours[16:]
+        == tuple(sorted(theirs, key=theirs.__getitem__))[16:]
+        == ("##ug", "##un", "hug", "pun")
+    )
 
 
 def test_only_the_most_frequent_characters_are_kept_ties_by_character() -> None:

@@ -1,4 +1,6 @@
-"""Splitter, word counts and the words file, held against the tokenizer's own normaliser and pre-tokenizer on whole lines."""
+"""Splitter, word counts and the words file, held against the tokenizer's own normaliser and
+pre-tokenizer on whole lines.
+"""
 
 import errno
 import json
@@ -43,11 +45,16 @@ PARTS = {
         normalizers.BertNormalizer(handle_chinese_chars=False, strip_accents=False),
         pre_tokenizers.BertPreTokenizer(),
     ),
-    SEQUENCE: (normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()]), pre_tokenizers.Whitespace()),
+    SEQUENCE: (
+        normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()]),
+        pre_tokenizers.Whitespace(),
+    ),
 }
 ALL = [*BERTS, KEEP_ACCENTS, SEQUENCE]
 BMP = [
-    chr(code) for code in [*range(1, 0x10000), 0] if not 0xD800 <= code < 0xE000 and chr(code) not in "\r\n"
+    chr(code)
+    for code in [*range(1, 0x10000), 0]
+    if not 0xD800 <= code < 0xE000 and chr(code) not in "\r\n"
 ]  # NUL last: a file that starts with it is a binary
 
 
@@ -84,8 +91,22 @@ def test_words_are_the_tokenizers_own(splitter: Splitter):
 
 
 def test_words_by_hand():
-    assert Splitter.bert().words("Tachycardia (IL-2), naïve!") == ["tachycardia", "(", "il", "-", "2", ")", ",", "naive", "!"]
-    assert Splitter.bert(lowercase=False).words("Tachycardia, naïve") == ["Tachycardia", ",", "naïve"]
+    assert Splitter.bert().words("Tachycardia (IL-2), naïve!") == [
+        "tachycardia",
+        "(",
+        "il",
+        "-",
+        "2",
+        ")",
+        ",",
+        "naive",
+        "!",
+    ]
+    assert Splitter.bert(lowercase=False).words("Tachycardia, naïve") == [
+        "Tachycardia",
+        ",",
+        "naïve",
+    ]
 
 
 @pytest.mark.parametrize("splitter", BERTS)
@@ -96,9 +117,15 @@ def test_words_of_all_ascii_pairs(splitter: Splitter):
             assert splitter.words(text) == whole_line(splitter, text)
 
 
-@pytest.mark.parametrize(("splitter", "last"), [(BERTS[0], "\uffff"), (BERTS[1], "\uffff"), (KEEP_ACCENTS, "\u3100")])
-def test_counts_and_sentences_equal_whole_lines_for_every_code_point(splitter: Splitter, last: str, tmp_path: Path):
-    lines = [f"ab{c}cd" for c in BMP if c <= last] + [f"Ab,{c}.cD {c}É{c}e\u0301" for c in BMP if c < "\u3100"]
+@pytest.mark.parametrize(
+    ("splitter", "last"), [(BERTS[0], "\uffff"), (BERTS[1], "\uffff"), (KEEP_ACCENTS, "\u3100")]
+)
+def test_counts_and_sentences_equal_whole_lines_for_every_code_point(
+    splitter: Splitter, last: str, tmp_path: Path
+):
+    lines = [f"ab{c}cd" for c in BMP if c <= last] + [
+        f"Ab,{c}.cD {c}É{c}e\u0301" for c in BMP if c < "\u3100"
+    ]
     expected = [whole_line(splitter, line) for line in lines]
     corpus = corpus_of(tmp_path, "".join(f"{line}\n" for line in lines))
     counts = dict(Counter(word for line in expected for word in line))
@@ -111,21 +138,30 @@ def test_counts_and_sentences_equal_whole_lines_for_every_code_point(splitter: S
 @pytest.mark.parametrize("splitter", ALL)
 def test_counts_of_random_lines(splitter: Splitter, tmp_path: Path):
     draw = random.Random(3)
-    alphabet = "aAbB  ,.-(é\u0301ÉΣσİßK\u0085\u001c\u000b\u00a0\u2028\u3000\u200b\ufeff\ufffd\x01\x7f中ﬁ̸=<;\u037e\U0001f600"
+    alphabet = (
+        "aAbB "
+        " ,.-(é\u0301ÉΣσİßK\u0085\u001c\u000b\u00a0\u2028\u3000\u200b\ufeff\ufffd\x01\x7f中ﬁ̸=<;\u037e\U0001f600"
+    )
     lines = ["".join(draw.choices(alphabet, k=draw.randrange(30))) for _ in range(3000)]
     corpus = corpus_of(tmp_path, "\n".join(lines))
     assert dict(count_words(corpus, splitter).counts) == dict(whole_lines(splitter, lines))
-    assert dict(write_sentences(corpus, splitter, tmp_path / "s").counts) == dict(whole_lines(splitter, lines))
+    assert dict(write_sentences(corpus, splitter, tmp_path / "s").counts) == dict(
+        whole_lines(splitter, lines)
+    )
 
 
 def test_real_text_equals_whole_lines(shared: Path, tmp_path: Path):
     import gzip
 
-    with gzip.open(shared / "data" / "text" / "biomedical-abstracts.txt.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        shared / "data" / "text" / "biomedical-abstracts.txt.gz", "rt", encoding="utf-8"
+    ) as file:
         text = file.read(1_000_000)
     corpus = corpus_of(tmp_path, text)
     for splitter in BERTS:
-        assert dict(count_words(corpus, splitter).counts) == dict(whole_lines(splitter, text.split("\n")))
+        assert dict(count_words(corpus, splitter).counts) == dict(
+            whole_lines(splitter, text.split("\n"))
+        )
 
 
 def test_splitter_of_a_saved_tokenizer(tiny_bert: Path):
@@ -134,7 +170,10 @@ def test_splitter_of_a_saved_tokenizer(tiny_bert: Path):
     tokenizer = Tokenizer.from_file(str(tiny_bert / "tokenizer.json"))
     line = "Naïve B-cells, 5% — “placebo®”"
     assert splitter.words(line) == [
-        word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(line))
+        word
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(
+            tokenizer.normalizer.normalize_str(line)
+        )
     ]
     assert splitter.lowercase and splitter.never_crosses_blanks
 
@@ -161,7 +200,13 @@ def test_a_pre_tokenizer_that_keeps_blanks_is_refused(tmp_path: Path):
 def test_counts_by_hand(tmp_path: Path):
     counts = count_words(corpus_of(tmp_path, "b a, a\r\n\nÄ b c"), Splitter.bert())
     assert list(counts.counts.items()) == [("a", 3), ("b", 2), (",", 1), ("c", 1)]
-    assert (counts.words, counts.distinct, counts.lines, counts.lines_read, counts.bytes) == (7, 4, 3, 3, 15)
+    assert (counts.words, counts.distinct, counts.lines, counts.lines_read, counts.bytes) == (
+        7,
+        4,
+        3,
+        3,
+        15,
+    )
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5])
@@ -195,7 +240,9 @@ def test_long_lines_are_split_and_nothing_is_lost(accent: str, tmp_path: Path):
     numbers = [f"w{i}" for i in range(25_000)]
     corpus = corpus_of(tmp_path, f"short line\n\n \n{accent}{' '.join(numbers)}\nlast\n")
     counts = write_sentences(corpus, Splitter.bert(), tmp_path / "s")
-    lines = [line.split(" ") for line in (tmp_path / "s").read_text(encoding="utf-8").split("\n")[:-1]]
+    lines = [
+        line.split(" ") for line in (tmp_path / "s").read_text(encoding="utf-8").split("\n")[:-1]
+    ]
     assert [len(line) for line in lines] == [2, 10_000, 10_000, 5000 + len(accent.split()), 1]
     assert [word for line in lines[1:-1] for word in line][len(accent.split()) :] == numbers
     assert counts.words == sum(map(len, lines)) and counts.lines == 5
@@ -209,21 +256,30 @@ def test_exactly_ten_thousand_words_stay_one_line():
 def test_one_line_of_ten_megabytes(tmp_path: Path):
     corpus = corpus_of(tmp_path, "naïve cell, " * 900_000)
     counts = write_sentences(corpus, Splitter.bert(), tmp_path / "s")
-    assert dict(counts.counts) == {",": 900_000, "cell": 900_000, "naive": 900_000} and counts.lines == 1
+    assert (
+        dict(counts.counts) == {",": 900_000, "cell": 900_000, "naive": 900_000}
+        and counts.lines == 1
+    )
     assert dict(count_words(corpus, Splitter.bert()).counts) == dict(counts.counts)
 
 
-def test_progress_rises_to_one_and_says_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_progress_rises_to_one_and_says_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("vocadapt.text.source.BLOCK", 100)
     seen: list[tuple[float | None, str]] = []
     corpus = corpus_of(tmp_path, "a line of text\n" * 100 + "x\n", min_length=5)
-    count_words(corpus, Splitter.bert(), lambda fraction, message="": seen.append((fraction, message)))
+    count_words(
+        corpus, Splitter.bert(), lambda fraction, message="": seen.append((fraction, message))
+    )
     fractions = [fraction for fraction, _ in seen if fraction is not None]
     assert len(fractions) > 5 and fractions == sorted(fractions) and fractions[-1] == 1
     assert seen[-1][1] == "100 lines kept of 101"
 
 
-def test_a_cancelled_or_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_cancelled_or_failed_write_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     corpus = corpus_of(tmp_path, "some text\n")
 
     def stop(fraction: float | None, message: str = "") -> None:
@@ -263,7 +319,17 @@ def test_text_without_words_is_refused(tmp_path: Path):
 
 
 def test_word_counts_round_trip(tmp_path: Path):
-    odd = {"lines": 9, "é": 8, "#": 7, '"': 6, "中": 5, "\U0001f600": 4, "\u200d": 3, "\ufeff": 2, "nan": 1}
+    odd = {
+        "lines": 9,
+        "é": 8,
+        "#": 7,
+        '"': 6,
+        "中": 5,
+        "\U0001f600": 4,
+        "\u200d": 3,
+        "\ufeff": 2,
+        "nan": 1,
+    }
     counts = WordCounts(odd, 4, 100, 5)
     counts.write(tmp_path / "counts.tsv")
     again = WordCounts.read(tmp_path / "counts.tsv")
@@ -274,7 +340,9 @@ def test_word_counts_round_trip(tmp_path: Path):
 HEAD = b"lines\t1\tbytes\t2\tlines_read\t1\tdistinct\t2\n"
 
 
-@pytest.mark.parametrize("content", [b"", b"word\t3\n", HEAD + b"word three\n", HEAD + b"a\t1\n", b"\xff\xfe\x00"])
+@pytest.mark.parametrize(
+    "content", [b"", b"word\t3\n", HEAD + b"word three\n", HEAD + b"a\t1\n", b"\xff\xfe\x00"]
+)
 def test_foreign_word_counts_are_refused(content: bytes, tmp_path: Path):
     (tmp_path / "counts.tsv").write_bytes(content)
     with pytest.raises(InputError, match="not a word count"):
@@ -285,13 +353,20 @@ def test_foreign_word_counts_are_refused(content: bytes, tmp_path: Path):
 
 def test_gensim_reads_the_same_words(tmp_path: Path):
     word2vec = pytest.importorskip("gensim.models.word2vec")
-    counts = write_sentences(corpus_of(tmp_path, "A naïve\u00a0cell, the\x85end\n\nB\n"), Splitter.bert(), tmp_path / "s")
-    assert Counter(word for sentence in word2vec.LineSentence(str(tmp_path / "s")) for word in sentence) == dict(counts.counts)
+    counts = write_sentences(
+        corpus_of(tmp_path, "A naïve\u00a0cell, the\x85end\n\nB\n"), Splitter.bert(), tmp_path / "s"
+    )
+    assert Counter(
+        word for sentence in word2vec.LineSentence(str(tmp_path / "s")) for word in sentence
+    ) == dict(counts.counts)
 
 
 def test_text_modules_import_nothing_heavy():
     code = (
-        "import sys, vocadapt.text.words; print([m for m in ('torch', 'transformers', 'pandas', 'pyarrow') if m in sys.modules])"
+        "import sys, vocadapt.text.words; print([m for m in ('torch', 'transformers', 'pandas',"
+        " 'pyarrow') if m in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "[]"

@@ -13,17 +13,58 @@ from vocadapt.files import open_file
 from vocadapt.lab import strict_json
 from vocadapt.lab.locks import held, hold, take
 from vocadapt.lab.manifest import Manifest, content_stamp, seen_stamp, take_input
-from vocadapt.lab.workspace import KINDS, Workspace, adapted_models, check_name, open_artefact, writing
+from vocadapt.lab.workspace import (
+    KINDS,
+    Workspace,
+    adapted_models,
+    check_name,
+    open_artefact,
+    writing,
+)
 from vocadapt.lab.writing import check_free_file, sweep, writing_file
 
 ROOT = Path(__file__).parents[1]
 BAD_NAMES = [
-    "", ".", "..", "../../x", "x\u202e", "a;rm",
-    "a/b", "a\\b", "/etc/passwd", "C:\\x", "C:", "\\\\server\\share", "nul\0byte", "\0", ".hidden", "-flag",
-    "_x", "a" * 81, "a" * 200, "CON", "con.txt", "NUL", "Lpt1", "com9.tar.gz", "AUX", "x.", "x ",
-    " x", "a b", "a\nb", "%2e%2e", "a%2fb",
-    "~", "~root", "a:b", "a*", "$HOME", "é", "ａ",
-]  # fmt: skip
+    "",
+    ".",
+    "..",
+    "../../x",
+    "x\u202e",
+    "a;rm",
+    "a/b",
+    "a\\b",
+    "/etc/passwd",
+    "C:\\x",
+    "C:",
+    "\\\\server\\share",
+    "nul\0byte",
+    "\0",
+    ".hidden",
+    "-flag",
+    "_x",
+    "a" * 81,
+    "a" * 200,
+    "CON",
+    "con.txt",
+    "NUL",
+    "Lpt1",
+    "com9.tar.gz",
+    "AUX",
+    "x.",
+    "x ",
+    " x",
+    "a b",
+    "a\nb",
+    "%2e%2e",
+    "a%2fb",
+    "~",
+    "~root",
+    "a:b",
+    "a*",
+    "$HOME",
+    "é",
+    "ａ",
+]
 
 
 def manifest(name="x", kind="vectors", **values):
@@ -48,7 +89,9 @@ def test_a_bad_name_is_refused_everywhere(tmp_path, name):
     assert not (tmp_path / "w").exists()
 
 
-@pytest.mark.parametrize("name", ["a", "biomed", "2026-11-20", "x.y_z-1", "a" * 80, "console", "nullable"])
+@pytest.mark.parametrize(
+    "name", ["a", "biomed", "2026-11-20", "x.y_z-1", "a" * 80, "console", "nullable"]
+)
 def test_a_good_name_is_a_folder_of_the_workspace(tmp_path, name):
     assert Workspace(tmp_path).folder("vectors", name) == tmp_path / "vectors" / name
 
@@ -93,18 +136,36 @@ def test_a_converted_model_is_not_an_adapted_one(tmp_path):
     [adapted] = adapted_models(workspace)
     assert adapted.name == "adapted"
     assert made_by(next(stop for stop in WALK if stop.kind == "models"), workspace) == [adapted]
-    assert [headline(model) for model in workspace.artefacts("models")] == ["converted", "adapted · 5 words added"]
+    assert [headline(model) for model in workspace.artefacts("models")] == [
+        "converted",
+        "adapted · 5 words added",
+    ]
 
 
 def test_the_manifest_comes_back_as_it_was(tmp_path):
     (tmp_path / "text").write_text("x")
-    one = manifest(inputs={"text": take_input([tmp_path / "text"])}, numbers={"words": 3}, seed=1, seconds=0.5, command="c")
+    one = manifest(
+        inputs={"text": take_input([tmp_path / "text"])},
+        numbers={"words": 3},
+        seed=1,
+        seconds=0.5,
+        command="c",
+    )
     one.save(tmp_path)
     assert Manifest.load(tmp_path) == replace(one, files=("text",))
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"kind": 1}', '{"kind": "x", "name": "x", "settings": {}, "inputs": 3}', "\0", "NaN"]
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"kind": 1}',
+        '{"kind": "x", "name": "x", "settings": {}, "inputs": 3}',
+        "\0",
+        "NaN",
+    ],
 )
 def test_a_foreign_manifest_is_refused_and_not_listed(tmp_path, content):
     folder = tmp_path / "vectors" / "x"
@@ -146,24 +207,41 @@ def test_what_is_there_is_not_overwritten_unless_asked(tmp_path):
 def test_a_folder_of_somebody_else_is_never_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years")
-    with pytest.raises(InputError, match="not something vocadapt wrote"), writing(tmp_path / "mine", overwrite=True):
+    with (
+        pytest.raises(InputError, match="not something vocadapt wrote"),
+        writing(tmp_path / "mine", overwrite=True),
+    ):
         pass
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years"
 
 
 @pytest.mark.parametrize(
-    "content", ["{}", '{"name": "My web app", "icons": []}', '{"kind": "x", "name": "x", "settings": {}, "inputs": {}}']
+    "content",
+    [
+        "{}",
+        '{"name": "My web app", "icons": []}',
+        '{"kind": "x", "name": "x", "settings": {}, "inputs": {}}',
+    ],
 )
 def test_a_folder_with_a_manifest_of_somebody_else_is_never_overwritten(tmp_path, content):
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "manifest.json").write_text(content)
-    with pytest.raises(InputError, match="not something vocadapt wrote"), writing(tmp_path / "app", overwrite=True):
+    with (
+        pytest.raises(InputError, match="not something vocadapt wrote"),
+        writing(tmp_path / "app", overwrite=True),
+    ):
         pass
     assert (tmp_path / "app" / "manifest.json").read_text() == content
 
 
 def test_hidden_files_of_somebody_else_are_never_swept(tmp_path):
-    mine = [".letter.draft", ".letter.2026.draft", ".notes.old", ".a.0123456789ab.old", ".a.0123456789AB.draft"]
+    mine = [
+        ".letter.draft",
+        ".letter.2026.draft",
+        ".notes.old",
+        ".a.0123456789ab.old",
+        ".a.0123456789AB.draft",
+    ]
     for name in mine:
         (tmp_path / name).mkdir()
         (tmp_path / name / "text").write_text("years")
@@ -222,12 +300,18 @@ def test_a_full_disk_under_safetensors_is_said_too(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), PermissionError(13, "no"), ValueError("x")])
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), PermissionError(13, "no"), ValueError("x")]
+)
 def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, error):
     (tmp_path / "a.csv").write_text("old")
     said = "disk is full" if error.args[0] == 28 else "cannot be written: no"
     with (
-        pytest.raises(ValueError) if isinstance(error, ValueError) else pytest.raises(InputError, match=said),
+        (
+            pytest.raises(ValueError)
+            if isinstance(error, ValueError)
+            else pytest.raises(InputError, match=said)
+        ),
         writing_file(tmp_path / "a.csv") as draft,
     ):
         draft.write_text("half")
@@ -243,8 +327,12 @@ def test_a_file_is_written_where_its_link_leads_and_checked_beforehand(tmp_path)
         assert draft.suffix == ".csv" and not (tmp_path / "far.csv").exists()
     assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "far.csv").read_text() == "new"
     check_free_file(tmp_path / "far.csv", overwrite=True)
-    for path, said in ((tmp_path / "far.csv", "already exists"), (tmp_path / "none" / "a", "there is no folder"),
-                       (tmp_path, "is not a file"), (Path(os.devnull), "is not a file")):  # fmt: skip
+    for path, said in (
+        (tmp_path / "far.csv", "already exists"),
+        (tmp_path / "none" / "a", "there is no folder"),
+        (tmp_path, "is not a file"),
+        (Path(os.devnull), "is not a file"),
+    ):
         with pytest.raises(InputError, match=said):
             check_free_file(path, overwrite=path.name != "far.csv")
 
@@ -254,7 +342,9 @@ def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):
         (draft / "private").write_text("x")
         (draft / "private").chmod(0o600)
         manifest().save(draft)
-    assert (tmp_path / "x" / "private").stat().st_mode == (tmp_path / "x" / "manifest.json").stat().st_mode
+    assert (tmp_path / "x" / "private").stat().st_mode == (
+        tmp_path / "x" / "manifest.json"
+    ).stat().st_mode
 
 
 KILLED_WRITER = """
@@ -270,7 +360,9 @@ with writing(Path(sys.argv[1])) as draft:
 
 def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
     command = [sys.executable, "-c", KILLED_WRITER, str(tmp_path / "vectors" / "x")]
-    writer = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True)
+    writer = subprocess.Popen(
+        command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True
+    )
     assert writer.stdout.readline() == "writing\n"
     [draft] = (tmp_path / "vectors").iterdir()
     assert held(draft)
@@ -349,7 +441,9 @@ def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
     made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
     os.utime(text, (1, 1))
     opened = []
-    monkeypatch.setattr("vocadapt.lab.manifest.open_file", lambda path: opened.append(path) or open_file(path))
+    monkeypatch.setattr(
+        "vocadapt.lab.manifest.open_file", lambda path: opened.append(path) or open_file(path)
+    )
     assert [made.stale(workspace) for _ in range(3)] == [[], [], []]
     assert opened.count(text) == 1
 
@@ -357,8 +451,12 @@ def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
 def test_a_rebuilt_input_makes_stale_what_follows_from_it(tmp_path):
     workspace = Workspace(tmp_path / "w")
     vectors = put(workspace, "vectors", "biomed")
-    aligned = put(workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)})
-    model = put(workspace, "models", "m", {"alignment": take_input([aligned.folder], workspace.root)})
+    aligned = put(
+        workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)}
+    )
+    model = put(
+        workspace, "models", "m", {"alignment": take_input([aligned.folder], workspace.root)}
+    )
     assert aligned.stale(workspace) == model.stale(workspace) == []
     put(workspace, "vectors", "biomed")
     assert aligned.stale(workspace) == ["vectors biomed was rebuilt since"]
@@ -403,7 +501,9 @@ def test_json_that_is_nested_without_end_is_refused(open_with):
 def test_strict_json_has_no_nan(tmp_path):
     import numpy as np
 
-    text = strict_json.dumps({"a": float("nan"), "b": [np.float32("inf"), np.int64(3)], "c": (Path("x"), np.arange(2))})
+    text = strict_json.dumps(
+        {"a": float("nan"), "b": [np.float32("inf"), np.int64(3)], "c": (Path("x"), np.arange(2))}
+    )
     assert json.loads(text) == {"a": None, "b": [None, 3], "c": ["x", [0, 1]]}
     with pytest.raises(InputError, match="NaN"):
         strict_json.loads('{"a": NaN}', "x")

@@ -1,7 +1,8 @@
-"""Everything that can be chosen by name, in one list: what the command line, the pages and the tests iterate.
+"""Everything that can be chosen by name, in one list: what the command line, the pages and the
+tests iterate.
 
-A new alignment, initialiser, plan, tokenizer mode, preset, task or scorer registers beside its siblings and appears here by
-that.
+A new alignment, initialiser, plan, tokenizer mode, preset, task or scorer registers beside its
+siblings and appears here by that.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""The one error that is the user's to mend; anything else that is raised is a bug and keeps its traceback.
+"""The one error that is the user's to mend; anything else that is raised is a bug and keeps its
+traceback.
 
 Exception
 └── InputError   a mistake in what was given: shown as a message, on screen and on the command line (exit 2)
@@ -20,4 +21,6 @@ class InputError(Exception):
 
 
 class Cancelled(BaseException):
-    """The user asked the running work to stop. Like KeyboardInterrupt, it is not for a library's `except Exception`."""
+    """The user asked the running work to stop. Like KeyboardInterrupt, it is not for a library's
+    `except Exception`.
+    """

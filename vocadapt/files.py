@@ -16,10 +16,13 @@ from vocadapt.errors import InputError
 
 MEGABYTE = 1 << 20
 MAX_LINE_BYTES = 64 * MEGABYTE  # default limit of a line
-MAX_DOCUMENT_BYTES = 256 * MEGABYTE  # limit of a file that is read as a whole: a JSON document, a list of words
+MAX_DOCUMENT_BYTES = (
+    256 * MEGABYTE
+)  # limit of a file that is read as a whole: a JSON document, a list of words
 MAX_TOML_BYTES = MEGABYTE  # limit of a settings file: the TOML parser is slow
 MAX_JSON_DEPTH = 200  # nesting depth of lists and objects
-MAX_JSON_CONTAINERS = 5_000_000  # lists and objects in one document: each needs far more memory than its two characters
+# lists and objects in one document: each needs far more memory than its two characters
+MAX_JSON_CONTAINERS = 5_000_000
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of a surrogate
 MAX_SHOWN = 200  # characters of a path in a message
 SPECIAL = {
@@ -33,7 +36,8 @@ SPECIAL = {
 def check_path(named: str | Path) -> Path:
     """Return the path of an existing file or folder, with links resolved and `~` expanded.
 
-    Raises InputError if it does not exist, is neither a regular file nor a folder, or cannot be read.
+    Raises InputError if it does not exist, is neither a regular file nor a folder, or cannot be
+    read.
     """
     path = expand_path(named)
     try:
@@ -43,15 +47,22 @@ def check_path(named: str | Path) -> Path:
     _refuse_special(path, mode)
     needed = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else os.R_OK
     if not os.access(path, needed):
-        raise InputError(f"{show_path(path)}: permission to read it is missing.", "Change its permissions, or copy it.")
+        raise InputError(
+            f"{show_path(path)}: permission to read it is missing.",
+            "Change its permissions, or copy it.",
+        )
     return path
 
 
 def check_file(named: str | Path) -> Path:
-    """Return the path of a regular file, as `check_path` does; raise InputError for anything else."""
+    """Return the path of a regular file, as `check_path` does; raise InputError for anything
+    else.
+    """
     path = check_path(named)
     if path.is_dir():
-        raise InputError(f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it.")
+        raise InputError(
+            f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it."
+        )
     return path
 
 
@@ -59,7 +70,9 @@ def check_folder(named: str | Path) -> Path:
     """Return the path of a folder, as `check_path` does; raise InputError for anything else."""
     path = check_path(named)
     if not path.is_dir():
-        raise InputError(f"{show_path(path)}: expected a folder, found a file.", "Name the folder that holds it.")
+        raise InputError(
+            f"{show_path(path)}: expected a folder, found a file.", "Name the folder that holds it."
+        )
     return path
 
 
@@ -78,7 +91,9 @@ def open_file(named: str | Path) -> BufferedReader:
         return os.fdopen(descriptor, "rb")
     except IsADirectoryError:
         os.close(descriptor)
-        raise InputError(f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it.") from None
+        raise InputError(
+            f"{show_path(path)}: expected a file, found a folder.", "Name a file inside it."
+        ) from None
     except BaseException:
         os.close(descriptor)
         raise
@@ -105,7 +120,9 @@ def read_document(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> str
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        problem = f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at position {error.start:,}"
+        problem = (
+            f"expected UTF-8 text, found byte 0x{raw[error.start]:02X} at position {error.start:,}"
+        )
         raise InputError(f"{show_path(named)}: {problem}.", "Save the file as UTF-8.") from None
     return text.replace("\r\n", "\n")
 
@@ -118,11 +135,13 @@ def read_json(named: str | Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> Any:
 def parse_json(text: str, place: str, remedy: str = "Write or download it again.") -> Any:
     """Parse JSON text; error messages begin with `place`.
 
-    Raises InputError as `parse_record` does, for nesting of more than MAX_JSON_DEPTH levels, and for a lone surrogate
-    (half of a character), which UTF-8 cannot encode.
+    Raises InputError as `parse_record` does, for nesting of more than MAX_JSON_DEPTH levels, and
+    for a lone surrogate (half of a character), which UTF-8 cannot encode.
     """
     value = parse_record(text, place, remedy)
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper_than(value, MAX_JSON_DEPTH):
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_deeper_than(
+        value, MAX_JSON_DEPTH
+    ):
         raise _too_deep(place, remedy)
     if "\\u" in text and SURROGATE.search(text):
         _refuse_half_characters(value, place)
@@ -135,7 +154,10 @@ def parse_record(text: str, place: str, remedy: str) -> Any:
     Raises InputError if it is not valid, or has more than MAX_JSON_CONTAINERS lists and objects.
     """
     if len(text) > MAX_JSON_CONTAINERS and text.count("[") + text.count("{") > MAX_JSON_CONTAINERS:
-        raise InputError(f"{place}: more than {MAX_JSON_CONTAINERS:,} lists and objects in one JSON document.", remedy)
+        raise InputError(
+            f"{place}: more than {MAX_JSON_CONTAINERS:,} lists and objects in one JSON document.",
+            remedy,
+        )
     try:
         return json.loads(text)
     except RecursionError:
@@ -185,11 +207,15 @@ def check_utf8_path(named: str | Path) -> None:
     try:
         os.path.abspath(named).encode("utf-8")
     except UnicodeEncodeError:
-        raise InputError(f"{show_path(named)}: the name is not valid UTF-8.", "Rename the file or folder.") from None
+        raise InputError(
+            f"{show_path(named)}: the name is not valid UTF-8.", "Rename the file or folder."
+        ) from None
 
 
 def check_output_path(named: str | Path) -> None:
-    """Raise InputError for a path that cannot be created: too long, a loop of links, with a NUL, or not UTF-8."""
+    """Raise InputError for a path that cannot be created: too long, a loop of links, with a NUL, or
+    not UTF-8.
+    """
     check_utf8_path(named)
     try:
         os.stat(named)
@@ -197,7 +223,9 @@ def check_output_path(named: str | Path) -> None:
         return
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "a path cannot contain a NUL"
-        raise InputError(f"{show_path(named)}: nothing can be written there ({reason}).", "Choose another place.") from None
+        raise InputError(
+            f"{show_path(named)}: nothing can be written there ({reason}).", "Choose another place."
+        ) from None
 
 
 def expand_path(named: str | Path) -> Path:
@@ -206,18 +234,31 @@ def expand_path(named: str | Path) -> Path:
     try:
         return Path(named).expanduser()
     except RuntimeError:
-        raise InputError(f"{show_path(named)}: no such user's folder.", "Check the spelling.") from None
+        raise InputError(
+            f"{show_path(named)}: no such user's folder.", "Check the spelling."
+        ) from None
 
 
 def _cannot_be_read(path: Path, error: OSError | ValueError) -> InputError:
     """Return the error for a path that the system cannot open."""
-    if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError) or error.errno == errno.ENAMETOOLONG:
+    if (
+        isinstance(error, FileNotFoundError | NotADirectoryError | ValueError)
+        or error.errno == errno.ENAMETOOLONG
+    ):
         return InputError(f"{show_path(path)}: no such file or folder.", "Check the spelling.")
     if isinstance(error, PermissionError):
-        return InputError(f"{show_path(path)}: permission to read it is missing.", "Change its permissions, or copy it.")
+        return InputError(
+            f"{show_path(path)}: permission to read it is missing.",
+            "Change its permissions, or copy it.",
+        )
     if error.errno == errno.ENXIO:  # a socket cannot be opened at all
-        return InputError(f"{show_path(path)}: expected a file, found a socket.", "Name a regular file.")
-    return InputError(f"{show_path(path)}: cannot be read ({error.strerror}).", "Check the path and the permissions.")
+        return InputError(
+            f"{show_path(path)}: expected a file, found a socket.", "Name a regular file."
+        )
+    return InputError(
+        f"{show_path(path)}: cannot be read ({error.strerror}).",
+        "Check the path and the permissions.",
+    )
 
 
 def _refuse_special(path: Path, mode: int) -> None:
@@ -225,7 +266,10 @@ def _refuse_special(path: Path, mode: int) -> None:
     kind = stat.S_IFMT(mode)
     if kind not in (stat.S_IFREG, stat.S_IFDIR):
         found = SPECIAL.get(kind, "something else")
-        raise InputError(f"{show_path(path)}: expected a file, found {found}.", "Name a regular file, or a folder.")
+        raise InputError(
+            f"{show_path(path)}: expected a file, found {found}.",
+            "Name a regular file, or a folder.",
+        )
 
 
 def _too_deep(place: str, remedy: str) -> InputError:
@@ -237,7 +281,10 @@ def _refuse_half_characters(value: Any, place: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        problem = f"{place}: a string contains \\u{ord(error.object[error.start]):04x}, half of a character."
+        problem = (
+            f"{place}: a string contains \\u{ord(error.object[error.start]):04x}, half of a"
+            " character."
+        )
         raise InputError(problem, "Write the whole character, or remove it.") from None
 
 

@@ -1,10 +1,12 @@
-"""READ FIRST. The whole walk in a few calls: text → words → vectors → aligned space → plan → rows → adapted model.
+"""READ FIRST. The whole walk in a few calls: text → words → vectors → aligned space → plan → rows →
+adapted model.
 
 >>> model = open_model("bert-base-uncased")
 >>> adapted = adapt(preset("green-bert"), model, Sources(corpus=open_corpus(["articles.txt"])))
 >>> adapted.save("bert-with-my-words")
 
-The same walk gives it the vocabulary of another model: adapt(preset("transfer-syntactic"), model, Sources(target=other)).
+The same walk gives it the vocabulary of another model: adapt(preset("transfer-syntactic"), model,
+Sources(target=other)).
 """
 
 from collections import Counter
@@ -35,16 +37,28 @@ from vocadapt.vocabulary.plan import VocabularyPlan
 from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
 from vocadapt.vocabulary.tokenizer import Departures, departures
 
-__all__ = ["Sources", "adapt", "departures_on", "domain_space", "open_corpus", "open_model", "preset"]
+__all__ = [
+    "Sources",
+    "adapt",
+    "departures_on",
+    "domain_space",
+    "open_corpus",
+    "open_model",
+    "preset",
+]
 
-VECTORS, DISTILLING = 70.0, 500.0  # of the bar: word vectors trained on a text, and rows fitted to it through the network
+VECTORS, DISTILLING = (
+    70.0,
+    500.0,
+)  # of the bar: word vectors trained on a text, and rows fitted to it through the network
 WRITING = 0.05  # of what rows take that are fitted to a text: writing its words to a file
 COUNTING = 0.8  # what reading and counting a text takes, in epochs of training on it
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What a recipe draws on: a text of the domain, or word vectors that are ready; another model for its vocabulary and rows.
+    """What a recipe draws on: a text of the domain, or word vectors that are ready; another model
+    for its vocabulary and rows.
 
     `counts`: the words of the text as the model meets them, where they are counted already.
     """
@@ -56,18 +70,25 @@ class Sources:
 
 
 def adapt(
-    recipe: Recipe, model: LanguageModel, sources: Sources, progress: Progress = silent, scratch: Path | None = None
+    recipe: Recipe,
+    model: LanguageModel,
+    sources: Sources,
+    progress: Progress = silent,
+    scratch: Path | None = None,
 ) -> AdaptedModel:
-    """Teach `model` the words of a domain, or give it another vocabulary; `model` itself is not changed.
+    """Teach `model` the words of a domain, or give it another vocabulary; `model` itself is not
+    changed.
 
     `scratch` is a folder for what is needed meanwhile; without it the system's, often in memory.
-    Raises InputError when the sources do not hold what the recipe needs, and for one that trains the model afterwards: the step
-    of the lab does both, here `training.further.pretrain_further` follows.
+    Raises InputError when the sources do not hold what the recipe needs, and for one that trains
+    the model afterwards: the step of the lab does both, here `training.further.pretrain_further`
+    follows.
     """
     if recipe.further.stage:
         raise InputError(
             f"The recipe {recipe.name} trains the adapted model further, which this call does not.",
-            "Adapt by recipe.untrained, save, open, and give that to pretrain_further; `vocadapt adapt` does both.",
+            "Adapt by recipe.untrained, save, open, and give that to pretrain_further; `vocadapt"
+            " adapt` does both.",
         )
     told, domain = parts(progress, shares(recipe, sources)), None
     if "vectors" in recipe.needs:
@@ -77,32 +98,52 @@ def adapt(
     alike = target_space(recipe, sources, model.dim, told["alike"], scratch)
     told["rows"](0.0, "making the rows")
     with distilling(recipe, model, sources, part(told["rows"], 0.0, WRITING), scratch) as distiller:
-        rows = make_rows(recipe, model, plan, domain, alike, distiller, part(told["rows"], WRITING, 1.0))
+        rows = make_rows(
+            recipe, model, plan, domain, alike, distiller, part(told["rows"], WRITING, 1.0)
+        )
     told["model"](0.0, f"giving the model {len(plan.added):,} tokens")
     return apply_plan(model, plan, rows, recipe.tokenizer, recipe.module)
 
 
 def shares(recipe: Recipe, sources: Sources) -> dict[str, float]:
-    """How long the parts of the walk take beside each other: what is ready takes no time, the network asked for rows the most."""
+    """How long the parts of the walk take beside each other: what is ready takes no time, the
+    network asked for rows the most.
+    """
     trained = "vectors" in recipe.needs and sources.vectors is None
     bare = _reads_target(recipe) and sources.target is not None and sources.target.path.is_file()
     alike, rows = VECTORS if bare else 5.0, DISTILLING if recipe.distils else 5.0
-    return {"vectors": VECTORS if trained else 0.0, "plan": 10.0, "alike": alike, "rows": rows, "model": 10.0}
+    return {
+        "vectors": VECTORS if trained else 0.0,
+        "plan": 10.0,
+        "alike": alike,
+        "rows": rows,
+        "model": 10.0,
+    }
 
 
 def plan_for(
-    recipe: Recipe, model: LanguageModel, sources: Sources, domain: EmbeddingSpace | None = None, progress: Progress = silent
+    recipe: Recipe,
+    model: LanguageModel,
+    sources: Sources,
+    domain: EmbeddingSpace | None = None,
+    progress: Progress = silent,
 ) -> VocabularyPlan:
-    """The plan of a recipe; the words of the text are counted where it needs them and nobody has."""
+    """The plan of a recipe; the words of the text are counted where it needs them and nobody
+    has.
+    """
     counts = sources.counts
     if counts is None and "counts" in recipe.needs:
         if sources.corpus is None:
-            raise InputError(f"The recipe {recipe.name} needs the words of a text, and got none.", "Give --corpus.")
+            raise InputError(
+                f"The recipe {recipe.name} needs the words of a text, and got none.",
+                "Give --corpus.",
+            )
         counts = count_words(sources.corpus, model.splitter, progress).counts
     target = sources.target
     if target is not None and target.splitter.lowercase != model.splitter.lowercase:
         raise InputError(
-            f"{target.name} and {model.name} do not read text alike: one is cased, the other uncased.",
+            f"{target.name} and {model.name} do not read text alike: one is cased, the other"
+            " uncased.",
             "Take two models of the same casing; --casing says that of a bare vocab.txt.",
         )
     given = PlanSources(domain, target.vocabulary if target else None, counts, recipe.tokenizer)
@@ -110,9 +151,14 @@ def plan_for(
 
 
 def make_rows(
-    recipe: Recipe, model: LanguageModel, plan: VocabularyPlan, domain: EmbeddingSpace | None, alike: EmbeddingSpace | None,
-    distiller: Distil | None = None, progress: Progress = silent,
-) -> Rows:  # fmt: skip
+    recipe: Recipe,
+    model: LanguageModel,
+    plan: VocabularyPlan,
+    domain: EmbeddingSpace | None,
+    alike: EmbeddingSpace | None,
+    distiller: Distil | None = None,
+    progress: Progress = silent,
+) -> Rows:
     """A row for each token that needs one; the map is fitted where they are made through one."""
     if not plan.new_rows:
         return Rows((), np.empty((0, model.dim), dtype=np.float32), ())
@@ -120,19 +166,30 @@ def make_rows(
     alignment = None
     if recipe.needs_alignment and source is not None:
         alignment = fit_alignment(source, model.space, recipe.alignment, model.vocabulary.special)
-    return initialise(Materials(plan, model.space, domain, alignment, alike, distiller, progress), recipe.rows)
+    return initialise(
+        Materials(plan, model.space, domain, alignment, alike, distiller, progress), recipe.rows
+    )
 
 
 @contextmanager
 def distilling(
-    recipe: Recipe, model: LanguageModel, sources: Sources, progress: Progress = silent, scratch: Path | None = None
+    recipe: Recipe,
+    model: LanguageModel,
+    sources: Sources,
+    progress: Progress = silent,
+    scratch: Path | None = None,
 ) -> Iterator[Distil | None]:
-    """What fits rows to the text through the network, as long as it is needed; None where the recipe's rows are made without."""
+    """What fits rows to the text through the network, as long as it is needed; None where the
+    recipe's rows are made without.
+    """
     if not recipe.distils:
         yield None
         return
     if sources.corpus is None:
-        raise InputError(f"The recipe {recipe.name} needs a text to fit its rows to, and got none.", "Give --corpus.")
+        raise InputError(
+            f"The recipe {recipe.name} needs a text to fit its rows to, and got none.",
+            "Give --corpus.",
+        )
     from vocadapt.training.distil import Distiller
 
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
@@ -142,11 +199,17 @@ def distilling(
 
 
 def target_space(
-    recipe: Recipe, sources: Sources, width: int, progress: Progress = silent, scratch: Path | None = None
+    recipe: Recipe,
+    sources: Sources,
+    width: int,
+    progress: Progress = silent,
+    scratch: Path | None = None,
 ) -> EmbeddingSpace | None:
-    """Where it is read which tokens are alike: the rows of the target model; None where nothing is read there.
+    """Where it is read which tokens are alike: the rows of the target model; None where nothing is
+    read there.
 
-    A bare vocabulary has no rows: vectors of `width` are trained on the text, cut into its wordpieces.
+    A bare vocabulary has no rows: vectors of `width` are trained on the text, cut into its
+    wordpieces.
     """
     if sources.target is None or not _reads_target(recipe):
         return None
@@ -154,11 +217,19 @@ def target_space(
         return sources.target.space
     if sources.corpus is None:
         raise InputError(
-            f"{sources.target.path} is a bare vocabulary: nothing tells which of its tokens are alike.",
+            f"{sources.target.path} is a bare vocabulary: nothing tells which of its tokens are"
+            " alike.",
             "Give the model itself, or a text to train vectors of its tokens on: --corpus.",
         )
     vectors = replace(recipe.vectors, dim=recipe.vectors.dim or width)
-    return token_space(sources.corpus, sources.target.splitter, sources.target.vocabulary, vectors, progress, scratch)[0]
+    return token_space(
+        sources.corpus,
+        sources.target.splitter,
+        sources.target.vocabulary,
+        vectors,
+        progress,
+        scratch,
+    )[0]
 
 
 def _reads_target(recipe: Recipe) -> bool:
@@ -167,23 +238,33 @@ def _reads_target(recipe: Recipe) -> bool:
 
 
 def domain_space(
-    sources: Sources, model: LanguageModel, settings: Word2VecSettings, progress: Progress = silent, scratch: Path | None = None,
+    sources: Sources,
+    model: LanguageModel,
+    settings: Word2VecSettings,
+    progress: Progress = silent,
+    scratch: Path | None = None,
     resample: int = 0,
-) -> EmbeddingSpace:  # fmt: skip
-    """The word vectors of the domain: the ready ones, or trained on the corpus in the model's own words and width.
+) -> EmbeddingSpace:
+    """The word vectors of the domain: the ready ones, or trained on the corpus in the model's own
+    words and width.
 
-    The words of the corpus are written to a file in `scratch` (the system's folder for such files where it is None) and removed.
+    The words of the corpus are written to a file in `scratch` (the system's folder for such files
+    where it is None) and removed.
     `resample`: train on lines drawn anew with this seed, the same words; 0 for the text as it is.
     """
     if sources.vectors is not None:
         return sources.vectors
     if sources.corpus is None:
-        raise InputError("This recipe needs a text of the domain or ready word vectors, and got neither.")
+        raise InputError(
+            "This recipe needs a text of the domain or ready word vectors, and got neither."
+        )
     width = settings.dim or _width_of(model)
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         sentences = Path(folder) / "sentences.txt"
         share = 1 / (1 + COUNTING * settings.epochs)
-        counts = write_sentences(sources.corpus, model.splitter, sentences, part(progress, 0.0, share))
+        counts = write_sentences(
+            sources.corpus, model.splitter, sentences, part(progress, 0.0, share)
+        )
         training, rest = replace(settings, dim=width), part(progress, share, 1.0)
         if resample:
             return train_resampled(sentences, counts, training, resample, rest)
@@ -194,14 +275,19 @@ def _width_of(model: LanguageModel) -> int:
     """The width of a model's rows; raises InputError for a bare vocab.txt, which has none."""
     if model.path.is_file():
         raise InputError(
-            f"{model.path} is a bare vocabulary: it has no width for the word vectors to take over.",
+            f"{model.path} is a bare vocabulary: it has no width for the word vectors to take"
+            " over.",
             "Say how wide they shall be: --dim 300, for example. Or give the model itself.",
         )
     return model.dim
 
 
-def departures_on(corpus: Corpus, model: LanguageModel, tokenizer: Tokenizer, progress: Progress = silent) -> Departures:
-    """How often an adapted tokenizer departs from the exact-word rule on a whole corpus; each distinct piece is cut once."""
+def departures_on(
+    corpus: Corpus, model: LanguageModel, tokenizer: Tokenizer, progress: Progress = silent
+) -> Departures:
+    """How often an adapted tokenizer departs from the exact-word rule on a whole corpus; each
+    distinct piece is cut once.
+    """
     pieces: Counter[str] = Counter()
     for passage in corpus.passages():
         pieces.update(passage.text.split())

@@ -1,9 +1,11 @@
-"""Progress reports: a callable that takes a fraction and a message, silent by default; formatting of times and counts.
+"""Progress reports: a callable that takes a fraction and a message, silent by default; formatting
+of times and counts.
 
 A caller that wants the work to stop raises `Cancelled` from its Progress.
 
-The tokenizers library cannot be interrupted, so `report_block` reports the begin and end of each block of lines, and a
-watchdog in another process (`vocadapt.lab.watchdog`) can stop a block that takes too long.
+The tokenizers library cannot be interrupted, so `report_block` reports the begin and end of each
+block of lines, and a watchdog in another process (`vocadapt.lab.watchdog`) can stop a block that
+takes too long.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +16,9 @@ NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 class Progress(Protocol):
-    """Called as `progress(fraction, message)`; fraction from 0 to 1, or None where the end is unknown."""
+    """Called as `progress(fraction, message)`; fraction from 0 to 1, or None where the end is
+    unknown.
+    """
 
     def __call__(self, fraction: float | None, message: str = "") -> None: ...
 
@@ -23,7 +27,9 @@ def silent(fraction: float | None, message: str = "") -> None:
     """Report nothing."""
 
 
-BlockWatch = Callable[[str | None], None]  # called with the name of a block when it begins, with None when it ends
+BlockWatch = Callable[
+    [str | None], None
+]  # called with the name of a block when it begins, with None when it ends
 
 
 class _Blocks:
@@ -34,7 +40,9 @@ class _Blocks:
 
 
 def watch_blocks(watch: BlockWatch | None) -> None:
-    """Report every tokenized block of lines of this process to `watch` from now on; None stops the reports."""
+    """Report every tokenized block of lines of this process to `watch` from now on; None stops the
+    reports.
+    """
     _Blocks.watch = watch
 
 
@@ -58,7 +66,9 @@ def report_block(block: str) -> Iterator[None]:
 
 
 def part(progress: Progress, start: float, end: float, name: str = "") -> Progress:
-    """Give a sub-task its own Progress from 0 to 1, shown as `start` to `end` of the whole, its messages under its name."""
+    """Give a sub-task its own Progress from 0 to 1, shown as `start` to `end` of the whole, its
+    messages under its name.
+    """
 
     def report(fraction: float | None, message: str = "") -> None:
         told = ": ".join(filter(None, (name, message)))
@@ -68,7 +78,9 @@ def part(progress: Progress, start: float, end: float, name: str = "") -> Progre
 
 
 def parts(progress: Progress, weights: Mapping[str, float]) -> dict[str, Progress]:
-    """Cut the whole into parts that follow each other, as long as their weights; one of weight 0 tells where it stands."""
+    """Cut the whole into parts that follow each other, as long as their weights; one of weight 0
+    tells where it stands.
+    """
     whole, done, found = sum(weights.values()) or 1.0, 0.0, {}
     for name, weight in weights.items():
         found[name] = part(progress, done / whole, (done + weight) / whole)

@@ -1,4 +1,6 @@
-"""Recipe: the settings of every step of the walk, to and from TOML, and the presets that have a published name."""
+"""Recipe: the settings of every step of the walk, to and from TOML, and the presets that have a
+published name.
+"""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +29,8 @@ MAX_FLOAT_BITS = 1000  # of a whole number that a float can hold
 
 @dataclass(frozen=True)
 class Recipe:
-    """What makes an adapted model out of a model and a domain text: one group of settings for each step.
+    """What makes an adapted model out of a model and a domain text: one group of settings for each
+    step.
 
     `further`: the masked-word training that follows on the text; none where its stage is "".
     """
@@ -44,12 +47,18 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.further.stage and self.further.stage not in STAGES:
-            raise InputError(f"Unknown stage {self.further.stage!r}.", f"Choose one of: {', '.join(STAGES)}.")
+            raise InputError(
+                f"Unknown stage {self.further.stage!r}.", f"Choose one of: {', '.join(STAGES)}."
+            )
         if self.tokenizer not in TOKENIZER_MODES:
-            raise InputError(f"Unknown tokenizer mode {self.tokenizer!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}.")
+            raise InputError(
+                f"Unknown tokenizer mode {self.tokenizer!r}.",
+                f"Choose one of: {', '.join(TOKENIZER_MODES)}.",
+            )
         if self.kind.rearranges and not TOKENIZER_MODES[self.tokenizer].rearranges:
             raise InputError(
-                f"Under a plan of the kind {self.vocabulary.kind} tokens go or change place, which {self.tokenizer} cannot do.",
+                f"Under a plan of the kind {self.vocabulary.kind} tokens go or change place, which"
+                f" {self.tokenizer} cannot do.",
                 'Set tokenizer = "replacement".',
             )
 
@@ -81,10 +90,18 @@ class Recipe:
         return frozenset(plan | rows | ({"text"} if self.further.stage else set()))
 
     def _rows_need(self, plan: set[str]) -> set[str]:
-        """What the rows are made of; what is alike is read in the target where there is one, else among the word vectors."""
+        """What the rows are made of; what is alike is read in the target where there is one, else
+        among the word vectors.
+        """
         need = INITIALISERS[self.rows.method].needs
         alike = "target" if "target" in plan else "vectors"
-        return {"": set[str](), "words": {"vectors"}, "target": {"target"}, "similar": {alike}, "text": {"text"}}[need]
+        return {
+            "": set[str](),
+            "words": {"vectors"},
+            "target": {"target"},
+            "similar": {alike},
+            "text": {"text"},
+        }[need]
 
     @property
     def untrained(self) -> "Recipe":
@@ -98,22 +115,32 @@ class Recipe:
 
 def _transferred(how: str, method: str, about: str, renew: bool = False) -> Recipe:
     plan, rows = PlanSettings("transfer", renew=renew), RowSettings(method)
-    return Recipe(f"transfer-{how}", f"{about} (thesis 4.4.5)", vocabulary=plan, rows=rows, tokenizer="replacement")
+    return Recipe(
+        f"transfer-{how}",
+        f"{about} (thesis 4.4.5)",
+        vocabulary=plan,
+        rows=rows,
+        tokenizer="replacement",
+    )
 
 
 def reduced(heuristic: str, percent: float) -> Recipe:
-    """`reduced-last-25`: a quarter of the vocabulary goes, the tokens that were added last (thesis 4.4.4).
+    """`reduced-last-25`: a quarter of the vocabulary goes, the tokens that were added last (thesis
+    4.4.4).
 
-    The ## of a continuation counts as part of its length, as in Fast 2023, section 3.3.3. That decides which tokens are
-    "shorter than four characters" and always stay: 6,414 of PubMedBERT's 30,522 tokens with ##, 8,512 without. Table
-    6.10 removes 75 %, which keeps 7,630 tokens: possible only with ##. Without a preset, ## does not count.
+    The ## of a continuation counts as part of its length, as in Fast 2023, section 3.3.3. That
+    decides which tokens are "shorter than four characters" and always stay: 6,414 of PubMedBERT's
+    30,522 tokens with ##, 8,512 without. Table 6.10 removes 75 %, which keeps 7,630 tokens:
+    possible only with ##. Without a preset, ## does not count.
     """
     about = (
-        f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is as it was (thesis 4.4.4); "
-        "lengths include ## (3.3.3)"
+        f"{percent:g} % of the vocabulary goes, by heuristic {heuristic}; every row that stays is"
+        " as it was (thesis 4.4.4); lengths include ## (3.3.3)"
     )
     plan = PlanSettings("reduce", cut=heuristic, removed=percent / 100, count_marks=True)
-    return Recipe(f"reduced-{heuristic}-{percent:g}", about, vocabulary=plan, tokenizer="replacement")
+    return Recipe(
+        f"reduced-{heuristic}-{percent:g}", about, vocabulary=plan, tokenizer="replacement"
+    )
 
 
 def reduced_to(settings: ReductionSettings) -> Recipe:
@@ -121,73 +148,150 @@ def reduced_to(settings: ReductionSettings) -> Recipe:
     percent, removed = round(100 * (1 - settings.keep), 6), round(1 - settings.keep, 12)
     named = reduced(settings.heuristic, percent)
     if not settings.count_marks:
-        about = f"{percent:g} % of the vocabulary goes, by heuristic {settings.heuristic}; every row that stays is as it was"
+        about = (
+            f"{percent:g} % of the vocabulary goes, by heuristic {settings.heuristic}; every row"
+            " that stays is as it was"
+        )
         named = replace(named, name=f"{settings.heuristic}-{percent:g}", about=about)
-    plan = replace(named.vocabulary, removed=removed, seed=settings.seed, count_marks=settings.count_marks)
+    plan = replace(
+        named.vocabulary, removed=removed, seed=settings.seed, count_marks=settings.count_marks
+    )
     return replace(named, vocabulary=plan)
 
 
 def combined(heuristic: str, percent: int) -> Recipe:
-    """`combined-last-50`: half of the vocabulary goes and is refilled with the target's first tokens (thesis 4.4.6).
+    """`combined-last-50`: half of the vocabulary goes and is refilled with the target's first
+    tokens (thesis 4.4.6).
 
     Lengths include the ##, as in `reduced`.
     """
-    about = f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens (thesis 4.4.6)"
+    about = (
+        f"{percent} % goes, by {heuristic}; the target's first tokens refill it, rows by sub-tokens"
+        " (thesis 4.4.6)"
+    )
     plan = PlanSettings("combined", cut=heuristic, removed=percent / 100, count_marks=True)
     rows = RowSettings("syntactic")
-    return Recipe(f"combined-{heuristic}-{percent}", about, vocabulary=plan, rows=rows, tokenizer="replacement")
+    return Recipe(
+        f"combined-{heuristic}-{percent}",
+        about,
+        vocabulary=plan,
+        rows=rows,
+        tokenizer="replacement",
+    )
 
 
 def with_mlm(recipe: Recipe, stage: str = "embeddings") -> Recipe:
-    """`green-bert+mlm`: the recipe, and then masked-word training of what the stage trains: the thesis' missing step."""
-    about = f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything (--stage continued)"
+    """`green-bert+mlm`: the recipe, and then masked-word training of what the stage trains: the
+    thesis' missing step.
+    """
+    about = (
+        f"{recipe.about}; then masked-word training on the text: of the new rows, or of everything"
+        " (--stage continued)"
+    )
     return replace(recipe, name=f"{recipe.name}+mlm", about=about, further=FurtherSettings(stage))
 
 
-def _exbert(name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3") -> Recipe:
-    """`exbert-s3`: wordpieces trained on the text behind the old ones, random rows, a module beside every layer."""
+def _exbert(
+    name: str, about: str, vocabulary: PlanSettings | None = None, size: str = "s3"
+) -> Recipe:
+    """`exbert-s3`: wordpieces trained on the text behind the old ones, random rows, a module beside
+    every layer.
+    """
     plan = vocabulary or PlanSettings("extend", refill="bpe-merges", max_added=EXTENSION)
     mode = "insertion" if plan.kind == "extend" else "exact-word"
     rows, module = RowSettings("random-normal"), ModuleSettings(size)
-    return Recipe(f"exbert-{name}", f"{about} (Tai et al. 2020)", vocabulary=plan, rows=rows, tokenizer=mode, module=module)
+    return Recipe(
+        f"exbert-{name}",
+        f"{about} (Tai et al. 2020)",
+        vocabulary=plan,
+        rows=rows,
+        tokenizer=mode,
+        module=module,
+    )
 
 
 EXTENSION = 17_748  # tokens that exBERT added as published
 PUBLISHED_CUTS = ("last", "longest", "freq", "random")
-FOLLOWED = ("green-bert", "transfer-syntactic", "transfer-semantic")  # by masked-word training, in a preset of its own
+FOLLOWED = (
+    "green-bert",
+    "transfer-syntactic",
+    "transfer-semantic",
+)  # by masked-word training, in a preset of its own
 PRESETS: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe("green-bert", "word vectors of the domain, mapped by least squares, behind the old rows (Poerner et al. 2020)"),
-        Recipe("green-bert-identity", "the same without a map, W = 1 (their ablation)", rows=RowSettings("identity")),
-        Recipe("green-bert-random", "the same words with random rows (their ablation)", rows=RowSettings("random-normal")),
+        Recipe(
+            "green-bert",
+            "word vectors of the domain, mapped by least squares, behind the old rows (Poerner et"
+            " al. 2020)",
+        ),
+        Recipe(
+            "green-bert-identity",
+            "the same without a map, W = 1 (their ablation)",
+            rows=RowSettings("identity"),
+        ),
+        Recipe(
+            "green-bert-random",
+            "the same words with random rows (their ablation)",
+            rows=RowSettings("random-normal"),
+        ),
         Recipe(
             "green-bert-replace",
-            "their radical variant: every old token that has a word vector takes it too; the others keep their row",
+            "their radical variant: every old token that has a word vector takes it too; the others"
+            " keep their row",
             vocabulary=PlanSettings("replace"),
         ),
         Recipe(
-            "reinit-normal", "the same vocabulary, every row drawn anew from a normal distribution (thesis 4.4.3)",
-            vocabulary=PlanSettings("same", renew=True), rows=RowSettings("random-normal"),
+            "reinit-normal",
+            "the same vocabulary, every row drawn anew from a normal distribution (thesis 4.4.3)",
+            vocabulary=PlanSettings("same", renew=True),
+            rows=RowSettings("random-normal"),
         ),
         Recipe(
-            "reinit-uniform", "the same vocabulary, every row drawn anew from a uniform distribution (thesis 4.4.3)",
-            vocabulary=PlanSettings("same", renew=True), rows=RowSettings("random-uniform"),
+            "reinit-uniform",
+            "the same vocabulary, every row drawn anew from a uniform distribution (thesis 4.4.3)",
+            vocabulary=PlanSettings("same", renew=True),
+            rows=RowSettings("random-uniform"),
         ),
-        _transferred("target", "target", "the target's vocabulary with the target's own rows: the naive way", renew=True),
-        _transferred("random", "random-normal", "the target's vocabulary, every row drawn at random", renew=True),
-        _transferred("syntactic", "syntactic", "the target's vocabulary; a new token's row is the mean of its sub-tokens'"),
-        _transferred("semantic", "semantic", "the target's vocabulary; a new token's row is the mean of common ones next to it"),
+        _transferred(
+            "target",
+            "target",
+            "the target's vocabulary with the target's own rows: the naive way",
+            renew=True,
+        ),
+        _transferred(
+            "random",
+            "random-normal",
+            "the target's vocabulary, every row drawn at random",
+            renew=True,
+        ),
+        _transferred(
+            "syntactic",
+            "syntactic",
+            "the target's vocabulary; a new token's row is the mean of its sub-tokens'",
+        ),
+        _transferred(
+            "semantic",
+            "semantic",
+            "the target's vocabulary; a new token's row is the mean of common ones next to it",
+        ),
         *(reduced(heuristic, percent) for heuristic in PUBLISHED_CUTS for percent in (25, 50, 75)),
         *(combined("last", percent) for percent in (25, 50, 75, 100)),
         *(
-            _exbert(name, f"wordpieces of the domain behind the old ones; a module beside every layer, {size.about}", size=name)
+            _exbert(
+                name,
+                "wordpieces of the domain behind the old ones; a module beside every layer,"
+                f" {size.about}",
+                size=name,
+            )
             for name, size in SIZES.items()
         ),
         _exbert("no-vocabulary", "the module of s3, and no new token", PlanSettings("same")),
-        _exbert("no-module", "the new tokens, and no module: as published all is trained then", size=""),
+        _exbert(
+            "no-module", "the new tokens, and no module: as published all is trained then", size=""
+        ),
     )
-}  # fmt: skip
+}
 PRESETS |= {recipe.name: recipe for recipe in (with_mlm(PRESETS[name]) for name in FOLLOWED)}
 FAMILIES = {"reduced": reduced, "combined": combined}  # <family>-<cut heuristic>-<percent removed>
 FAMILY = re.compile(rf"({'|'.join(FAMILIES)})-([a-z-]+)-(\d{{1,3}})")
@@ -204,7 +308,8 @@ def preset(name: str) -> Recipe:
 
     near = get_close_matches(name, PRESETS, n=2)
     raise InputError(
-        f"Unknown preset {name!r}.", f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}."
+        f"Unknown preset {name!r}.",
+        f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(PRESETS)}.",
     )
 
 
@@ -217,7 +322,9 @@ def is_preset(recipe: Recipe) -> bool:
 
 
 def called(recipe: Recipe) -> str:
-    """How people call it: by its name, and where that names a preset it no longer equals, as one that was changed."""
+    """How people call it: by its name, and where that names a preset it no longer equals, as one
+    that was changed.
+    """
     changed = (recipe.name in PRESETS or FAMILY.fullmatch(recipe.name)) and not is_preset(recipe)
     return f"{recipe.name}, changed" if changed else recipe.name
 
@@ -252,9 +359,15 @@ def settings_from(kind: type[T], values: Mapping[str, Any], where: str = "settin
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     unknown = [name for name in values if name not in known]
     if unknown:
-        raise InputError(f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}.")
+        raise InputError(
+            f"{where}: there is no setting {unknown[0]!r}.", f"Settings here: {', '.join(known)}."
+        )
     given = {name: _value(hints[name], value, f"{where}: {name}") for name, value in values.items()}
-    lacking = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
+    lacking = [
+        n
+        for n, f in known.items()
+        if n not in given and f.default is MISSING and f.default_factory is MISSING
+    ]
     if lacking:
         raise InputError(f"{where}: the setting {lacking[0]!r} is missing.")
     return kind(**given)

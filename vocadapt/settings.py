@@ -7,8 +7,8 @@
         def __post_init__(self) -> None:
             check_settings(self)
 
-Command line, pages, recipes, JSON and Python callers all get the same check by constructing the dataclass. Inputs read
-the bounds with `bounds_of` or `limits`.
+Command line, pages, recipes, JSON and Python callers all get the same check by constructing the
+dataclass. Inputs read the bounds with `bounds_of` or `limits`.
 """
 
 from dataclasses import Field, dataclass, field, fields
@@ -32,7 +32,9 @@ MAX_DIGITS = 15  # of a whole number in a message
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lowest and highest value of a number, both included, and its label; most: maximum length, if it is a list."""
+    """Lowest and highest value of a number, both included, and its label; most: maximum length, if
+    it is a list.
+    """
 
     label: str
     lowest: float
@@ -50,15 +52,17 @@ class Bounds:
         return f"{kind} {low} {high}"
 
     def accepts(self, value: object) -> bool:
-        """Return whether a value is a number of the right kind within the bounds; booleans, NaN and infinities are not."""
+        """Return whether a value is a number of the right kind within the bounds; booleans, NaN and
+        infinities are not.
+        """
         if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
             return False
         return bool(self.lowest <= value <= self.highest)  # type: ignore[operator]
 
 
-
 def bounded(default: T, lowest: float, highest: float, label: str) -> T:
-    """Declare a numeric setting as a dataclass field; a tuple as default declares a list of such numbers.
+    """Declare a numeric setting as a dataclass field; a tuple as default declares a list of such
+    numbers.
 
     If the default is an int, only integers are accepted.
     """
@@ -70,7 +74,9 @@ def bounded(default: T, lowest: float, highest: float, label: str) -> T:
 
 
 def check_settings(settings: Any) -> None:
-    """Check every bounded field of a settings dataclass; raise InputError with the label, value and bounds."""
+    """Check every bounded field of a settings dataclass; raise InputError with the label, value and
+    bounds.
+    """
     for declared in fields(settings):
         bounds = declared.metadata.get(BOUNDS)
         if bounds is not None:
@@ -86,7 +92,11 @@ def _check_field(declared: Field[Any], bounds: Bounds, value: object) -> None:
         raise InputError(f"{name}: expected 1 to {bounds.most:,} values, got {found}.")
     for one in values:
         if not bounds.accepts(one):
-            remedy = "" if isinstance(declared.default, tuple) else f"The default is {show_value(declared.default)}."
+            remedy = (
+                ""
+                if isinstance(declared.default, tuple)
+                else f"The default is {show_value(declared.default)}."
+            )
             raise InputError(f"{name}: expected {bounds}, got {show_value(one)}.", remedy)
 
 

@@ -1,11 +1,13 @@
-"""Lay out assets/demo from two pretrained models and word vectors: how the shipped demo was made. Run from the project's root.
+"""Lay out assets/demo from two pretrained models and word vectors: how the shipped demo was made.
+Run from the project's root.
 
     python -m vocadapt pretrain --from-scratch … --out MODEL
     python -m vocadapt vectors train … --model MODEL --dim 256 --out VECTORS
     python -m vocadapt adapt … --out MOVED; python -m vocadapt pretrain --model MOVED … --out BIOMEDICAL
     python assets/demo/make.py MODEL BIOMEDICAL VECTORS
 
-Paths of the machine that made it do not go in: manifests keep settings, figures and versions, and inputs inside the demo only.
+Paths of the machine that made it do not go in: manifests keep settings, figures and versions, and
+inputs inside the demo only.
 """
 
 import os
@@ -24,7 +26,13 @@ from vocadapt.spaces.files import load_space, save_space
 
 HERE = Path(__file__).parent
 WORDS = 20_000
-ORDINARY = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+ORDINARY = (
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
 
 
 def main(model: Path, biomedical: Path, vectors: Path) -> None:
@@ -41,7 +49,9 @@ def main(model: Path, biomedical: Path, vectors: Path) -> None:
 
 
 def put_model(source: Path, place: tuple[str, str]) -> None:
-    """Copy what an ordinary model folder needs, and its record without inputs: these lie on another machine."""
+    """Copy what an ordinary model folder needs, and its record without inputs: these lie on another
+    machine.
+    """
     given = open_artefact(source).manifest
     with writing(HERE / Path(*place)) as draft:
         for file in filter(lambda name: (source / name).is_file(), ORDINARY):
@@ -54,11 +64,19 @@ def _vectors(source: Path) -> None:
     kept = space.take(range(min(WORDS, len(space))))  # most frequent first
     vocabulary = open_model(HERE / Path(*MODEL)).vocabulary
     new = sum(word not in vocabulary for word in kept.words)
-    numbers = {**given.numbers, "words": len(kept), "of": len(space), "new_words": new, "occurrences": int(kept.counts.sum())}
+    numbers = {
+        **given.numbers,
+        "words": len(kept),
+        "of": len(space),
+        "new_words": new,
+        "occurrences": int(kept.counts.sum()),
+    }
     with writing(HERE / Path(*VECTORS)) as draft:
         save_space(kept, draft, "float16")
         inputs = {"model": take_input([HERE / Path(*MODEL)], HERE)}
-        replace(given, name=VECTORS[1], inputs=inputs, numbers=numbers, command="", files=()).save(draft)
+        replace(given, name=VECTORS[1], inputs=inputs, numbers=numbers, command="", files=()).save(
+            draft
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Neighbourhood change: which words have other neighbours in one space than in another, and whether luck explains it."""
+"""Neighbourhood change: which words have other neighbours in one space than in another, and whether
+luck explains it.
+"""
 
 import streamlit as st
 
@@ -7,8 +9,9 @@ from vocadapt.ui import change_view, choose, contextual_view, frame, job_panel, 
 workspace = frame.workspace()
 st.title("Neighbourhood change")
 st.markdown(
-    "Which words have :violet[**other neighbours**] in one space than in another: before and after adapting or fine-tuning, in "
-    "two models, in two texts? Told in the original spaces, and held against what luck does."
+    "Which words have :violet[**other neighbours**] in one space than in another: before and after"
+    " adapting or fine-tuning, in two models, in two texts? Told in the original spaces, and held"
+    " against what luck does."
 )
 job_panel.job_panel(workspace, ["vectors", "contextual"])
 
@@ -21,10 +24,11 @@ with asked:
 if not (before and after):
     choose.nothing_yet(
         "There are no two spaces to compare yet.",
-        "Make word vectors or adapt a model, or name any two models above: a folder on this machine, or a hub name that was "
-        "used here before.",
-        "pages/words/vectors.py", "Make word vectors",
-    )  # fmt: skip
+        "Make word vectors or adapt a model, or name any two models above: a folder on this"
+        " machine, or a hub name that was used here before.",
+        "pages/words/vectors.py",
+        "Make word vectors",
+    )
 else:
     with mistakes.shown():
         null = null_view.choose_null(workspace, before, after, settings)

@@ -1,4 +1,6 @@
-"""Diagnostics: mean cosines within and between spaces, the shape of each, and where the words of a relation lie."""
+"""Diagnostics: mean cosines within and between spaces, the shape of each, and where the words of a
+relation lie.
+"""
 
 import streamlit as st
 
@@ -7,17 +9,19 @@ from vocadapt.ui import choose, diagnosed, diagnostics_view, frame, mistakes, re
 workspace = frame.workspace()
 st.title("Diagnostics")
 st.markdown(
-    "What does a cosine mean in these spaces? How near two tokens are on average, how evenly the rows fill the space, and where "
-    "words of a relation lie."
+    "What does a cosine mean in these spaces? How near two tokens are on average, how evenly the"
+    " rows fill the space, and where words of a relation lie."
 )
 spaces = diagnostics_view.choose_spaces(workspace)
 if not spaces:
     choose.nothing_yet(
         "There is no space to look at yet.",
-        "Name one under *Spaces*: the folder of a model on this machine, or a hub name that was used here before. Word vectors "
-        "and models that you make in this workspace are offered there by themselves.",
-        "pages/words/vectors.py", "Make word vectors",
-    )  # fmt: skip
+        "Name one under *Spaces*: the folder of a model on this machine, or a hub name that was"
+        " used here before. Word vectors and models that you make in this workspace are offered"
+        " there by themselves.",
+        "pages/words/vectors.py",
+        "Make word vectors",
+    )
     st.stop()
 
 with mistakes.shown():

@@ -6,22 +6,29 @@ from vocadapt.ui import advise_view, choose, count_cache, frame
 
 workspace = frame.workspace()
 st.title("Advise")
-st.markdown("What to do with your text: whether :green[**new words**] are worth a run, which ones, and why, from counts alone.")
+st.markdown(
+    "What to do with your text: whether :green[**new words**] are worth a run, which ones, and why,"
+    " from counts alone."
+)
 
 corpora = workspace.artefacts("corpora")
 if not corpora:
     choose.nothing_yet(
         "There is no text in this workspace yet.",
-        "Take in a text of your domain and choose a model: the advice looks at how the model cuts its words. Nothing is trained.",
-        "pages/words/vectors.py", "Take in a text",
-    )  # fmt: skip
+        "Take in a text of your domain and choose a model: the advice looks at how the model cuts"
+        " its words. Nothing is trained.",
+        "pages/words/vectors.py",
+        "Take in a text",
+    )
     st.stop()
 
 left, middle, right = st.columns([1, 1, 0.6], gap="large", vertical_alignment="bottom")
 with left:
     corpus = choose.pick("Text", corpora, "advise_corpus")
 with middle:
-    model = choose.pick_model(workspace, "advise_model", default=choose.model_behind(corpus, workspace))
+    model = choose.pick_model(
+        workspace, "advise_model", default=choose.model_behind(corpus, workspace)
+    )
 with right:
     task = advise_view.pick_task(workspace)
 choose.stale_note(corpus, workspace)

@@ -8,10 +8,13 @@ from vocadapt.ui import frame, job_panel, start_view, walk
 workspace = frame.workspace()
 st.title("vocadapt")
 st.markdown(
-    "Teach a language model the words of your domain: from a text to an ordinary model folder, every step in the open."
+    "Teach a language model the words of your domain: from a text to an ordinary model folder,"
+    " every step in the open."
 )
 walk.strip(workspace)
-job_panel.job_panel(workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")])
+job_panel.job_panel(
+    workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")]
+)
 
 recent = walk.recent(workspace)
 if recent:
@@ -21,4 +24,7 @@ if recent:
         start_view.bring_a_text(workspace)
 else:
     start_view.ways_to_begin(workspace)
-st.markdown(f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this machine.]]")
+st.markdown(
+    f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this"
+    " machine.]]"
+)

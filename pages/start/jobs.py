@@ -6,5 +6,8 @@ from vocadapt.ui import frame, job_view
 
 workspace = frame.workspace()
 st.title("Jobs")
-st.markdown("Long steps run beside the pages and go on without them: see how far each is, stop it, or let it go on.")
+st.markdown(
+    "Long steps run beside the pages and go on without them: see how far each is, stop it, or let"
+    " it go on."
+)
 job_view.board(workspace)

@@ -1,4 +1,6 @@
-"""Error analysis: where two runs disagree on the same examples, and how the words they disagree on were cut."""
+"""Error analysis: where two runs disagree on the same examples, and how the words they disagree on
+were cut.
+"""
 
 import streamlit as st
 
@@ -6,7 +8,9 @@ from vocadapt.ui import choose, comparable, error_notes, errors_view, frame, job
 
 workspace = frame.workspace()
 st.title("Error analysis")
-st.markdown("Where two runs disagree on the same examples, and how the words they disagree on were cut.")
+st.markdown(
+    "Where two runs disagree on the same examples, and how the words they disagree on were cut."
+)
 job_panel.job_panel(workspace, ["finetune"])
 
 choose.passed_over(workspace)
@@ -14,10 +18,11 @@ there = comparable.of_workspace(workspace)
 if not there:
     choose.nothing_yet(
         "There is no run with predictions in this workspace yet.",
-        "Fine-tune a model on a task with a test file; of an adapted model, one run is enough: its cuts are compared. Or "
-        "bring in the predictions of other programs, below.",
-        "pages/train/finetune.py", "Fine-tune a model",
-    )  # fmt: skip
+        "Fine-tune a model on a task with a test file; of an adapted model, one run is enough: its"
+        " cuts are compared. Or bring in the predictions of other programs, below.",
+        "pages/train/finetune.py",
+        "Fine-tune a model",
+    )
 else:
     with mistakes.shown():
         found = errors_view.choose_two(there)
@@ -35,7 +40,9 @@ else:
             error_notes.contexts(workspace, shown)
             error_notes.details(workspace, found, sliced)
 with (
-    st.expander("Bring in predictions of another program", icon=":material/add:", expanded=not there),
+    st.expander(
+        "Bring in predictions of another program", icon=":material/add:", expanded=not there
+    ),
     mistakes.shown(),
 ):
     comparable.bring(workspace)

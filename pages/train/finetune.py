@@ -1,14 +1,25 @@
-"""Fine-tune: models × a task × seeds, as jobs in a queue, watched while they run; the last result at once."""
+"""Fine-tune: models × a task × seeds, as jobs in a queue, watched while they run; the last result
+at once.
+"""
 
 import streamlit as st
 
-from vocadapt.ui import choose, finetune_live, finetune_result, finetune_view, frame, mistakes, run_cache, task_intake
+from vocadapt.ui import (
+    choose,
+    finetune_live,
+    finetune_result,
+    finetune_view,
+    frame,
+    mistakes,
+    run_cache,
+    task_intake,
+)
 
 workspace = frame.workspace()
 st.title("Fine-tune")
 st.markdown(
-    "Train models on a task, under :blue[**the base cut**], :green[**the adapted cut**] or both, with as many seeds as you like: "
-    "each run is scored under every cut, and pooled."
+    "Train models on a task, under :blue[**the base cut**], :green[**the adapted cut**] or both,"
+    " with as many seeds as you like: each run is scored under every cut, and pooled."
 )
 with st.container():
     finetune_live.running(workspace)
@@ -20,8 +31,9 @@ st.subheader("Which models, on what" if not runs else "Fine-tune others")
 if not workspace.artefacts("tasks"):
     choose.nothing_yet(
         "There is no task in this workspace yet.",
-        "Fine-tuning needs labelled examples: download a benchmark or bring files of your own, below; or type the path of a "
-        "task's .toml. Then choose models and press Start: nothing starts before.",
+        "Fine-tuning needs labelled examples: download a benchmark or bring files of your own,"
+        " below; or type the path of a task's .toml. Then choose models and press Start: nothing"
+        " starts before.",
     )
 wanted = None
 with mistakes.shown():

@@ -1,4 +1,6 @@
-"""Results: the runs of a task beside each other, against a pinned baseline, with what may be claimed of the difference."""
+"""Results: the runs of a task beside each other, against a pinned baseline, with what may be
+claimed of the difference.
+"""
 
 import streamlit as st
 
@@ -7,18 +9,19 @@ from vocadapt.ui import choose, confusion_view, frame, mistakes, results_view, r
 workspace = frame.workspace()
 st.title("Results")
 st.markdown(
-    "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each cut, and a paired test against a "
-    "baseline that you pin."
+    "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each"
+    " cut, and a paired test against a baseline that you pin."
 )
 choose.passed_over(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.cuts]
 if not runs:
     choose.nothing_yet(
         "There is no scored run in this workspace yet.",
-        "Fine-tune a model on a task whose test split holds labels, best with three seeds: its scores stand here, and as soon as "
-        "there are two models, the difference between them.",
-        "pages/train/finetune.py", "Fine-tune a model",
-    )  # fmt: skip
+        "Fine-tune a model on a task whose test split holds labels, best with three seeds: its"
+        " scores stand here, and as soon as there are two models, the difference between them.",
+        "pages/train/finetune.py",
+        "Fine-tune a model",
+    )
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,6 @@
-"""Try it: a sentence, or a question on a text, under each cut of a fine-tuned model, and what both together say."""
+"""Try it: a sentence, or a question on a text, under each cut of a fine-tuned model, and what both
+together say.
+"""
 
 import streamlit as st
 
@@ -7,8 +9,8 @@ from vocadapt.ui import choose, frame, mistakes, try_file, try_view
 workspace = frame.workspace()
 st.title("Try it")
 st.markdown(
-    "Type a text and see what a fine-tuned model makes of it: cut into its old :blue[**wordpieces**], with the :green[**added "
-    "words**], and with both votes pooled."
+    "Type a text and see what a fine-tuned model makes of it: cut into its old"
+    " :blue[**wordpieces**], with the :green[**added words**], and with both votes pooled."
 )
 choose.passed_over(workspace)
 left, right = st.columns([1.7, 1], gap="large")
@@ -18,8 +20,9 @@ if not folder:
     choose.nothing_yet(
         "There is no fine-tuned model to try yet.",
         "Fine-tune one, or type the folder of a model with a task's head under *Another folder*.",
-        "pages/train/finetune.py", "Fine-tune",
-    )  # fmt: skip
+        "pages/train/finetune.py",
+        "Fine-tune",
+    )
     st.stop()
 
 with mistakes.shown():

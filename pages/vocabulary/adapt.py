@@ -9,8 +9,8 @@ from vocadapt.ui import choose, frame, job_panel, model_view, plan_view
 workspace = frame.workspace()
 st.title("Adapt")
 st.markdown(
-    "Change what a model's vocabulary holds: :green[**new tokens**] come in, each with a row of its own, others go. A "
-    "certificate proves that all else is as it was."
+    "Change what a model's vocabulary holds: :green[**new tokens**] come in, each with a row of its"
+    " own, others go. A certificate proves that all else is as it was."
 )
 job_panel.job_panel(workspace, ["model"])
 
@@ -30,4 +30,6 @@ with plan_side:
     plan_view.training_cost(workspace, chosen)
     target = choose.name_for(workspace, "models", chosen.wish, "model_name")
     if st.button("Adapt the model", type="primary", icon=":material/library_add:", key="adapt"):
-        job_panel.start(workspace, Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs), target)
+        job_panel.start(
+            workspace, Spec("model", ModelStep(recipe=chosen.recipe), chosen.inputs), target
+        )

@@ -1,4 +1,6 @@
-"""Tokenizer lens: one text, the cuts of several models under each other, and what that means on a whole text."""
+"""Tokenizer lens: one text, the cuts of several models under each other, and what that means on a
+whole text.
+"""
 
 import streamlit as st
 
@@ -7,8 +9,8 @@ from vocadapt.ui import choose, frame, job_panel, lens_corpus, lens_view
 workspace = frame.workspace()
 st.title("Tokenizer lens")
 st.markdown(
-    "A model reads no words: it reads :blue[**wordpieces**]. See how each model cuts a text, and which words a new vocabulary "
-    "keeps whole."
+    "A model reads no words: it reads :blue[**wordpieces**]. See how each model cuts a text, and"
+    " which words a new vocabulary keeps whole."
 )
 job_panel.job_panel(workspace, ["corpus"])
 
@@ -20,8 +22,9 @@ with left:
 if not models:
     choose.nothing_yet(
         "There is no model to look through yet.",
-        "Name one under *Models* (a folder on this machine, or a hub name that was used here before), or add a `vocab.txt`: "
-        "a vocabulary is enough. Models that you adapt in this workspace stand there by themselves, before and after.",
+        "Name one under *Models* (a folder on this machine, or a hub name that was used here"
+        " before), or add a `vocab.txt`: a vocabulary is enough. Models that you adapt in this"
+        " workspace stand there by themselves, before and after.",
     )
     st.stop()
 

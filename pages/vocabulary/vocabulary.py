@@ -1,4 +1,6 @@
-"""Vocabulary: what it holds, what others have in common with it, and what happens when it is made smaller."""
+"""Vocabulary: what it holds, what others have in common with it, and what happens when it is made
+smaller.
+"""
 
 import streamlit as st
 
@@ -17,8 +19,8 @@ from vocadapt.ui import (
 workspace = frame.workspace()
 st.title("Vocabulary")
 st.markdown(
-    "Which :blue[**wordpieces**] does a model need? Take some away, see at once how much longer your text becomes, and compare "
-    "with other vocabularies."
+    "Which :blue[**wordpieces**] does a model need? Take some away, see at once how much longer"
+    " your text becomes, and compare with other vocabularies."
 )
 job_panel.job_panel(workspace, ["corpus"])
 
@@ -31,17 +33,20 @@ with right:
 if not models:
     choose.nothing_yet(
         "There is no model to look into yet.",
-        "Name one under *Models* (a folder on this machine, or a hub name that was used here before), or add a `vocab.txt`: "
-        "a vocabulary is enough. The first one is the one that is made smaller, the others stand beside it.",
+        "Name one under *Models* (a folder on this machine, or a hub name that was used here"
+        " before), or add a `vocab.txt`: a vocabulary is enough. The first one is the one that is"
+        " made smaller, the others stand beside it.",
     )
     st.stop()
 
 reducer = None
 if corpus is None:
     choose.nothing_yet(
-        "There is no text in this workspace yet.", "Take one in, and see here how much longer it gets as the vocabulary shrinks.",
-        "pages/words/vectors.py", "Take in a text",
-    )  # fmt: skip
+        "There is no text in this workspace yet.",
+        "Take one in, and see here how much longer it gets as the vocabulary shrinks.",
+        "pages/words/vectors.py",
+        "Take in a text",
+    )
 else:
     with mistakes.shown():
         reducer = count_cache.reducer_of(corpus, models[0].name, workspace.root)

@@ -1,4 +1,6 @@
-"""Alignment: a map from the domain's words into the model's wordpieces, judged on held-out words, and its neighbours."""
+"""Alignment: a map from the domain's words into the model's wordpieces, judged on held-out words,
+and its neighbours.
+"""
 
 import streamlit as st
 
@@ -19,14 +21,17 @@ if not found:
     choose.nothing_yet(
         "There are no word vectors to align yet.",
         "An alignment needs the words of your domain with vectors, and a language model.",
-        "pages/words/vectors.py", "Make word vectors",
-    )  # fmt: skip
+        "pages/words/vectors.py",
+        "Make word vectors",
+    )
     st.stop()
 
 figures, controls = st.columns([2, 1], gap="large")
 with controls, st.container(horizontal=True):
     vectors = choose.pick("Word vectors", found, "alignment_vectors")
-    name = choose.pick_model(workspace, "alignment_model", default=choose.model_behind(vectors, workspace))
+    name = choose.pick_model(
+        workspace, "alignment_model", default=choose.model_behind(vectors, workspace)
+    )
 model = cache.model_of(name)
 alignments = maps.alignments_of(workspace, vectors, model)
 judged = maps.judged_maps(alignments)
@@ -37,7 +42,9 @@ with controls:
 settings, first = offered[chosen], next(iter(offered.values()))
 detail = maps.detailed(alignments, settings)
 waiting = maps.slow(settings) and not detail
-spaces = cache.crossing(vectors, name, first if waiting else settings, detail)  # first: for the number of anchors alone
+spaces = cache.crossing(
+    vectors, name, first if waiting else settings, detail
+)  # first: for the number of anchors alone
 with figures:
     alignment_view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
@@ -49,7 +56,9 @@ def judge(which: AlignmentSettings, compare: bool) -> None:
     """Start a job that judges a map in detail, and all others beside it where asked."""
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
     name = workspace.free_name("alignments", f"{vectors.name}-{which.method}")
-    job_panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)
+    job_panel.start(
+        workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name
+    )
 
 
 if waiting:

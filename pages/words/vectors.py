@@ -6,7 +6,10 @@ from vocadapt.ui import cache, choose, frame, job_panel, making, vectors_view
 
 workspace = frame.workspace()
 st.title("Word vectors")
-st.markdown("Learn what the :orange[**words of your domain**] mean from a text of it, or bring vectors that are ready.")
+st.markdown(
+    "Learn what the :orange[**words of your domain**] mean from a text of it, or bring vectors that"
+    " are ready."
+)
 job_panel.job_panel(workspace, ["corpus", "vectors", "import"])
 
 found, corpora = workspace.artefacts("vectors"), workspace.artefacts("corpora")
@@ -19,18 +22,23 @@ if found:
         vectors_view.near_words(vectors, workspace, choose.model_behind(vectors, workspace))
     with right:
         st.subheader("How often words occur")
-        vectors_view.frequencies(space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0))
+        vectors_view.frequencies(
+            space, vectors.manifest.settings.get("word2vec", {}).get("min_count", 0)
+        )
         vectors_view.judgement(vectors, space)
 else:
     choose.nothing_yet(
         "There are no word vectors in this workspace yet.",
-        "Take in a text of your domain, then train on it: a few million words make useful vectors, in minutes. "
-        "Nothing starts before you press a button.",
+        "Take in a text of your domain, then train on it: a few million words make useful vectors,"
+        " in minutes. Nothing starts before you press a button.",
     )
 
 st.subheader("Make word vectors" if not found else "Make others")
 model = choose.pick_model(workspace, "vectors_model")
-text, train, ready = st.tabs(["1 · Take in text", "2 · Train", "Import ready vectors"], default="2 · Train" if corpora else None)
+text, train, ready = st.tabs(
+    ["1 · Take in text", "2 · Train", "Import ready vectors"],
+    default="2 · Train" if corpora else None,
+)
 with text:
     making.take_text(workspace, model)
 with train:

@@ -13,8 +13,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
-PATIENCE = 90_000  # milliseconds: on a crowded machine a page takes long to come; how fast pages are is measured elsewhere
+ARGUMENTS = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+]
+# milliseconds: on a crowded machine a page takes long to come; how fast pages are is measured
+# elsewhere
+PATIENCE = 90_000
 
 
 def absent(what: str) -> None:
@@ -27,7 +34,11 @@ def absent(what: str) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
     """Debian's Chromium, driven by playwright."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if program is None:
         absent("no Chromium on PATH")
     try:
@@ -42,7 +53,8 @@ def browser() -> Iterator[object]:
 
 @pytest.fixture
 def page(browser) -> Iterator[object]:
-    """A page as large as a laptop's screen; fails the test that leaves an exception or an error in its console.
+    """A page as large as a laptop's screen; fails the test that leaves an exception or an error in
+    its console.
 
     What could not be loaded is passed over: Streamlit itself asks for addresses that are not there.
     """
@@ -65,7 +77,9 @@ def an_error(message) -> bool:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Start a fresh server on a workspace and give its address; stopped after the test. `serve.servers`: their processes."""
+    """Start a fresh server on a workspace and give its address; stopped after the test.
+    `serve.servers`: their processes.
+    """
     servers: list[subprocess.Popen] = []
 
     def start(workspace: Path | None = None) -> str:
@@ -74,7 +88,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
         command += ["--workspace", str(workspace or tmp_path / "workspace")]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
         # Another working folder on purpose: nothing may depend on standing in the repository.
-        servers.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL))
+        servers.append(
+            subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
+        )
         address = f"http://127.0.0.1:{port}"
         wait_until_up(address, servers[-1])
         return address

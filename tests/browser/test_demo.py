@@ -1,4 +1,6 @@
-"""The demo as a newcomer meets it: opened at once, looked at, a job started and cancelled, all there again after a reload."""
+"""The demo as a newcomer meets it: opened at once, looked at, a job started and cancelled, all
+there again after a reload.
+"""
 
 import re
 import time

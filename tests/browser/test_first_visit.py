@@ -5,9 +5,16 @@ import pytest
 pytestmark = pytest.mark.browser
 
 DEEP_LINKS = {
-    "": "Home", "advise": "Advise", "jobs": "Jobs", "vectors": "Word vectors", "alignment": "Alignment",
-    "lens": "Tokenizer lens", "vocabulary": "Vocabulary", "initialisers": "Initialisers", "adapt": "Adapt",
-}  # fmt: skip
+    "": "Home",
+    "advise": "Advise",
+    "jobs": "Jobs",
+    "vectors": "Word vectors",
+    "alignment": "Alignment",
+    "lens": "Tokenizer lens",
+    "vocabulary": "Vocabulary",
+    "initialisers": "Initialisers",
+    "adapt": "Adapt",
+}
 
 
 @pytest.mark.parametrize("path", DEEP_LINKS)
@@ -15,7 +22,9 @@ def test_a_fresh_servers_first_visit_may_be_a_deep_link(serve, page, path):
     page.goto(f"{serve()}/{path}")
     page.get_by_role("heading", level=1).wait_for()
     navigation = page.get_by_test_id("stSidebarNav")
-    assert [name in navigation.inner_text() for name in DEEP_LINKS.values()] == [True] * len(DEEP_LINKS)
+    assert [name in navigation.inner_text() for name in DEEP_LINKS.values()] == [True] * len(
+        DEEP_LINKS
+    )
     page.get_by_test_id("stSidebar").get_by_text("Workspace").first.wait_for()
     page.wait_for_timeout(500)
     assert page.get_by_role("dialog").count() == 0

@@ -34,12 +34,19 @@ def start_endless(workspace: Workspace, model: Path) -> jobs.Job:
 
 def in_state(page, state):
     """The chips of the page that tell of a state: an icon and the word."""
-    return page.get_by_test_id("stMain").locator(".stMarkdownBadge").filter(has_text=re.compile(rf"\b{state}$"))
+    return (
+        page.get_by_test_id("stMain")
+        .locator(".stMarkdownBadge")
+        .filter(has_text=re.compile(rf"\b{state}$"))
+    )
 
 
 def test_a_job_is_started_seen_found_again_cancelled_and_resumed(serve, page, workspace, tiny_bert):
     text = write_text(workspace.root.parent / "long.txt", lines=60_000)
-    run_step(Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}), workspace.folder("corpora", "long"))
+    run_step(
+        Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}),
+        workspace.folder("corpora", "long"),
+    )
     page.goto(f"{serve(workspace.root)}/vectors")
     page.get_by_role("spinbutton", name="Epochs").fill("100")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")

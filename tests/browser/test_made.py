@@ -1,4 +1,6 @@
-"""Made means shown: what a job made is selected on its page, a link opens it by its name, Back leaves a page at once."""
+"""Made means shown: what a job made is selected on its page, a link opens it by its name, Back
+leaves a page at once.
+"""
 
 import re
 
@@ -40,20 +42,24 @@ def test_vectors_that_a_job_made_are_shown_and_linked_to(serve, page, tmp_path, 
     for about, kind, key, name in (
         ("Adapt a model", "Adapted model", "adapt_adapted", made),
         ("Train word vectors", "Word vectors", "vectors_vectors", "trials"),
-    ):  # fmt: skip
+    ):
         drawn(page)
         if page.get_by_role("heading", name=re.compile(about)).count() == 0:
             page.get_by_role("button", name="Show", exact=True).last.click()
         page.get_by_role("heading", name=re.compile(about)).wait_for()
         made_here = page.get_by_role("link", name="See what it made")
-        expect(made_here).to_have_attribute("href", re.compile(f"{key}={name}"))  # no longer the link of another job
+        expect(made_here).to_have_attribute(
+            "href", re.compile(f"{key}={name}")
+        )  # no longer the link of another job
         made_here.click()
         page.wait_for_url(re.compile(f"{key}={made if key == 'adapt_adapted' else name}"))
         expect(shown_in(page, kind)).to_have_value(name)
         go(page, "Jobs")
 
 
-def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(serve, page, browser, tmp_path, tiny_bert):
+def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(
+    serve, page, browser, tmp_path, tiny_bert
+):
     from playwright.sync_api import expect
 
     root = tmp_path / "trials"
@@ -71,7 +77,11 @@ def test_back_leaves_a_page_at_once_and_a_link_restores_what_was_seen(serve, pag
         page.wait_for_url(re.compile(f"alignment_word={typed}"))
     drawn(page)
     link = page.url
-    assert "alignment_map=Procrustes" in link and "alignment_vectors=trials-vectors" in link and "alignment_model=" in link
+    assert (
+        "alignment_map=Procrustes" in link
+        and "alignment_vectors=trials-vectors" in link
+        and "alignment_model=" in link
+    )
 
     go(page, "Map")
     page.wait_for_url(re.compile("map_view="))

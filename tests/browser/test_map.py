@@ -1,4 +1,6 @@
-"""The map in a real Chromium: by link, search, click, lasso, slice, export, reload; hostile tokens under the pointer."""
+"""The map in a real Chromium: by link, search, click, lasso, slice, export, reload; hostile tokens
+under the pointer.
+"""
 
 import re
 from pathlib import Path
@@ -44,7 +46,9 @@ def chart(page):
 
 
 def point_at(page, id):
-    """Rest the pointer on a token of the map: plotly looks for the point under it a moment later."""
+    """Rest the pointer on a token of the map: plotly looks for the point under it a moment
+    later.
+    """
     x, y = page.evaluate(POINT, id)
     page.mouse.move(x - 2, y - 2)
     page.mouse.move(x, y)
@@ -56,7 +60,12 @@ def lasso_everything(page):
     page.locator('.modebar-btn[data-title="Lasso Select"]').first.click()
     page.wait_for_timeout(800)
     box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
-    left, right, top, bottom = box["x"] + 3, box["x"] + box["width"] - 3, box["y"] + 30, box["y"] + box["height"] - 3
+    left, right, top, bottom = (
+        box["x"] + 3,
+        box["x"] + box["width"] - 3,
+        box["y"] + 30,
+        box["y"] + box["height"] - 3,
+    )
     page.mouse.move(left, top)
     page.mouse.down()
     for x, y in ((right, top), (right, bottom), (left, bottom), (left, top)):
@@ -68,7 +77,9 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     root = seed_workspace(tmp_path / "trials", tiny_bert).root
     page.goto(f"{serve(root)}/map?map_space=word+vectors+·+trials-vectors&{ALL}")
     chart(page)
-    page.wait_for_url(re.compile("map_view=PCA"))  # what is looked at stands in the address, the default too
+    page.wait_for_url(
+        re.compile("map_view=PCA")
+    )  # what is looked at stands in the address, the default too
 
     page.evaluate("window.picture = document.querySelector('.js-plotly-plot .gl-canvas')")
     search = page.get_by_role("textbox", name="Find a token")
@@ -84,8 +95,12 @@ def test_search_click_lasso_slice_export_and_reload(serve, page, tmp_path, tiny_
     (clicked,) = parse_qs(urlsplit(page.url).query)["map_word"]
     page.get_by_test_id("neighbours").get_by_text(f"Nearest to {clicked}").wait_for()
     chart(page)
-    assert page.get_by_test_id("map-marks").count() == 1 and page.evaluate(INKED) > 50  # a star, rings and names
-    assert page.evaluate("window.picture.isConnected")  # neither a word nor a click draws the points anew
+    assert (
+        page.get_by_test_id("map-marks").count() == 1 and page.evaluate(INKED) > 50
+    )  # a star, rings and names
+    assert page.evaluate(
+        "window.picture.isConnected"
+    )  # neither a word nor a click draws the points anew
 
     lasso_everything(page)
     page.get_by_role("heading", name=re.compile(r"Selected · \d")).wait_for()

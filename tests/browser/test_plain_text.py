@@ -1,4 +1,6 @@
-"""Text from files, in a real browser: what Streamlit's Markdown makes of it, and that none of it becomes a link."""
+"""Text from files, in a real browser: what Streamlit's Markdown makes of it, and that none of it
+becomes a link.
+"""
 
 import subprocess
 import sys
@@ -7,12 +9,42 @@ from pathlib import Path
 from tests.browser.conftest import ROOT, free_port, wait_until_up
 
 HOSTILE = [
-    "http://x.com/a?b=c", "https://evil.example.org", "HTTP://X.COM", "http:////x.com", "www.x.com", "WWW.X.COM", "(www.x.com)",
-    "##www.x.com", "_www.x.com_", "a@b.co", "a+b@c-d.org", "@@a@b.co", "mailto:a@b.co", "xmpp:a@b.co/r", "ftp://x.com",
-    "javascript:alert(1)", "data:text/html,x", "//x.com", "[x](http://y.com)", "![a](http://b.com/c.png)", "<http://x.com>",
-    "[1]: http://x.com", "[^1]", "&#104;ttp://x.com", "http:\\/\\/x.com", "a@b.co@www.x.com", ":material/home:", "$x$",
-    ":red[x]", ":small[]", ":smile:", "~~x~~", "`x`", "-->", "&lt;b&gt;",
-]  # fmt: skip
+    "http://x.com/a?b=c",
+    "https://evil.example.org",
+    "HTTP://X.COM",
+    "http:////x.com",
+    "www.x.com",
+    "WWW.X.COM",
+    "(www.x.com)",
+    "##www.x.com",
+    "_www.x.com_",
+    "a@b.co",
+    "a+b@c-d.org",
+    "@@a@b.co",
+    "mailto:a@b.co",
+    "xmpp:a@b.co/r",
+    "ftp://x.com",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "//x.com",
+    "[x](http://y.com)",
+    "![a](http://b.com/c.png)",
+    "<http://x.com>",
+    "[1]: http://x.com",
+    "[^1]",
+    "&#104;ttp://x.com",
+    "http:\\/\\/x.com",
+    "a@b.co@www.x.com",
+    ":material/home:",
+    "$x$",
+    ":red[x]",
+    ":small[]",
+    ":smile:",
+    "~~x~~",
+    "`x`",
+    "-->",
+    "&lt;b&gt;",
+]
 APP = f"""
 import streamlit as st
 from vocadapt.ui.markup import plain
@@ -32,9 +64,26 @@ def test_no_text_becomes_a_link_and_each_is_shown_as_it_is(browser, tmp_path: Pa
 
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(tmp_path / "app.py"), "--server.port", str(port)]
-    command += ["--server.headless", "true", "--server.address", "127.0.0.1", "--browser.gatherUsageStats", "false"]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(tmp_path / "app.py"),
+        "--server.port",
+        str(port),
+    ]
+    command += [
+        "--server.headless",
+        "true",
+        "--server.address",
+        "127.0.0.1",
+        "--browser.gatherUsageStats",
+        "false",
+    ]
+    server = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     page = browser.new_page()
     try:
         wait_until_up(f"http://127.0.0.1:{port}", server)
@@ -42,11 +91,16 @@ def test_no_text_becomes_a_link_and_each_is_shown_as_it_is(browser, tmp_path: Pa
         page.locator(".st-key-end p").wait_for(timeout=90_000)
         for place, text in enumerate(HOSTILE):
             box = page.locator(f".st-key-text_{place}")
-            parts = box.locator("[data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]")
+            parts = box.locator(
+                "[data-testid=stMarkdownContainer], [data-testid=stCaptionContainer]"
+            )
             expect(parts).to_have_count(5, timeout=30_000)
             assert box.locator("a").count() == 0, text
             assert box.locator("img, math, .katex").count() == 0, text
-            shown = [text.rstrip("\n") for text in parts.evaluate_all("all => all.map(one => one.innerText)")]
+            shown = [
+                text.rstrip("\n")
+                for text in parts.evaluate_all("all => all.map(one => one.innerText)")
+            ]
             assert shown == [text, f"{text}, {text}", text, text, text]
     finally:
         page.close()

@@ -1,4 +1,6 @@
-"""Which tokens, with which rows: the pages Vocabulary, Initialisers and Adapt in a real Chromium, on a tiny model and text."""
+"""Which tokens, with which rows: the pages Vocabulary, Initialisers and Adapt in a real Chromium,
+on a tiny model and text.
+"""
 
 import re
 from pathlib import Path
@@ -28,7 +30,10 @@ def root(tmp_path: Path, make_bert) -> Path:
     text = write_text(tmp_path / "trials.txt", lines=400)
     with text.open("a", encoding="utf-8") as lines:
         lines.writelines(f"{word} follows the patient\n" for word in WORDS)
-    run_step(Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(model),)}), workspace.folder("corpora", "trials"))
+    run_step(
+        Spec("corpus", CorpusStep(), {"text": (str(text),), "model": (str(model),)}),
+        workspace.folder("corpora", "trials"),
+    )
     training = VectorsStep(word2vec=Word2VecSettings(epochs=2, min_count=2, workers=1))
     spec = Spec("vectors", training, inputs(workspace, model, text="corpora/trials"))
     run_step(spec, workspace.folder("vectors", "trials-vectors"))
@@ -55,7 +60,9 @@ def test_a_smaller_vocabulary_its_rows_and_the_model(serve, page, root):
     expect(figure(page, "Tokens kept")).to_have_text(str(KEPT))
     drawn(page)
 
-    select_first_row(page, page.get_by_test_id("cuts").get_by_text("cut without it"))  # what goes stands first
+    select_first_row(
+        page, page.get_by_test_id("cuts").get_by_text("cut without it")
+    )  # what goes stands first
     page.get_by_test_id("concordance").get_by_text((TINY_TOKENS + WORDS)[KEPT]).first.wait_for()
 
     go(page, "Initialisers")
@@ -96,8 +103,9 @@ def test_a_bare_vocabulary_learns_what_its_tokens_mean_from_a_text(serve, page, 
 
 
 def select_first_row(page, until, tries=3):
-    """Tick the first row of the table of tokens; again, if need be: its cells are drawn on a canvas, and a click before it is
-    ready is lost without a trace."""
+    """Tick the first row of the table of tokens; again, if need be: its cells are drawn on a
+    canvas, and a click before it is ready is lost without a trace.
+    """
     from playwright.sync_api import TimeoutError
 
     for left in reversed(range(tries)):

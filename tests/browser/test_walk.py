@@ -1,4 +1,6 @@
-"""Upload a text → train → align → neighbours → adapt, in a real Chromium, on a tiny model; and what a browser alone can tell."""
+"""Upload a text → train → align → neighbours → adapt, in a real Chromium, on a tiny model; and what
+a browser alone can tell.
+"""
 
 import re
 import time
@@ -20,12 +22,16 @@ def go(page, name):
 
 
 def letter_by_letter(word):
-    """The note of the card that asks the model's own rows: the tiny model has no pieces longer than a letter for these."""
+    """The note of the card that asks the model's own rows: the tiny model has no pieces longer than
+    a letter for these.
+    """
     return f"mean of {word[0]} {' '.join(f'##{letter}' for letter in word[1:])}, within the model"
 
 
 def drawn(page):
-    """Wait until the page is drawn to its end: Streamlit leaves what is typed before that out of the address."""
+    """Wait until the page is drawn to its end: Streamlit leaves what is typed before that out of
+    the address.
+    """
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
 
 
@@ -60,7 +66,9 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     go(page, "Alignment")
     page.get_by_role("button", name="Judge every map").click()
     page.get_by_text("Best on this data").wait_for(timeout=JOB)
-    page.reload()  # the result is there at once, and no panel of the ended job draws the page again while a word is typed
+    # the result is there at once, and no panel of the ended job draws the page again while a word
+    # is typed
+    page.reload()
     page.get_by_text("Best on this data").wait_for()
     drawn(page)
     word = page.get_by_role("textbox", name="Type a word")
@@ -80,7 +88,11 @@ def test_the_walk_from_a_text_to_a_model_that_knows_its_words(serve, page, tmp_p
     (folder,) = (workspace / "models").glob("[!.]*")
     from transformers import AutoTokenizer
 
-    assert AutoTokenizer.from_pretrained(folder).tokenize(f"patients with {NEW[0]}") == ["patients", "with", NEW[0]]
+    assert AutoTokenizer.from_pretrained(folder).tokenize(f"patients with {NEW[0]}") == [
+        "patients",
+        "with",
+        NEW[0],
+    ]
 
 
 def test_a_job_can_be_cancelled_and_resumed(serve, page, tmp_path, tiny_bert):
@@ -90,7 +102,9 @@ def test_a_job_can_be_cancelled_and_resumed(serve, page, tmp_path, tiny_bert):
     page.get_by_role("spinbutton", name="Epochs").fill("100")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     page.get_by_role("button", name="Train word vectors").click()
-    page.get_by_test_id("stMain").get_by_role("button", name="Cancel").click()  # the sidebar has one too
+    page.get_by_test_id("stMain").get_by_role(
+        "button", name="Cancel"
+    ).click()  # the sidebar has one too
     page.get_by_role("button", name="Resume").wait_for(timeout=JOB)
     page.get_by_role("button", name="Dismiss").click()
     page.get_by_role("button", name="Resume").wait_for(state="detached")
@@ -116,13 +130,17 @@ def test_a_neighbour_query_answers_within_half_a_second(serve, page, tmp_path, t
 def test_a_link_restores_the_view(serve, page, tmp_path, tiny_bert):
     root = tmp_path / "trials"
     seed_workspace(root, tiny_bert)
-    page.goto(f"{serve(root)}/alignment?alignment_word={NEW[2]}&alignment_map=Procrustes&alignment_k=5&alignment_csls=true")
+    page.goto(
+        f"{serve(root)}/alignment?alignment_word={NEW[2]}&alignment_map=Procrustes&alignment_k=5&alignment_csls=true"
+    )
     from playwright.sync_api import expect
 
     page.get_by_text("k = 5").wait_for()
     expect(page.get_by_role("textbox", name="Type a word")).to_have_value(NEW[2])
     expect(page.get_by_role("combobox", name=re.compile("Map"))).to_have_value("Procrustes")
-    expect(page.get_by_test_id("neighbours").locator(".va-card").first.locator(".va-row")).to_have_count(5)
+    expect(
+        page.get_by_test_id("neighbours").locator(".va-card").first.locator(".va-row")
+    ).to_have_count(5)
 
 
 def test_hostile_words_do_nothing(serve, page, tmp_path, tiny_bert):

@@ -1,4 +1,6 @@
-"""A workspace that is not the one the lab was started with: the first click, and every page after it."""
+"""A workspace that is not the one the lab was started with: the first click, and every page after
+it.
+"""
 
 import re
 
@@ -8,9 +10,24 @@ from tests.browser.test_walk import drawn
 
 pytestmark = pytest.mark.browser
 PAGES = (
-    "Advise", "Jobs", "Word vectors", "Alignment", "Tokenizer lens", "Vocabulary", "Initialisers", "Adapt", "Map", "Diagnostics",
-    "Neighbourhood change", "Pretraining", "Fine-tune", "Results", "Error analysis", "Try it", "Home",
-)  # fmt: skip
+    "Advise",
+    "Jobs",
+    "Word vectors",
+    "Alignment",
+    "Tokenizer lens",
+    "Vocabulary",
+    "Initialisers",
+    "Adapt",
+    "Map",
+    "Diagnostics",
+    "Neighbourhood change",
+    "Pretraining",
+    "Fine-tune",
+    "Results",
+    "Error analysis",
+    "Try it",
+    "Home",
+)
 
 
 def picker(page):
@@ -40,7 +57,9 @@ def check(page):
 
 
 @pytest.mark.parametrize("by_address", [True, False], ids=["by address", "typed"])
-@pytest.mark.parametrize(("button", "title"), [("Open the demo", "Alignment"), ("Take in the news", "Word vectors")])
+@pytest.mark.parametrize(
+    ("button", "title"), [("Open the demo", "Alignment"), ("Take in the news", "Word vectors")]
+)
 def test_both_start_buttons_in_a_second_workspace(serve, page, tmp_path, by_address, button, title):
     enter(page, serve(tmp_path / "first"), by_address)
     page.get_by_role("button", name=button).click()
@@ -58,5 +77,7 @@ def test_all_pages_of_a_second_workspace(serve, page, tmp_path):
     check(page)
     for name in PAGES:
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
-        page.get_by_role("heading", level=1, name="vocadapt" if name == "Home" else name, exact=True).wait_for()
+        page.get_by_role(
+            "heading", level=1, name="vocadapt" if name == "Home" else name, exact=True
+        ).wait_for()
         check(page)

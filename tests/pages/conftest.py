@@ -13,7 +13,9 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture(autouse=True)
 def idle(monkeypatch):
-    """Estimates are multiplied by the load: here the machine counts as idle, whatever else it does."""
+    """Estimates are multiplied by the load: here the machine counts as idle, whatever else it
+    does.
+    """
     monkeypatch.setattr("vocadapt.lab.estimating._read_load_average", lambda: 0.0)
 
 
@@ -34,15 +36,24 @@ def open_page(monkeypatch, tmp_path) -> Open:
     """Open a page of the app on a workspace, as a visitor would."""
 
     def visit(
-        page: str, workspace: Workspace | Path | None = None, /, *, typed: dict[str, str] | None = None, **query: str
+        page: str,
+        workspace: Workspace | Path | None = None,
+        /,
+        *,
+        typed: dict[str, str] | None = None,
+        **query: str,
     ) -> AppTest:
-        root = workspace.root if isinstance(workspace, Workspace) else workspace or tmp_path / "empty"
+        root = (
+            workspace.root if isinstance(workspace, Workspace) else workspace or tmp_path / "empty"
+        )
         monkeypatch.setenv(WORKSPACE, str(root))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         for name, value in query.items():
             app.query_params[name] = value
         app.run()
-        for key, value in (typed or {}).items():  # as typed by hand before: the test driver knows the options of a picker alone
+        for key, value in (
+            typed or {}
+        ).items():  # as typed by hand before: the test driver knows the options of a picker alone
             app.session_state[key] = value
         return app if page == "pages/start/home.py" else app.switch_page(page).run()
 

@@ -1,4 +1,6 @@
-"""The Adapt page by each kind of recipe: it asks for what the recipe draws on, and shows the plan before anything is made."""
+"""The Adapt page by each kind of recipe: it asks for what the recipe draws on, and shows the plan
+before anything is made.
+"""
 
 import shutil
 
@@ -20,8 +22,13 @@ WORDS = [f"word{i}" for i in range(500)]
 
 @pytest.fixture
 def pair(make_bert, monkeypatch):
-    """A model and a target of the same size with other tokens at the end, both known to the workspace."""
-    found = make_bert("a", tokens=[*TINY_TOKENS, *WORDS]), make_bert("b", tokens=[*TINY_TOKENS, *(f"x{word}" for word in WORDS)])
+    """A model and a target of the same size with other tokens at the end, both known to the
+    workspace.
+    """
+    found = (
+        make_bert("a", tokens=[*TINY_TOKENS, *WORDS]),
+        make_bert("b", tokens=[*TINY_TOKENS, *(f"x{word}" for word in WORDS)]),
+    )
     in_use(monkeypatch, [str(folder) for folder in found])
     return found
 
@@ -39,7 +46,9 @@ def metrics(app):
 def test_a_reduction_needs_a_model_only(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="reduced-last-25")
     assert not app.exception and not app.error
-    assert metrics(app)["Tokens dropped"] == "163" and metrics(app)["Parameters saved"] == count(163 * 16)
+    assert metrics(app)["Tokens dropped"] == "163" and metrics(app)["Parameters saved"] == count(
+        163 * 16
+    )
     assert any(button.key == "adapt" for button in app.button)
 
 
@@ -49,14 +58,20 @@ def test_a_transfer_asks_for_the_target(open_page, tmp_path, pair):
     assert not app.exception and not app.error
     assert (metrics(app)["Tokens added"], metrics(app)["Tokens dropped"]) == ("500", "500")
     tables = [table for table in app.dataframe if "new token" in table.value.columns]
-    assert tables[0].value["new token"][0] == "xword0" and "occurrences" not in tables[0].value.columns
+    assert (
+        tables[0].value["new token"][0] == "xword0" and "occurrences" not in tables[0].value.columns
+    )
 
 
 def test_a_heuristic_that_counts_needs_counted_text(open_page, seeded: Workspace, tmp_path):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="reduced-freq-25")
-    assert any("There is no text to count tokens in yet." in markdown.value for markdown in app.markdown)
+    assert any(
+        "There is no text to count tokens in yet." in markdown.value for markdown in app.markdown
+    )
     app = open_page(ADAPT, seeded, adapt_preset="reduced-freq-25")
-    assert not app.exception  # its tiny model has hardly a token that may go: that is said, and nothing can be started
+    assert (
+        not app.exception
+    )  # its tiny model has hardly a token that may go: that is said, and nothing can be started
     assert any("must stay" in text.value for text in app.text)
     assert not any(button.key == "adapt" for button in app.button)
 
@@ -75,14 +90,26 @@ def cost_of(app):
     return next(text.replace("\\", "") for text in texts(app) if "wordpieces in" in text)
 
 
-def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(open_page, uncounted, pair):
+def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
+    open_page, uncounted, pair
+):
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
     app.selectbox(key="adapt_target").set_value(choose.shown_model(str(pair[1]))).run()
-    assert not app.exception and not app.error and metrics(app)["Tokens added"] == "500"  # a text to train on need not be counted
+    assert (
+        not app.exception and not app.error and metrics(app)["Tokens added"] == "500"
+    )  # a text to train on need not be counted
     assert any(button.key == "adapt" for button in app.button)
     said = cost_of(app)
-    assert said.startswith("Then training, about **") and "by its size: its words were not counted" in said
-    other = open_page(PRETRAINING, uncounted, pretraining_model=choose.shown_model(str(pair[0])), pretraining_stage="embeddings")
+    assert (
+        said.startswith("Then training, about **")
+        and "by its size: its words were not counted" in said
+    )
+    other = open_page(
+        PRETRAINING,
+        uncounted,
+        pretraining_model=choose.shown_model(str(pair[0])),
+        pretraining_stage="embeddings",
+    )
     assert cost_of(other).removeprefix("About") == said.removeprefix("Then training, about")
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
     app.selectbox(key="adapt_target").set_value(choose.shown_model(str(pair[1]))).run()
@@ -95,15 +122,21 @@ def test_word_vectors_and_a_text_to_train_on(counted, open_page, seeded: Workspa
     if not counted:
         shutil.rmtree(workspace.root / "counts")
     app = open_page(ADAPT, workspace, adapt_preset="green-bert+mlm")
-    assert not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
+    assert (
+        not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
+    )
     assert ("by its size" in cost_of(app)) == (not counted)
 
 
-def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(open_page, uncounted, make_bert, monkeypatch):
+def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
+    open_page, uncounted, make_bert, monkeypatch
+):
     bare = str(make_bert("bare", head="BertModel"))
     in_use(monkeypatch, [bare, str(make_bert("b"))])
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
-    app.selectbox(key="adapt_target").set_value(choose.shown_model(choose.models_in_use(uncounted)[1])).run()
+    app.selectbox(key="adapt_target").set_value(
+        choose.shown_model(choose.models_in_use(uncounted)[1])
+    ).run()
     assert not app.exception and any("has no masked-word head" in text for text in texts(app))
     assert not any(button.key == "adapt" for button in app.button)
 
@@ -113,7 +146,10 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(open_pag
     [
         ({"departures": 2, "added_occurrences": 900}, "2, against 900 occurrences"),
         ({"departures": 0, "added_occurrences": 900}, "All 900 occurrences"),
-        ({"departures_not_counted": "the text is not known"}, "was not counted: the text is not known"),
+        (
+            {"departures_not_counted": "the text is not known"},
+            "was not counted: the text is not known",
+        ),
         ({}, ""),
     ],
 )

@@ -1,4 +1,6 @@
-"""The address: each setting belongs to one page, a link restores what was seen, and opens artefacts of the workspace only."""
+"""The address: each setting belongs to one page, a link restores what was seen, and opens artefacts
+of the workspace only.
+"""
 
 import ast
 import re
@@ -38,42 +40,92 @@ from vocadapt.ui.server import ROOT
 
 INITIALISERS = "pages/vocabulary/initialisers.py"
 PREFIXES = {
-    ADVISE: "advise", JOBS: "jobs", VECTORS: "vectors", ALIGNMENT: "alignment", LENS: "lens", VOCABULARY: "vocabulary",
-    INITIALISERS: "initialisers", ADAPT: "adapt", MAP: "map", DIAGNOSTICS: "diagnostics", CHANGE: "change",
-    PRETRAINING: "pretraining", FINETUNE: "finetune", RESULTS: "results", ERRORS: "errors", TRY: "try",
-}  # fmt: skip
+    ADVISE: "advise",
+    JOBS: "jobs",
+    VECTORS: "vectors",
+    ALIGNMENT: "alignment",
+    LENS: "lens",
+    VOCABULARY: "vocabulary",
+    INITIALISERS: "initialisers",
+    ADAPT: "adapt",
+    MAP: "map",
+    DIAGNOSTICS: "diagnostics",
+    CHANGE: "change",
+    PRETRAINING: "pretraining",
+    FINETUNE: "finetune",
+    RESULTS: "results",
+    ERRORS: "errors",
+    TRY: "try",
+}
 MODULES = {  # files of ui/ whose name does not begin with the prefix of their page
-    "model_view": "adapt", "plan_view": "adapt", "extension_view": "adapt", "leaderboard_view": "initialisers",
-    "relations_view": "diagnostics", "null_view": "change", "contextual_view": "change", "gates_view": "pretraining",
-    "confusion_view": "results", "comparable": "errors", "task_intake": "finetune", "making": "vectors",
-    "job_view": "jobs", "job_panel": "jobs", "frame": "workspace",
-}  # fmt: skip
+    "model_view": "adapt",
+    "plan_view": "adapt",
+    "extension_view": "adapt",
+    "leaderboard_view": "initialisers",
+    "relations_view": "diagnostics",
+    "null_view": "change",
+    "contextual_view": "change",
+    "gates_view": "pretraining",
+    "confusion_view": "results",
+    "comparable": "errors",
+    "task_intake": "finetune",
+    "making": "vectors",
+    "job_view": "jobs",
+    "job_panel": "jobs",
+    "frame": "workspace",
+}
 PICKERS = {  # function → the place of its key among the arguments
-    "pick": 2, "pick_name": 2, "pick_open": 3, "pick_several": 3, "pick_model": 1, "pick_target": 2, "pick_space": 2,
-    "pick_run": 2, "pick_named": 1, "ask_for_word": 0, "settle": 0, "settle_several": 0, "settle_text": 0, "write": 0,
+    "pick": 2,
+    "pick_name": 2,
+    "pick_open": 3,
+    "pick_several": 3,
+    "pick_model": 1,
+    "pick_target": 2,
+    "pick_space": 2,
+    "pick_run": 2,
+    "pick_named": 1,
+    "ask_for_word": 0,
+    "settle": 0,
+    "settle_several": 0,
+    "settle_text": 0,
+    "write": 0,
     "choose_models": 1,
-}  # fmt: skip
+}
 HELPERS = {"choose", "address", "probe", "lens_view"}  # they are given the key
-SOURCES = [*sorted((ROOT / "vocadapt" / "ui").glob("*.py")), *sorted((ROOT / "pages").rglob("*.py"))]
+SOURCES = [
+    *sorted((ROOT / "vocadapt" / "ui").glob("*.py")),
+    *sorted((ROOT / "pages").rglob("*.py")),
+]
 
 
 def keys_of(path):
-    """Every key that a file binds to the address or keeps for the session, as text; names of constants by their value."""
+    """Every key that a file binds to the address or keeps for the session, as text; names of
+    constants by their value.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     constants = {}
     for node in tree.body:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-                pairs = zip(target.elts, node.value.elts, strict=True) if several else [(target, node.value)]
-                constants |= {name.id: value.value for name, value in pairs if isinstance(value, ast.Constant)}
+                pairs = (
+                    zip(target.elts, node.value.elts, strict=True)
+                    if several
+                    else [(target, node.value)]
+                )
+                constants |= {
+                    name.id: value.value for name, value in pairs if isinstance(value, ast.Constant)
+                }
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         named = {keyword.arg: keyword.value for keyword in node.keywords}
         function = getattr(node.func, "attr", getattr(node.func, "id", ""))
         key = named.get("key") if {"bind", "persist_state"} & set(named) else None
-        of_stream = function == "write" and getattr(getattr(node.func, "value", None), "id", "") != "address"
+        of_stream = (
+            function == "write"
+            and getattr(getattr(node.func, "value", None), "id", "") != "address"
+        )
         if function in PICKERS and len(node.args) > PICKERS[function] and not of_stream:
             key = named.get("key", node.args[PICKERS[function]])
         if isinstance(key, ast.Name):
@@ -92,20 +144,30 @@ def page_of(path):
 
 
 def test_every_key_of_the_address_begins_with_the_name_of_its_page():
-    found = {(key, page_of(path)) for path in SOURCES if path.stem not in HELPERS for key in keys_of(path)}
+    found = {
+        (key, page_of(path))
+        for path in SOURCES
+        if path.stem not in HELPERS
+        for key in keys_of(path)
+    }
     assert len(found) > 60
     odd = [(key, page) for key, page in found if page != key.split("_")[0]]
     assert odd == []
 
 
 def test_no_file_binds_a_key_that_the_test_above_cannot_read():
-    bound = sum(len(re.findall(r'bind="query-params"', path.read_text(encoding="utf-8"))) for path in SOURCES)
+    bound = sum(
+        len(re.findall(r'bind="query-params"', path.read_text(encoding="utf-8")))
+        for path in SOURCES
+    )
     literal = 0
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 named = {keyword.arg: keyword.value for keyword in node.keywords}
-                literal += isinstance(named.get("bind"), ast.Constant) and isinstance(named.get("key"), ast.Constant)
+                literal += isinstance(named.get("bind"), ast.Constant) and isinstance(
+                    named.get("key"), ast.Constant
+                )
     assert literal == bound
 
 
@@ -125,7 +187,9 @@ SETTINGS = {  # what is set on each page before the others are visited
 
 def own_of(app, prefix):
     """The settings of a page, as its address has them."""
-    return {name: app.query_params[name] for name in app.query_params if name.startswith(f"{prefix}_")}
+    return {
+        name: app.query_params[name] for name in app.query_params if name.startswith(f"{prefix}_")
+    }
 
 
 @pytest.mark.slow
@@ -149,11 +213,15 @@ def test_settings_stay_whatever_other_page_is_visited(open_page, seeded):
         app.switch_page(other).run()
         assert not app.exception
         assert own_of(app, PREFIXES[other]) == before[other], (page, other)
-        assert all(name.startswith((f"{PREFIXES[other]}_", "workspace")) for name in app.query_params), (page, other)
+        assert all(
+            name.startswith((f"{PREFIXES[other]}_", "workspace")) for name in app.query_params
+        ), (page, other)
 
 
 def tour(pages):
-    """A walk that goes once from each page to each other one: the edges of a complete graph, one after another."""
+    """A walk that goes once from each page to each other one: the edges of a complete graph, one
+    after another.
+    """
     left = {page: [other for other in pages if other != page] for page in pages}
     path, circuit = [pages[0]], []
     while path:
@@ -166,7 +234,9 @@ def tour(pages):
 
 
 @pytest.mark.parametrize("page", [VECTORS, ALIGNMENT, MAP, CHANGE, LENS, ADAPT, DIAGNOSTICS])
-def test_a_copied_link_shows_the_same_when_newer_artefacts_are_there(page, open_page, seeded, tmp_path, tiny_bert):
+def test_a_copied_link_shows_the_same_when_newer_artefacts_are_there(
+    page, open_page, seeded, tmp_path, tiny_bert
+):
     first = open_page(page, seeded)
     link = own_of(first, PREFIXES[page])
     assert link
@@ -181,32 +251,63 @@ def test_a_copied_link_shows_the_same_when_newer_artefacts_are_there(page, open_
     assert own_of(again, PREFIXES[page]) == link
 
 
-@pytest.mark.parametrize("value", [
-    "/etc/passwd", "../../etc/passwd", "~/.bashrc", "tests", "a/../../b", "models/../../x", "", "x" * 999,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/etc/passwd",
+        "../../etc/passwd",
+        "~/.bashrc",
+        "tests",
+        "a/../../b",
+        "models/../../x",
+        "",
+        "x" * 999,
+    ],
+)
 def test_what_may_not_stand_in_an_address(value, seeded, monkeypatch):
     monkeypatch.chdir(ROOT)  # where there is a folder `tests`
     assert not build_address_filter(seeded, models_of(seeded))(value)
 
 
-@pytest.mark.parametrize("value", ["trials-model", "models/trials-model", "bert-base-cased", "allenai/scibert_scivocab_uncased"])
+@pytest.mark.parametrize(
+    "value",
+    ["trials-model", "models/trials-model", "bert-base-cased", "allenai/scibert_scivocab_uncased"],
+)
 def test_what_may_stand_in_an_address(value, seeded):
     assert build_address_filter(seeded, models_of(seeded))(value)
 
 
-@pytest.mark.parametrize(("page", "key"), [
-    (LENS, "lens_models"), (VOCABULARY, "vocabulary_models"), (MAP, "map_space"), (MAP, "map_other"), (CHANGE, "change_before"),
-    (DIAGNOSTICS, "diagnostics_spaces"), (ALIGNMENT, "alignment_model"), (INITIALISERS, "initialisers_target"),
-    (PRETRAINING, "pretraining_model"), (FINETUNE, "finetune_models"), (FINETUNE, "finetune_task"), (TRY, "try_folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "key"),
+    [
+        (LENS, "lens_models"),
+        (VOCABULARY, "vocabulary_models"),
+        (MAP, "map_space"),
+        (MAP, "map_other"),
+        (CHANGE, "change_before"),
+        (DIAGNOSTICS, "diagnostics_spaces"),
+        (ALIGNMENT, "alignment_model"),
+        (INITIALISERS, "initialisers_target"),
+        (PRETRAINING, "pretraining_model"),
+        (FINETUNE, "finetune_models"),
+        (FINETUNE, "finetune_task"),
+        (TRY, "try_folder"),
+    ],
+)
 def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkeypatch):
     opened, value = [], "/proc/self/environ"
-    for name in ("vocadapt.ui.cache.open_model", "vocadapt.ui.cache.open_space", "vocadapt.ui.finetune_view.find_task"):
+    for name in (
+        "vocadapt.ui.cache.open_model",
+        "vocadapt.ui.cache.open_space",
+        "vocadapt.ui.finetune_view.find_task",
+    ):
         monkeypatch.setattr(name, watching(name, opened))
     app = open_page(page, seeded, **{key: value})
     assert not app.exception and value not in opened
     assert not any(value in text for text in texts(app))
-    assert key == "try_folder" or value not in own_of(app, PREFIXES[page]).get(key, [])  # that folder is never in an address
+    assert key == "try_folder" or value not in own_of(app, PREFIXES[page]).get(
+        key, []
+    )  # that folder is never in an address
 
 
 def watching(name, opened):
@@ -220,7 +321,9 @@ def watching(name, opened):
     return watched
 
 
-def test_a_typed_path_is_opened_and_stays_out_of_the_address(open_page, seeded, tiny_bert, tmp_path):
+def test_a_typed_path_is_opened_and_stays_out_of_the_address(
+    open_page, seeded, tiny_bert, tmp_path
+):
     shutil.copytree(tiny_bert, tmp_path / "other")
     app = open_page(LENS, seeded)
     app.multiselect(key="lens_models").set_value([str(tmp_path / "other"), "trials-model"]).run()
@@ -231,7 +334,9 @@ def test_a_typed_path_is_opened_and_stays_out_of_the_address(open_page, seeded, 
     assert str(tmp_path / "other") in app.multiselect(key="lens_models").value
 
 
-@pytest.mark.parametrize("typed", ["trials-model", "models/trials-model", "model · trials-model", "FOLDER"])
+@pytest.mark.parametrize(
+    "typed", ["trials-model", "models/trials-model", "model · trials-model", "FOLDER"]
+)
 def test_a_model_is_found_by_each_of_its_names(typed, open_page, seeded):
     typed = str(seeded.root / "models" / "trials-model") if typed == "FOLDER" else typed
     app = open_page(LENS, seeded)
@@ -242,25 +347,41 @@ def test_a_model_is_found_by_each_of_its_names(typed, open_page, seeded):
 
 
 MENUS = [
-    (ADVISE, "advise_model"), (VECTORS, "vectors_model"), (ALIGNMENT, "alignment_model"), (LENS, "lens_models"),
-    (VOCABULARY, "vocabulary_models"), (INITIALISERS, "initialisers_model"), (INITIALISERS, "initialisers_target"),
-    (ADAPT, "adapt_model"), (MAP, "map_space"), (MAP, "map_other"), (DIAGNOSTICS, "diagnostics_spaces"),
+    (ADVISE, "advise_model"),
+    (VECTORS, "vectors_model"),
+    (ALIGNMENT, "alignment_model"),
+    (LENS, "lens_models"),
+    (VOCABULARY, "vocabulary_models"),
+    (INITIALISERS, "initialisers_model"),
+    (INITIALISERS, "initialisers_target"),
+    (ADAPT, "adapt_model"),
+    (MAP, "map_space"),
+    (MAP, "map_other"),
+    (DIAGNOSTICS, "diagnostics_spaces"),
     (CHANGE, "change_before"),
-    (CHANGE, "change_after"), (CHANGE, "change_contextual_model"), (PRETRAINING, "pretraining_model"),
+    (CHANGE, "change_after"),
+    (CHANGE, "change_contextual_model"),
+    (PRETRAINING, "pretraining_model"),
     (FINETUNE, "finetune_models"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("page", "key"), MENUS)
-def test_every_model_of_the_workspace_stands_in_every_menu(page, key, open_page, seeded, tmp_path, tiny_bert):
+def test_every_model_of_the_workspace_stands_in_every_menu(
+    page, key, open_page, seeded, tmp_path, tiny_bert
+):
     root = tmp_path / "w"
     shutil.copytree(seeded.root, root)
     shutil.copytree(tiny_bert, root / "models" / "converted")
-    Manifest("models", "converted", {}).save(root / "models" / "converted")  # as the demo's second model: not adapted, not in use
+    Manifest("models", "converted", {}).save(
+        root / "models" / "converted"
+    )  # as the demo's second model: not adapted, not in use
     app = open_page(page, root)
     assert not app.exception
-    picker = next(one for kind in (app.selectbox, app.multiselect) for one in kind if one.key == key)
-    for name in ("trials-model", "converted") if key != "map_other" else ("trials-model",):  # the first space is not offered
+    picker = next(
+        one for kind in (app.selectbox, app.multiselect) for one in kind if one.key == key
+    )
+    for name in (
+        ("trials-model", "converted") if key != "map_other" else ("trials-model",)
+    ):  # the first space is not offered
         assert any(option.split(" · ")[-1] == name for option in picker.options), picker.options
-
-

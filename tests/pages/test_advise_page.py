@@ -15,7 +15,9 @@ from vocadapt.vocabulary import advice_rules
 
 @pytest.fixture
 def workspace(tmp_path, seeded, tiny_bert):
-    """A workspace of its own with vectors, in which nothing was counted for the model, and where little is enough."""
+    """A workspace of its own with vectors, in which nothing was counted for the model, and where
+    little is enough.
+    """
     shutil.copytree(seeded.root, tmp_path / "trials")
     shutil.rmtree(tmp_path / "trials" / "counts")
     return Workspace(tmp_path / "trials")
@@ -24,7 +26,9 @@ def workspace(tmp_path, seeded, tiny_bert):
 @pytest.fixture
 def lenient(monkeypatch):
     """Rules that an invented text of ten thousand words passes."""
-    monkeypatch.setattr(advice_rules, "RULES", [rule for rule in advice_rules.RULES if not rule.stops])
+    monkeypatch.setattr(
+        advice_rules, "RULES", [rule for rule in advice_rules.RULES if not rule.stops]
+    )
     monkeypatch.setattr("vocadapt.vocabulary.advise.RULES", advice_rules.RULES)
     monkeypatch.setattr("vocadapt.vocabulary.advise.LEAST_ADDED", 1)
 
@@ -32,7 +36,9 @@ def lenient(monkeypatch):
 def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, monkeypatch):
     counted = []
     fold = counting.count_words
-    monkeypatch.setattr("vocadapt.lab.corpora.count_words", lambda *given: counted.append(1) or fold(*given))
+    monkeypatch.setattr(
+        "vocadapt.lab.corpora.count_words", lambda *given: counted.append(1) or fold(*given)
+    )
     app = open_page(ADVISE, workspace)
     assert not app.exception and not app.error and not app.metric
     assert any("was not counted in the words of" in text for text in texts(app))
@@ -49,20 +55,30 @@ def test_the_verdict_stands_first_with_its_reasons(open_page, seeded):
     assert app.warning[0].value.startswith("**Do not change the vocabulary")
     assert sum(":material/block:" in text for text in texts(app)) >= 2
     assert [metric.label for metric in app.metric] == [
-        "Words cut", "Entity words cut", "Anchors at hand", "Expected held-out P@5", "Tokens saved",
-    ]  # fmt: skip
+        "Words cut",
+        "Entity words cut",
+        "Anchors at hand",
+        "Expected held-out P@5",
+        "Tokens saved",
+    ]
     assert app.metric[1].value == "–" and "chance" in app.metric[3].delta
 
 
-def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(open_page, seeded, lenient, tmp_path):
+def test_recipes_lead_to_the_adapt_page_with_everything_filled_in(
+    open_page, seeded, lenient, tmp_path
+):
     root = tmp_path / "lenient"
     shutil.copytree(seeded.root, root)
     app = open_page(ADVISE, root)
     assert not app.exception and app.success[0].value.startswith("**Worth a run")
     assert "Worth a run" in [heading.value for heading in app.subheader]
     links = [link.proto for link in app.get("page_link")]
-    queries = [link.query_string for link in links if "adapt" in link.page.lower() and link.query_string]
-    assert queries and all("vectors=trials-vectors" in query and "cap=5" in query for query in queries)
+    queries = [
+        link.query_string for link in links if "adapt" in link.page.lower() and link.query_string
+    ]
+    assert queries and all(
+        "vectors=trials-vectors" in query and "cap=5" in query for query in queries
+    )
     assert any("preset=green-bert-random" in query for query in queries)
     assert any("--max-added 5" in block.value for block in app.code)
 
@@ -111,6 +127,8 @@ def test_text_that_is_gone_is_a_message(open_page, seeded, tmp_path):
     root = tmp_path / "gone"
     shutil.copytree(seeded.root, root)
     record = root / "corpora" / "trials" / "corpus.json"
-    record.write_text(record.read_text(encoding="utf-8").replace("trials.txt", "no-such.txt"), encoding="utf-8")
+    record.write_text(
+        record.read_text(encoding="utf-8").replace("trials.txt", "no-such.txt"), encoding="utf-8"
+    )
     app = open_page(ADVISE, root)
     assert not app.exception and app.error

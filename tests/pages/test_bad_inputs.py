@@ -1,4 +1,6 @@
-"""Odd and bad examples, each through both doors: `finetune` on the command line, and the pages Fine-tune and Try it."""
+"""Odd and bad examples, each through both doors: `finetune` on the command line, and the pages
+Fine-tune and Try it.
+"""
 
 import json
 
@@ -17,7 +19,9 @@ TWO, OTHER = Sentence(("cancer", "was"), ("B-A", "O")), Sentence(("heart", "was"
 LONG = Sentence(("the",) * 4999 + ("cancer",), ("O",) * 4999 + ("B-Disease",))
 LOST = Question("lost", "who", "a trial", (Answer("nobody", 0),))
 ENDLESS = Question("q7", "the " * 600, "a trial", (Answer("trial", 2),))
-SAID = {  # what is told of a task on the command line and on Fine-tune alike; the first word: whether it can be trained on
+# what is told of a task on the command line and on Fine-tune alike; the first word: whether it can
+# be trained on
+SAID = {
     "unseen-label": ("fine", "test holds labels that train lacks, so no model can find them: B."),
     "i-without-b": ("fine", f"train: 1 {INSIDE}."),
     "empty-sentences": ("fine", EMPTY),
@@ -37,7 +41,10 @@ def tasks(tmp_path_factory):
     for name in SAID:
         (root / name).mkdir()
         kind, train, test = _files(root / name, name)
-        said = f'name = "{name}"\nkind = "{kind}"\n[splits]\ntrain = "{train.name}"\ntest = "{test.name}"\n'
+        said = (
+            f'name = "{name}"\nkind = "{kind}"\n[splits]\ntrain = "{train.name}"\ntest ='
+            f' "{test.name}"\n'
+        )
         (root / name / "task.toml").write_text(said, encoding="utf-8")
     return root
 
@@ -59,20 +66,35 @@ def _files(folder, name):
     elif name == "long-sentence":
         write_conll(test, (LONG,))
     elif name in ("i-without-b", "empty-sentences", "ragged"):
-        more = {"i-without-b": "\nthe\tO\ncancer\tI-Disease\n", "empty-sentences": "\n\n\n\nthe\tO\n", "ragged": "the\n"}
+        more = {
+            "i-without-b": "\nthe\tO\ncancer\tI-Disease\n",
+            "empty-sentences": "\n\n\n\nthe\tO\n",
+            "ragged": "the\n",
+        }
         train.write_text(train.read_text(encoding="utf-8") + more[name], encoding="utf-8")
     return "ner", train, test
 
 
 @pytest.fixture(scope="module")
 def trained(tasks, tiny_bert, tmp_path_factory):
-    """Fine-tuned through the command line into a workspace: the exit code, the answer and what was said, of each task."""
+    """Fine-tuned through the command line into a workspace: the exit code, the answer and what was
+    said, of each task.
+    """
     workspace = Workspace(tmp_path_factory.mktemp("bad") / "w")
 
     def run(name, capsys):
-        given = ["--model", str(tiny_bert), "--task", str(tasks / name / "task.toml"), "--epochs", "1"]
+        given = [
+            "--model",
+            str(tiny_bert),
+            "--task",
+            str(tasks / name / "task.toml"),
+            "--epochs",
+            "1",
+        ]
         with one_thread():
-            code = main(["finetune", *given, "--workspace", str(workspace.root), "--name", name, "--json"])
+            code = main(
+                ["finetune", *given, "--workspace", str(workspace.root), "--name", name, "--json"]
+            )
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -85,7 +107,9 @@ def test_on_the_command_line(name, trained, capsys):
     code, out, err = run(name, capsys)
     assert code == {"fine": 0, "bad": 2}[state], err
     if state == "bad":
-        assert told in err and "Traceback" not in err and not workspace.folder("runs", name).exists()
+        assert (
+            told in err and "Traceback" not in err and not workspace.folder("runs", name).exists()
+        )
         return
     answer = json.loads(out, parse_constant=pytest.fail)
     assert any(told in finding for finding in answer["findings"]) or not told
@@ -95,7 +119,9 @@ def test_on_the_command_line(name, trained, capsys):
 @pytest.mark.parametrize("name", [name for name in SAID if name != "endless-question"])
 def test_on_the_page(name, open_page, tasks, tmp_path):
     state, told = SAID[name]
-    app = open_page(FINETUNE, tmp_path / "w", typed={"finetune_task": str(tasks / name / "task.toml")})
+    app = open_page(
+        FINETUNE, tmp_path / "w", typed={"finetune_task": str(tasks / name / "task.toml")}
+    )
     assert not app.exception and bool(app.error) == (state == "bad")
     assert any((told if state == "bad" else plain(told)) in text for text in shown(app))
     assert (state == "bad") == (not any(button.key == "start_finetune" for button in app.button))

@@ -1,4 +1,6 @@
-"""Every cache of the pages is bounded: a server that runs for days must not grow with what it was shown."""
+"""Every cache of the pages is bounded: a server that runs for days must not grow with what it was
+shown.
+"""
 
 import ast
 from pathlib import Path
@@ -6,12 +8,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = [*sorted((ROOT / "vocadapt").rglob("*.py")), *sorted((ROOT / "pages").rglob("*.py")), ROOT / "app.py"]
+SOURCES = [
+    *sorted((ROOT / "vocadapt").rglob("*.py")),
+    *sorted((ROOT / "pages").rglob("*.py")),
+    ROOT / "app.py",
+]
 BOUNDS = {"cache_data": "max_entries", "cache_resource": "max_entries", "lru_cache": "maxsize"}
 
 
 def unbounded(source: str) -> list[str]:
-    """The decorators of caches that name no bound; `functools.cache` counts only where the function takes arguments."""
+    """The decorators of caches that name no bound; `functools.cache` counts only where the function
+    takes arguments.
+    """
     found = []
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.FunctionDef):
@@ -19,9 +27,15 @@ def unbounded(source: str) -> list[str]:
         for decorator in node.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-            given = {word.arg: word.value for word in decorator.keywords} if isinstance(decorator, ast.Call) else {}
+            given = (
+                {word.arg: word.value for word in decorator.keywords}
+                if isinstance(decorator, ast.Call)
+                else {}
+            )
             bound = given.get(BOUNDS.get(name, ""))
-            if name in BOUNDS and not (isinstance(bound, ast.Constant) and isinstance(bound.value, int)):
+            if name in BOUNDS and not (
+                isinstance(bound, ast.Constant) and isinstance(bound.value, int)
+            ):
                 found.append(f"{node.name}: {name}")
             if name == "cache" and node.args.args:
                 found.append(f"{node.name}: {name}")
@@ -34,6 +48,12 @@ def test_every_cache_names_how_many_entries_it_keeps(path):
 
 
 def test_a_cache_without_a_bound_is_found():
-    forms = ["@st.cache_data", "@st.cache_resource(show_spinner=False)", "@lru_cache", "@lru_cache(maxsize=None)", "@cache"]
+    forms = [
+        "@st.cache_data",
+        "@st.cache_resource(show_spinner=False)",
+        "@lru_cache",
+        "@lru_cache(maxsize=None)",
+        "@cache",
+    ]
     assert all(unbounded(f"{form}\ndef f(a): pass") for form in forms)
     assert not unbounded("@st.cache_data(max_entries=3)\ndef f(a): pass\n@cache\ndef g(): pass")

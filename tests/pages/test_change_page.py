@@ -1,4 +1,6 @@
-"""The neighbourhood change page: empty, full, a null, words by type and by address, hostile words, vectors in context."""
+"""The neighbourhood change page: empty, full, a null, words by type and by address, hostile words,
+vectors in context.
+"""
 
 import shutil
 from dataclasses import replace
@@ -24,7 +26,11 @@ def markup(app):
 
 
 def texts(app):
-    return [element.value for kind in ("markdown", "error", "warning", "text") for element in app.get(kind)]
+    return [
+        element.value
+        for kind in ("markdown", "error", "warning", "text")
+        for element in app.get(kind)
+    ]
 
 
 def figures(app):
@@ -70,17 +76,26 @@ def test_a_null_is_made_as_a_job(open_page, workspace, monkeypatch):
     assert not app.exception
     first, *drawn = started
     assert first[0].settings.word2vec.seed == 2 and first[1] == "trials-vectors-seed"
-    assert sorted(spec.settings.resample for spec, _ in drawn) == [1, 2]  # one press makes both draws
-    assert all(spec.settings.word2vec.seed == 1 and name == "trials-vectors-lines" for spec, name in drawn)
+    assert sorted(spec.settings.resample for spec, _ in drawn) == [
+        1,
+        2,
+    ]  # one press makes both draws
+    assert all(
+        spec.settings.word2vec.seed == 1 and name == "trials-vectors-lines" for spec, name in drawn
+    )
 
 
-def test_a_draw_that_was_made_already_is_not_made_again(open_page, with_nulls, tmp_path, monkeypatch):
+def test_a_draw_that_was_made_already_is_not_made_again(
+    open_page, with_nulls, tmp_path, monkeypatch
+):
     root = tmp_path / "copy"
     shutil.copytree(with_nulls.root, root)
     shutil.rmtree(root / "vectors" / "seed")
     shutil.rmtree(root / "vectors" / "lines")
     started = []
-    monkeypatch.setattr(jobs, "start", lambda workspace, spec, name: started.append(spec.settings.resample))
+    monkeypatch.setattr(
+        jobs, "start", lambda workspace, spec, name: started.append(spec.settings.resample)
+    )
     app = open_page(PAGE, Workspace(root), **SAME)
     app.button(key="null_lines").click().run()
     assert not app.exception and started == [1]  # beside the second draw, which is there
@@ -90,21 +105,37 @@ def test_a_null_of_the_workspace_is_found_and_used(open_page, with_nulls):
     app = open_page(PAGE, with_nulls, **SAME, change_k="5")
     assert not app.exception and not app.error
     picker = app.selectbox(key="change_null")
-    assert len(picker.options) == 3 and picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
+    assert (
+        len(picker.options) == 3
+        and picker.options[0] == "two seeds · trials-vectors, seed" == picker.value
+    )
     assert figures(app)["Changed beyond luck"] != "–"
     assert any("the null" in text and "quantile" in text for text in texts(app))
     assert any("--null" in block.value for block in app.code)
     assert {"null", "quantile", "changed"} <= set(app.dataframe[0].value)
     picker.select("none").run()
-    assert figures(app)["Changed beyond luck"] == "–" and any("cannot be called change" in text for text in texts(app))
+    assert figures(app)["Changed beyond luck"] == "–" and any(
+        "cannot be called change" in text for text in texts(app)
+    )
     app.selectbox(key="change_null").select(picker.options[1]).run()
     assert not app.exception and picker.options[1].startswith("lines drawn anew · ")
 
 
 def test_all_of_it_stands_in_the_address(open_page, seeded):
-    app = open_page(PAGE, seeded, **SAME, change_k="4", change_word="heart", change_kept="[0,1]", change_among="all")
+    app = open_page(
+        PAGE,
+        seeded,
+        **SAME,
+        change_k="4",
+        change_word="heart",
+        change_kept="[0,1]",
+        change_among="all",
+    )
     assert not app.exception and not app.error
-    assert app.text_input(key="change_word").value == "heart" and app.number_input(key="change_k").value == 4
+    assert (
+        app.text_input(key="change_word").value == "heart"
+        and app.number_input(key="change_k").value == 4
+    )
     assert any("**heart** keeps" in text and "of 4" in text for text in texts(app))
     assert any("Among all words" in text for text in texts(app))
 
@@ -133,8 +164,12 @@ def test_too_many_neighbours_and_unknown_words_are_messages(open_page, seeded):
     app = open_page(PAGE, seeded, **SAME, change_k="38")
     assert not app.exception and any("neighbours need 40 words" in text for text in texts(app))
     app = open_page(PAGE, seeded, **SAME, change_word="nosuchword")
-    assert not app.exception and any("nosuchword" in text and "not among" in text for text in texts(app))
-    app = open_page(PAGE, seeded, change_before="nothing/at-all", change_after="model · trials-model")
+    assert not app.exception and any(
+        "nosuchword" in text and "not among" in text for text in texts(app)
+    )
+    app = open_page(
+        PAGE, seeded, change_before="nothing/at-all", change_after="model · trials-model"
+    )
     assert not app.exception and app.error
 
 
@@ -166,7 +201,11 @@ def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monk
     app.button(key="make_contextual").click().run()
     assert not app.exception
     ((spec, name),) = started
-    assert spec.step == "contextual" and spec.settings.contextual.layer == 2 and name == "tiny-bert-layer-2"
+    assert (
+        spec.step == "contextual"
+        and spec.settings.contextual.layer == 2
+        and name == "tiny-bert-layer-2"
+    )
     assert spec.inputs["text"] == (str(seeded.root / "corpora" / "trials"),)
 
 

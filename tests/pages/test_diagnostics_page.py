@@ -1,4 +1,6 @@
-"""The diagnostics page: tables, cards, relations, its own files, hostile names, and what stands in the address."""
+"""The diagnostics page: tables, cards, relations, its own files, hostile names, and what stands in
+the address.
+"""
 
 import re
 import shutil
@@ -21,13 +23,16 @@ VECTORS = "word vectors · trials-vectors"
 
 @pytest.fixture
 def plane(tmp_path, tiny_bert):
-    """A workspace with word vectors whose cosines are known: a·b 0, a·c √½, b·c √½, and a zero row."""
+    """A workspace with word vectors whose cosines are known: a·b 0, a·c √½, b·c √½, and a zero
+    row.
+    """
     file = tmp_path / "plane.vec"
     file.write_text("a 2 0\nb 0 5\nc 1 1\nzero 0 0\n")
     workspace = Workspace(tmp_path / "plane")
-    run_step(Spec("import", ImportStep(), {"file": (str(file),)}), workspace.folder("vectors", "plane"))
+    run_step(
+        Spec("import", ImportStep(), {"file": (str(file),)}), workspace.folder("vectors", "plane")
+    )
     return workspace
-
 
 
 def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, seeded, tiny_bert):
@@ -35,11 +40,17 @@ def test_the_tables_of_the_newest_model_and_the_one_it_was_made_from(open_page, 
     assert not app.exception and not app.error
     shown = app.multiselect(key="diagnostics_spaces").value
     assert shown[0] == "model · trials-model" and len(shown) == 2
-    adapted, base = (open_space(path).space for path in (seeded.root / "models" / "trials-model", tiny_bert))
+    adapted, base = (
+        open_space(path).space for path in (seeded.root / "models" / "trials-model", tiny_bert)
+    )
     tables = cosine_tables([adapted, base])
     shown = markup(app)
-    assert fraction(tables.mean_cosine[0][0]) in shown and fraction(tables.mean_cosine[0][1]) in shown
-    assert f"n = {tables.common[0][1]}" in shown and shown.count("1.000") == 4  # the base's rows are unchanged in it
+    assert (
+        fraction(tables.mean_cosine[0][0]) in shown and fraction(tables.mean_cosine[0][1]) in shown
+    )
+    assert (
+        f"n = {tables.common[0][1]}" in shown and shown.count("1.000") == 4
+    )  # the base's rows are unchanged in it
 
 
 def test_numbers_by_hand_and_a_zero_row(open_page, plane):
@@ -70,20 +81,29 @@ def test_hubs_wait_for_a_click(open_page, plane):
     assert "Hubs" not in markup(app)
     app.button(key="hubs_0").click().run()
     assert not app.exception and not app.error
-    assert any("Too few tokens for hubs" in text for text in texts(app))  # three rows, each near the two others
+    assert any(
+        "Too few tokens for hubs" in text for text in texts(app)
+    )  # three rows, each near the two others
 
 
 def test_hubs_are_named(open_page, seeded):
     app = open_page(PAGE, seeded)
     app.button(key="hubs_0").click().run()
     assert not app.exception and any(metric.label == "Hubness" for metric in app.metric)
-    assert ">Hubs<" in markup(app) and not re.search(r'va-score">\d+\.', markup(app).split(">Hubs<")[1])
+    assert ">Hubs<" in markup(app) and not re.search(
+        r'va-score">\d+\.', markup(app).split(">Hubs<")[1]
+    )
     assert len([button for button in app.button if button.key.startswith("hubs_")]) == 1
 
 
 def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path):
     app = open_page(PAGE, plane)
-    assert app.dataframe[0].value["relation"].tolist()[:4] == ["verb tenses", "synonyms", "antonyms", "unrelated"]
+    assert app.dataframe[0].value["relation"].tolist()[:4] == [
+        "verb tenses",
+        "synonyms",
+        "antonyms",
+        "unrelated",
+    ]
     mine = tmp_path / "mine.tsv"
     mine.write_text("a\tb\tapart\na\tc\tnear\nb\tc\tnear\nnot\there\tnear\n")
     app.segmented_control(key="diagnostics_pairs").set_value("A file of my own").run()
@@ -91,13 +111,18 @@ def test_relations_on_the_lists_at_hand_and_on_a_file(open_page, plane, tmp_path
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert table["relation"].tolist() == ["apart", "near"] and table["pairs"].tolist() == ["1 of 1", "2 of 3"]
+    assert table["relation"].tolist() == ["apart", "near"] and table["pairs"].tolist() == [
+        "1 of 1",
+        "2 of 3",
+    ]
     own = 2 * np.sqrt(0.5) / 3
     assert table["corrected"].tolist() == [pytest.approx(-own), pytest.approx(np.sqrt(0.5) - own)]
     assert any(f"--pairs {mine}" in code.value for code in app.code)
 
 
-@pytest.mark.parametrize("content", [b"", b"one word\nand\n", b"a\tb\nc\n", b"caf\xe9\tb\n", bytes(range(256))])
+@pytest.mark.parametrize(
+    "content", [b"", b"one word\nand\n", b"a\tb\nc\n", b"caf\xe9\tb\n", bytes(range(256))]
+)
 def test_a_bad_file_is_a_message(content, open_page, plane, tmp_path):
     (tmp_path / "bad.tsv").write_bytes(content)
     app = open_page(PAGE, plane, diagnostics_pairs="A file of my own")
@@ -109,16 +134,27 @@ def test_a_bad_file_is_a_message(content, open_page, plane, tmp_path):
 def test_hostile_names_and_words_stay_text(open_page, hostile, tmp_path):
     mine = tmp_path / "mine.tsv"
     mine.write_text(f"{HOSTILE[0]}\t{HOSTILE[1]}\t<b>bold</b>\n{HOSTILE[2]}\t{HOSTILE[3]}\t$x$\n")
-    app = open_page(PAGE, hostile, diagnostics_pairs="A file of my own", diagnostics_spaces="word vectors · hostile")
+    app = open_page(
+        PAGE,
+        hostile,
+        diagnostics_pairs="A file of my own",
+        diagnostics_spaces="word vectors · hostile",
+    )
     app.text_input(key="pair_file_path").set_value(str(mine)).run()
     app.button(key="hubs_0").click().run()
     assert not app.exception and not app.error and "<img/src" not in markup(app)
     assert app.dataframe[0].value["pairs"].tolist() == ["1 of 1", "1 of 1"]
-    figure = next(chart.proto.spec for chart in app.get("plotly_chart") if "random" in chart.proto.spec)
-    assert "<b>" not in figure and "&lt;b&gt;" in figure.replace("\\u0026", "&").replace("\\u003c", "<").replace("\\u003e", ">")
+    figure = next(
+        chart.proto.spec for chart in app.get("plotly_chart") if "random" in chart.proto.spec
+    )
+    assert "<b>" not in figure and "&lt;b&gt;" in figure.replace("\\u0026", "&").replace(
+        "\\u003c", "<"
+    ).replace("\\u003e", ">")
 
 
-@pytest.mark.parametrize("name", ["nosuch/model", "<script>alert(1)</script>", "$x$", "/", "x" * 500])
+@pytest.mark.parametrize(
+    "name", ["nosuch/model", "<script>alert(1)</script>", "$x$", "/", "x" * 500]
+)
 def test_a_space_that_is_none_is_a_message_and_the_others_stay(name, open_page, seeded):
     app = open_page(PAGE, seeded, diagnostics_spaces=VECTORS)
     app.multiselect(key="diagnostics_spaces").set_value([VECTORS, name]).run()
@@ -138,7 +174,10 @@ def test_different_widths_have_no_cosine(open_page, seeded, plane, tmp_path):
 def test_one_word_is_too_little_to_say(open_page, tmp_path):
     (tmp_path / "one.vec").write_text("alone 1 2\n")
     workspace = Workspace(tmp_path / "one")
-    run_step(Spec("import", ImportStep(), {"file": (str(tmp_path / "one.vec"),)}), workspace.folder("vectors", "one"))
+    run_step(
+        Spec("import", ImportStep(), {"file": (str(tmp_path / "one.vec"),)}),
+        workspace.folder("vectors", "one"),
+    )
     app = open_page(PAGE, workspace)
     assert not app.exception and not app.error
     assert any("Too few tokens with a direction" in text for text in texts(app))

@@ -1,4 +1,6 @@
-"""Error analysis in the app: the counts, the cards, slices, the note, hostile words, and what cannot be compared."""
+"""Error analysis in the app: the counts, the cards, slices, the note, hostile words, and what
+cannot be compared.
+"""
 
 import shutil
 from functools import partial
@@ -40,7 +42,13 @@ def workspace(tmp_path_factory):
         ("green", "adapted", {"base": NOTHING, "adapted": BROKEN, "pooled": BROKEN}),
     ):
         folder = write_runs(root, name, GOLD, {1: said})
-        for file in ("tokenizer.json", "tokenizer_config.json", "config.json", "vocadapt.json", "base"):
+        for file in (
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "config.json",
+            "vocadapt.json",
+            "base",
+        ):
             source = models / model / file
             if source.is_dir():
                 shutil.copytree(source, folder / file)
@@ -54,14 +62,29 @@ def test_the_newest_run_stands_against_the_one_of_one_cut(open_page, workspace):
     assert not app.exception and not app.error
     assert app.selectbox(key="errors_baseline").value == "plain · seed 1 · base"
     assert app.selectbox(key="errors_compared").value == "green · seed 1 · pooled"
-    assert [heading.value for heading in app.subheader] == ["Where the change comes from", "Which cut was right"]
+    assert [heading.value for heading in app.subheader] == [
+        "Where the change comes from",
+        "Which cut was right",
+    ]
     body = markup(app)
-    assert '<b class="ve-good">9</b><span>fixed' in body and '<b class="ve-bad">1</b><span>broken' in body
+    assert (
+        '<b class="ve-good">9</b><span>fixed' in body
+        and '<b class="ve-bad">1</b><span>broken' in body
+    )
     # baseline: 1 of 10 found, none invented, 2/11; compared: 9 of 10, and one invented
-    assert any("F1 .182 → .900" in text and "+71.8 points" in text and "95 % interval" in text for text in texts(app))
+    assert any(
+        "F1 .182 → .900" in text and "+71.8 points" in text and "95 % interval" in text
+        for text in texts(app)
+    )
     assert "paired test" not in body
-    assert body.count('data-testid="entry"') == 5 and any("1 to 5 of 9 fixed" in text for text in texts(app))
-    assert "10369876 · sentence 1" in body and "tachycardia (new token)" in body and "holds a new token" in body
+    assert body.count('data-testid="entry"') == 5 and any(
+        "1 to 5 of 9 fixed" in text for text in texts(app)
+    )
+    assert (
+        "10369876 · sentence 1" in body
+        and "tachycardia (new token)" in body
+        and "holds a new token" in body
+    )
     assert "fixed" in app.query_params["errors_fate"] and "all" in app.query_params["errors_slice"]
 
 
@@ -72,14 +95,26 @@ def test_what_there_is_to_compare_is_listed_once(open_page, workspace, monkeypat
 
 
 def test_what_is_looked_at_lies_in_the_address(open_page, workspace):
-    runs = {"errors_baseline": "plain · seed 1 · base", "errors_compared": "green · seed 1 · pooled"}
+    runs = {
+        "errors_baseline": "plain · seed 1 · base",
+        "errors_compared": "green · seed 1 · pooled",
+    }
     app = open_page(PAGE, workspace, **runs, errors_fate="broken", errors_slice="pieces")
     assert not app.exception
-    assert app.selectbox(key="errors_slice").value == "pieces" and "broken" in app.query_params["errors_fate"]
+    assert (
+        app.selectbox(key="errors_slice").value == "pieces"
+        and "broken" in app.query_params["errors_fate"]
+    )
     body = markup(app)
-    assert body.count('data-testid="entry"') == 1 and "<img" not in body and "&lt;img/src=x/onerror=alert(1)&gt;" in body
+    assert (
+        body.count('data-testid="entry"') == 1
+        and "<img" not in body
+        and "&lt;img/src=x/onerror=alert(1)&gt;" in body
+    )
     assert "\u202e" not in body
-    app = open_page(PAGE, workspace, errors_fate="nonsense", errors_slice="nonsense", errors_pieces="odd")
+    app = open_page(
+        PAGE, workspace, errors_fate="nonsense", errors_slice="nonsense", errors_pieces="odd"
+    )
     assert not app.exception
 
 
@@ -89,11 +124,15 @@ def test_find_and_the_fates_narrow_the_list(open_page, workspace):
     assert not app.exception and markup(app).count('data-testid="entry"') == 1
     app.text_input(key="errors_find").set_value("nothing like it").run()
     assert not app.exception and any(
-        "Nothing fixed matches the search" in text and "Nothing under the other tabs does" in text for text in texts(app)
+        "Nothing fixed matches the search" in text and "Nothing under the other tabs does" in text
+        for text in texts(app)
     )
     app.text_input(key="errors_find").set_value("onerror").run()  # the one sentence that is broken
     app.segmented_control(key="errors_fate").set_value("fixed").run()
-    assert any("Nothing fixed matches" in text and "Under the other tabs: broken 1" in text for text in texts(app))
+    assert any(
+        "Nothing fixed matches" in text and "Under the other tabs: broken 1" in text
+        for text in texts(app)
+    )
     assert not any("<img" in text or "There is nothing fixed" in text for text in texts(app))
 
 
@@ -115,17 +154,34 @@ def test_a_note_is_kept_with_the_workspace(open_page, workspace):
     app.text_area[0].set_value("<b>gold is odd</b>").run()
     assert not app.exception
     (note,) = notes_of(workspace).values()
-    assert note.text == "<b>gold is odd</b>" and note.about == "tachycardia · 10369876 · sentence 1 · D · missed mended"
+    assert (
+        note.text == "<b>gold is odd</b>"
+        and note.about == "tachycardia · 10369876 · sentence 1 · D · missed mended"
+    )
     again = open_page(PAGE, workspace)
-    assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1 and "<b>gold" not in markup(again)
+    assert markup(again).count("&lt;b&gt;gold is odd&lt;/b&gt;") == 1 and "<b>gold" not in markup(
+        again
+    )
     assert again.text_area[0].value == "<b>gold is odd</b>"
     (workspace.root / "notes.jsonl").unlink()
 
 
 def test_two_cuts_of_one_run_and_the_same_twice(open_page, workspace):
-    app = open_page(PAGE, workspace, errors_baseline="green · seed 1 · base", errors_compared="green · seed 1 · pooled")
-    assert not app.exception and "Which cut was right" in [heading.value for heading in app.subheader]
-    app = open_page(PAGE, workspace, errors_baseline="plain · seed 1 · base", errors_compared="plain · seed 1 · base")
+    app = open_page(
+        PAGE,
+        workspace,
+        errors_baseline="green · seed 1 · base",
+        errors_compared="green · seed 1 · pooled",
+    )
+    assert not app.exception and "Which cut was right" in [
+        heading.value for heading in app.subheader
+    ]
+    app = open_page(
+        PAGE,
+        workspace,
+        errors_baseline="plain · seed 1 · base",
+        errors_compared="plain · seed 1 · base",
+    )
     assert not app.exception and any("Choose two runs" in info.value for info in app.info)
 
 
@@ -134,10 +190,13 @@ def test_which_tokenization_was_right_follows_the_slice(open_page, workspace):
     assert not app.exception and not app.error
     assert any("Entries of this slice only: ends in" in text for text in texts(app))
     table = markup(app).split("Which cut was right")[-1]
-    # adapted and pooled find all 9 entities in -ia, and no other: over everything the recall is .900
+    # adapted and pooled find all 9 entities in -ia, and no other: over everything the recall is
+    # .900
     assert ".900" not in table and "1.000" in table
     app = open_page(PAGE, workspace)
-    assert not any("Entries of this slice only" in text for text in texts(app)) and ".900" in markup(app)
+    assert not any(
+        "Entries of this slice only" in text for text in texts(app)
+    ) and ".900" in markup(app)
 
 
 def test_other_settings_of_slices(open_page, workspace):
@@ -169,9 +228,13 @@ def test_texts_with_labels_have_a_page_too(open_page, tmp_path):
     assert markup(app).count('data-testid="entry"') == 2 and "<img" not in markup(app)
 
 
-def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_through(open_page, workspace, tmp_path, monkeypatch):
+def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_through(
+    open_page, workspace, tmp_path, monkeypatch
+):
     (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
-    monkeypatch.setattr(run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
+    monkeypatch.setattr(
+        run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
+    )
     app = open_page(PAGE, workspace)
     asked = next(code.value for code in app.code if " compare " in code.value)
     assert asked.endswith(f"--corpus {tmp_path / 'text.txt'} --html errors.html")
@@ -182,23 +245,34 @@ def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_thro
 
 def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, monkeypatch):
     (tmp_path / "text.txt").write_text("tachycardia\n", encoding="utf-8")
-    pair = open_pair(PairSpec(*(str(workspace.root / "runs" / name) for name in ("plain", "green"))))
-    monkeypatch.setattr(run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"]))
+    pair = open_pair(
+        PairSpec(*(str(workspace.root / "runs" / name) for name in ("plain", "green")))
+    )
+    monkeypatch.setattr(
+        run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
+    )
     one, other = (Comparable(name, name, "ner", "toy", workspace.root, "") for name in "ab")
-    made = partial(error_notes.report_of, workspace, Shown(pair, (one, other)), pair.slicing(), "all", "")
+    made = partial(
+        error_notes.report_of, workspace, Shown(pair, (one, other)), pair.slicing(), "all", ""
+    )
     assert made().corpus is not None and made().why_no_corpus == ""
     monkeypatch.setattr(error_notes, "AT_MOST", -1.0)
     assert made().corpus is None and "corpus, which takes about" in made().html()
 
 
 def conll(path, tags):
-    sentences = ("".join(f"{word}\t{tag}\n" for word, tag in zip(one.words, own, strict=True))
-                 for one, own in zip(PLAIN, tags, strict=True))  # fmt: skip
+    sentences = (
+        "".join(f"{word}\t{tag}\n" for word, tag in zip(one.words, own, strict=True))
+        for one, own in zip(PLAIN, tags, strict=True)
+    )
     path.write_text("\n".join(sentences), encoding="utf-8")
     return str(path)
 
 
-PLAIN = (Sentence(("no", "fever", "today"), ("O", "B-D", "O")), Sentence(("a", "cough"), ("O", "B-D")))
+PLAIN = (
+    Sentence(("no", "fever", "today"), ("O", "B-D", "O")),
+    Sentence(("a", "cough"), ("O", "B-D")),
+)
 
 
 def bring(app, **files):
@@ -219,21 +293,36 @@ def test_predictions_of_other_programs_come_in_and_stay(open_page, tmp_path):
     assert app.selectbox(key="errors_compared").value == "predictions · half"
     assert any("F1 .000 → .667" in text for text in texts(app))
     kept = root.root / "predictions"
-    asked = f"compare {kept}/bad/predicted.conll {kept}/half/predicted.conll --gold {kept}/bad/gold.conll --kind ner --html"
+    asked = (
+        f"compare {kept}/bad/predicted.conll {kept}/half/predicted.conll --gold"
+        f" {kept}/bad/gold.conll --kind ner --html"
+    )
     assert any(asked in code.value for code in app.code)
-    again = open_page(PAGE, root, errors_baseline="predictions · bad", errors_compared="predictions · half")
+    again = open_page(
+        PAGE, root, errors_baseline="predictions · bad", errors_compared="predictions · half"
+    )
     assert not again.exception and any("F1 .000 → .667" in text for text in texts(again))
     write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
-    beside = open_page(PAGE, root, errors_baseline="predictions · half", errors_compared="own · seed 1 · base")
-    assert not beside.exception and not beside.error and any("F1 .667 → 1.000" in text for text in texts(beside))
+    beside = open_page(
+        PAGE, root, errors_baseline="predictions · half", errors_compared="own · seed 1 · base"
+    )
+    assert (
+        not beside.exception
+        and not beside.error
+        and any("F1 .667 → 1.000" in text for text in texts(beside))
+    )
     assert "--tokenization base" in beside.code[0].value and "--kind" not in beside.code[0].value
 
 
 def test_predictions_for_other_examples_are_refused_by_name(open_page, tmp_path):
     gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
     (tmp_path / "said.conll").write_text("no\tO\n", encoding="utf-8")
-    app = bring(open_page(PAGE, tmp_path / "w"), gold_file=gold, predictions=str(tmp_path / "said.conll"))
-    assert not app.exception and any("said.conll: holds 1 sentences, the gold file 2" in text for text in texts(app))
+    app = bring(
+        open_page(PAGE, tmp_path / "w"), gold_file=gold, predictions=str(tmp_path / "said.conll")
+    )
+    assert not app.exception and any(
+        "said.conll: holds 1 sentences, the gold file 2" in text for text in texts(app)
+    )
     assert not (tmp_path / "w" / "predictions").exists()
 
 
@@ -257,8 +346,12 @@ def test_predictions_stand_only_beside_those_for_the_same_gold(open_page, tmp_pa
     app = open_page(PAGE, root, errors_baseline="predictions · a")
     assert not app.exception and app.selectbox(key="errors_compared").options == ["predictions · a"]
     write_runs(root, "own", PLAIN, {1: {"base": [one.tags for one in PLAIN]}})
-    app = open_page(PAGE, root, errors_baseline="predictions · b", errors_compared="own · seed 1 · base")
-    assert not app.exception and any("were not tested on the same examples: example 1" in text for text in texts(app))
+    app = open_page(
+        PAGE, root, errors_baseline="predictions · b", errors_compared="own · seed 1 · base"
+    )
+    assert not app.exception and any(
+        "were not tested on the same examples: example 1" in text for text in texts(app)
+    )
 
 
 def test_predictions_open_beside_the_newest_run_on_as_many_examples(open_page, tmp_path):
@@ -281,7 +374,11 @@ def test_predictions_that_no_run_can_stand_beside_are_shown_alone(open_page, tmp
     write_runs(root, "other", GOLD[:3], {1: {"base": RIGHT[:3]}})
     gold = conll(tmp_path / "gold.conll", [one.tags for one in PLAIN])
     app = bring(open_page(PAGE, root), gold_file=gold, predictions=gold)
-    assert not app.exception and not app.error and app.selectbox(key="errors_baseline").value == "predictions · gold"
+    assert (
+        not app.exception
+        and not app.error
+        and app.selectbox(key="errors_baseline").value == "predictions · gold"
+    )
     assert any("Choose two runs" in info.value for info in app.info)
 
 

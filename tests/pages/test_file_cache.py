@@ -83,12 +83,17 @@ def full(tmp_path) -> Workspace:
     for number in range(40):
         folder = workspace.folder("corpora", f"c-{number}")
         folder.mkdir(parents=True)
-        strict_json.write(folder / "corpus.json", {"files": [str(tmp_path / "text.txt")], "settings": {}})
+        strict_json.write(
+            folder / "corpus.json", {"files": [str(tmp_path / "text.txt")], "settings": {}}
+        )
         Manifest("corpora", folder.name, {}, numbers={"words": number}).save(folder)
         job = workspace.root / "jobs" / f"20260101-0000{number:02d}-000000-corpus"
         job.mkdir(parents=True)
         spec = Spec("corpus", CorpusStep(), {"text": ("/none.txt",)})
-        strict_json.write(job / "spec.json", {"spec": spec.to_dict(), "target": f"corpora/j-{number}", "overwrite": False})
+        strict_json.write(
+            job / "spec.json",
+            {"spec": spec.to_dict(), "target": f"corpora/j-{number}", "overwrite": False},
+        )
         write_status(job, Status("done", queued=1.0, started=1.0, updated=2.0))
     settle()
     return workspace
@@ -97,14 +102,31 @@ def full(tmp_path) -> Workspace:
 def test_every_page_run_reads_each_manifest_and_each_job_at_most_once(full, open_page, monkeypatch):
     loaded, parsed = [], []
     load, parse = Manifest.load, Spec.from_dict
-    monkeypatch.setattr(Manifest, "load", classmethod(lambda cls, folder: (loaded.append(folder), load(folder))[1]))
-    monkeypatch.setattr(Spec, "from_dict", classmethod(lambda cls, *given: (parsed.append(given[1]), parse(*given))[1]))
-    for page in ("pages/start/home.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/see/map.py"):
+    monkeypatch.setattr(
+        Manifest, "load", classmethod(lambda cls, folder: (loaded.append(folder), load(folder))[1])
+    )
+    monkeypatch.setattr(
+        Spec,
+        "from_dict",
+        classmethod(lambda cls, *given: (parsed.append(given[1]), parse(*given))[1]),
+    )
+    for page in (
+        "pages/start/home.py",
+        "pages/start/jobs.py",
+        "pages/words/vectors.py",
+        "pages/see/map.py",
+    ):
         before = len(loaded), len(parsed)
         app = open_page(page, full)
         assert not app.exception and not app.error
-        corpora = [folder for folder in loaded if folder.parent.name == "corpora" and folder.name.startswith("c-")]
-        assert len(corpora) == len(set(corpora)) <= 40, page  # read by the first page, and by none after it
+        corpora = [
+            folder
+            for folder in loaded
+            if folder.parent.name == "corpora" and folder.name.startswith("c-")
+        ]
+        assert len(corpora) == len(set(corpora)) <= 40, (
+            page
+        )  # read by the first page, and by none after it
         assert len(parsed) == len(set(parsed)) <= 40, page
         assert (len(loaded) - before[0]) <= 41
     assert len(corpora) == 40 and len(parsed) == 40

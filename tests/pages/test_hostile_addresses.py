@@ -1,4 +1,6 @@
-"""Hostile addresses: every setting of a page at a hostile value at once; no exception, no file's content, nothing hidden."""
+"""Hostile addresses: every setting of a page at a hostile value at once; no exception, no file's
+content, nothing hidden.
+"""
 
 import pytest
 
@@ -6,25 +8,46 @@ from tests.pages.test_address import PREFIXES, SOURCES, keys_of, page_of
 from tests.pages.test_pages import HOME, markup, texts
 
 VALUES = [
-    "/etc/passwd", "../../../etc/passwd", "/proc/self/environ", "file:///etc/passwd", "\u202egnol", "a\nb\x00c",
-    "<script>alert(1)</script>", "x" * 6000, "999999999999999999999999", "-1", "nan", "[](http://evil.example)",
-]  # fmt: skip
+    "/etc/passwd",
+    "../../../etc/passwd",
+    "/proc/self/environ",
+    "file:///etc/passwd",
+    "\u202egnol",
+    "a\nb\x00c",
+    "<script>alert(1)</script>",
+    "x" * 6000,
+    "999999999999999999999999",
+    "-1",
+    "nan",
+    "[](http://evil.example)",
+]
 PAGES = [HOME, *PREFIXES]
 LONGEST = 2000  # characters of an error
 
 
 def keys_of_page(page):
     """The keys of a page in the address."""
-    found = {key for path in SOURCES for key in keys_of(path) if page_of(path) == PREFIXES.get(page)}
+    found = {
+        key for path in SOURCES for key in keys_of(path) if page_of(path) == PREFIXES.get(page)
+    }
     return sorted(key for key in found if not key.endswith("_"))
 
 
 def check_page(open_page, workspace, page, value):
     app = open_page(page, workspace, **dict.fromkeys(keys_of_page(page), value))
     assert not app.exception, (page, value)
-    shown = [*texts(app), markup(app), *(error.value for error in app.error), *(text.value for text in app.text)]
+    shown = [
+        *texts(app),
+        markup(app),
+        *(error.value for error in app.error),
+        *(text.value for text in app.text),
+    ]
     assert not any("root:x:" in text or "PATH=" in text for text in shown)
-    told = [text for text in (*(error.value for error in app.error), *(text.value for text in app.text)) if text]
+    told = [
+        text
+        for text in (*(error.value for error in app.error), *(text.value for text in app.text))
+        if text
+    ]
     assert all(len(text) <= LONGEST for text in told)
     assert not any("\u202e" in text for text in told)
 
@@ -33,7 +56,9 @@ def test_the_keys_of_the_pages_are_found():
     assert sum(len(keys_of_page(page)) for page in PREFIXES) > 60
 
 
-@pytest.mark.parametrize(("page", "value"), [(page, VALUES[i % len(VALUES)]) for i, page in enumerate(PAGES)])
+@pytest.mark.parametrize(
+    ("page", "value"), [(page, VALUES[i % len(VALUES)]) for i, page in enumerate(PAGES)]
+)
 def test_a_hostile_address_opens_nothing(open_page, seeded, page, value):
     check_page(open_page, seeded, page, value)
 

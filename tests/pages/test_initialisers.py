@@ -1,4 +1,6 @@
-"""The initialisers page: empty, by word vectors and by a model, the leaderboard, one token, hostile tokens."""
+"""The initialisers page: empty, by word vectors and by a model, the leaderboard, one token, hostile
+tokens.
+"""
 
 import pytest
 
@@ -26,14 +28,22 @@ def test_an_empty_workspace_says_what_to_do(open_page):
     assert not app.exception and any("nothing to transfer" in text for text in texts(app))
 
 
-def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load(open_page, seeded, tiny_bert):
+def test_a_token_is_shown_under_each_initialiser_and_nothing_is_compared_on_load(
+    open_page, seeded, tiny_bert
+):
     app = open_page(PAGE, seeded)
     assert not app.exception and not app.error
     app.text_input(key="initialisers_token").set_value("aspirin").run()
-    assert not app.exception and "aspirin = 1/3 " in markup(app) and "In the target space" in markup(app)
+    assert (
+        not app.exception
+        and "aspirin = 1/3 " in markup(app)
+        and "In the target space" in markup(app)
+    )
     assert not app.dataframe
     app.text_input(key="initialisers_token").set_value("heart").run()
-    assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace("its word vector", "")
+    assert "In the model" in markup(app) and "heart = heart" not in markup(app).replace(
+        "its word vector", ""
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +63,23 @@ def test_the_last_comparison_comes_with_its_verdict_n_and_command(open_page, com
     assert not app.exception and not app.error
     table = app.dataframe[0].value
     assert {"semantic", "focus", "global-mean (floor)"} <= set(table["initialiser"])
-    assert (table["masked loss"] > 0).all() and any("before any change" in text for text in texts(app))
+    assert (table["masked loss"] > 0).all() and any(
+        "before any change" in text for text in texts(app)
+    )
     assert any("8 of" in text and "chance P@1" in text for text in texts(app))
     assert any(("Best on 8" in text or "None beats" in text) for text in texts(app))
-    assert any("vocadapt initialisers --model" in block.value and "--held-out 8" in block.value for block in app.code)
+    assert any(
+        "vocadapt initialisers --model" in block.value and "--held-out 8" in block.value
+        for block in app.code
+    )
 
 
 def test_a_comparison_is_a_job_with_an_estimate(open_page, tmp_path, tiny_bert):
     workspace = seed_workspace(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace, initialisers_hidden="8")
-    assert any(f"{len(LeaderboardSettings().named)} initialisers take about" in text for text in texts(app))
+    assert any(
+        f"{len(LeaderboardSettings().named)} initialisers take about" in text for text in texts(app)
+    )
     app.button(key="compare").click().run()
     [job] = list_jobs(workspace)
     asked = job.spec.settings.leaderboard

@@ -1,4 +1,6 @@
-"""The Jobs page and the sidebar: every state, the job that the address names, the way to its result."""
+"""The Jobs page and the sidebar: every state, the job that the address names, the way to its
+result.
+"""
 
 import os
 import signal
@@ -26,7 +28,9 @@ def workspace(tmp_path):
 def take(workspace, tmp_path):
     def start(name="trials", content="a line\n"):
         (tmp_path / f"{name}.txt").write_text(content)
-        return jobs.start(workspace, Spec("corpus", CorpusStep(), {"text": tmp_path / f"{name}.txt"}), name)
+        return jobs.start(
+            workspace, Spec("corpus", CorpusStep(), {"text": tmp_path / f"{name}.txt"}), name
+        )
 
     return start
 
@@ -35,7 +39,9 @@ def take(workspace, tmp_path):
 def endless(workspace, tmp_path, tiny_bert):
     text = write_text(tmp_path / "long.txt", lines=4000)
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
-    return jobs.start(workspace, Spec("vectors", settings, {"text": text, "model": tiny_bert}), "long")
+    return jobs.start(
+        workspace, Spec("vectors", settings, {"text": text, "model": tiny_bert}), "long"
+    )
 
 
 def buttons(app):
@@ -55,7 +61,9 @@ def test_a_done_job_leads_to_its_result(open_page, workspace, take):
     links = [link.proto for link in app.get("page_link")]
     assert [link.page for link in links if link.label == "See what it made"] == ["vectors"]
     assert "end" not in buttons(app) and "again" not in buttons(app)
-    assert any(f"jobs show {job.id}" in code.value for code in app.code) and any("done after" in code.value for code in app.code)
+    assert any(f"jobs show {job.id}" in code.value for code in app.code) and any(
+        "done after" in code.value for code in app.code
+    )
 
 
 def test_a_failed_job_says_why_and_is_resumed_here(open_page, workspace, take, tmp_path):
@@ -97,7 +105,10 @@ def test_the_address_names_the_job_that_is_looked_at(open_page, workspace, take)
     assert headings(open_page(JOBS, workspace)) == ["Take text into the workspace · second"]
     app = open_page(JOBS, workspace)
     app.button(key=f"look_{first.id}").click().run()
-    assert headings(app) == ["Take text into the workspace · first"] and first.id in app.query_params["jobs_job"]
+    assert (
+        headings(app) == ["Take text into the workspace · first"]
+        and first.id in app.query_params["jobs_job"]
+    )
     app.query_params["jobs_job"] = "nothing<img>"
     app.run()
     assert not app.exception and any("There is no job" in warning.value for warning in app.warning)
@@ -144,7 +155,9 @@ def test_many_jobs_are_shown_in_part_and_say_so(open_page, workspace, take):
     assert sum(button.key.startswith("look_") for button in app.button) == 21
 
 
-def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(open_page, workspace, take, endless):
+def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(
+    open_page, workspace, take, endless
+):
     done = take("quick")
     app = open_page(VECTORS, workspace)
     assert any("Train word vectors" in text.value for text in app.sidebar.markdown)

@@ -9,7 +9,13 @@ from vocadapt.ui.lens_corpus import changed_csv
 from vocadapt.vocabulary.lens import TERMS, Change
 
 LENS = "pages/vocabulary/lens.py"
-HOSTILE = ["<img src=x onerror=alert(1)>", "$x$ :red[x] **b** `c`", "\u202eab\u200b ضغط الدم 高血", "[UNK] \x00", "w" * 300]
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "$x$ :red[x] **b** `c`",
+    "\u202eab\u200b ضغط الدم 高血",
+    "[UNK] \x00",
+    "w" * 300,
+]
 
 
 def markup(app):
@@ -17,7 +23,11 @@ def markup(app):
 
 
 def texts(app):
-    return [element.value for kind in ("markdown", "text", "error", "warning") for element in app.get(kind)]
+    return [
+        element.value
+        for kind in ("markdown", "text", "error", "warning")
+        for element in app.get(kind)
+    ]
 
 
 @pytest.fixture
@@ -67,7 +77,10 @@ def test_a_long_text_has_figures_and_is_neither_drawn_nor_in_the_address(open_pa
     app = open_page(LENS, seeded)
     app.text_area(key="lens_text").set_value("heart " * 5000).run()
     assert not app.exception and "text" not in app.query_params
-    assert any("Not drawn piece by piece" in text for text in texts(app)) and app.metric[0].value == "1.00"
+    assert (
+        any("Not drawn piece by piece" in text for text in texts(app))
+        and app.metric[0].value == "1.00"
+    )
 
 
 def test_a_cased_vocabulary_waits_for_a_count_of_its_own(open_page, seeded, vocab):
@@ -97,7 +110,9 @@ def test_uploaded_vocabularies_are_offered(tmp_path):
     folder = tmp_path / "w" / "uploads" / "vocabularies"
     folder.mkdir(parents=True)
     (folder / "mine.txt").write_text("[UNK]\n")
-    assert lens_view.models_offered(Workspace(tmp_path / "w"))["mine.txt"] == str(folder / "mine.txt")
+    assert lens_view.models_offered(Workspace(tmp_path / "w"))["mine.txt"] == str(
+        folder / "mine.txt"
+    )
 
 
 def test_the_csv_keeps_every_word_whole():
@@ -107,5 +122,7 @@ def test_the_csv_keeps_every_word_whole():
 
 def test_the_zip_and_its_size_are_offered(open_page, seeded):
     app = open_page("pages/vocabulary/adapt.py", seeded)
-    (button,) = [button for button in app.get("download_button") if "Download as zip" in button.label]
+    (button,) = [
+        button for button in app.get("download_button") if "Download as zip" in button.label
+    ]
     assert not app.exception and ("MB" in button.label or "kB" in button.label)

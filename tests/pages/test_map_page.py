@@ -1,4 +1,6 @@
-"""The map page: what is drawn, what is near, two spaces, finished maps, slices, colours; all of it by link."""
+"""The map page: what is drawn, what is near, two spaces, finished maps, slices, colours; all of it
+by link.
+"""
 
 import json
 import shutil
@@ -38,7 +40,9 @@ def drawn_ids(spec):
 
 def marks(app):
     """What is marked on each chart, as it travels to the browser."""
-    (found,) = (one for one in app.get("bidi_component") if one.proto.component_name == "vocadapt_map_marks")
+    (found,) = (
+        one for one in app.get("bidi_component") if one.proto.component_name == "vocadapt_map_marks"
+    )
     return json.loads(found.proto.json)
 
 
@@ -55,17 +59,27 @@ def test_the_last_space_is_drawn_at_once_with_how_far_to_trust_it(open_page, see
     said = " ".join(texts(app))
     shown = len(drawn_ids(spec)[0])
     assert f"{shown} of " in said.replace(",", "") and "longer than 3 characters" in said
-    assert "trustworthiness **" in said and "neighbourhood preservation **" in said and "chance" in said
+    assert (
+        "trustworthiness **" in said
+        and "neighbourhood preservation **" in said
+        and "chance" in said
+    )
     assert spec["layout"]["dragmode"] == "pan"  # with a lasso in hand a click would do nothing
 
 
 def test_a_word_is_ringed_and_its_neighbours_are_those_of_the_space(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS, map_word="aspirin", map_near="5", map_shortest="0")
+    app = open_page(
+        MAP, seeded, map_space=VECTORS, map_word="aspirin", map_near="5", map_shortest="0"
+    )
     assert not app.exception and not app.error
     assert "Nearest to aspirin" in markup(app) and "cosine in the space, 5 of " in markup(app)
     (on_map,) = marks(app)
     drawn = set(drawn_ids(charts(app)[0])[0])
-    assert len(on_map["near"]) == 5 and on_map["word"] not in on_map["near"] and set(on_map["near"]) < drawn
+    assert (
+        len(on_map["near"]) == 5
+        and on_map["word"] not in on_map["near"]
+        and set(on_map["near"]) < drawn
+    )
     assert on_map["names"][str(on_map["word"])] == "aspirin" and len(on_map["names"]) == 6
 
 
@@ -74,12 +88,16 @@ def test_a_word_leaves_the_picture_as_it_is(open_page, seeded):
     before = app.get("plotly_chart")[0].proto
     app.text_input(key="map_word").set_value("aspirin").run()
     after = app.get("plotly_chart")[0].proto
-    assert after.id == before.id and after.spec == before.spec  # another id, and the browser would draw 20 000 points anew
+    assert (
+        after.id == before.id and after.spec == before.spec
+    )  # another id, and the browser would draw 20 000 points anew
     assert marks(app)[0]["word"] is not None
 
 
 def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS, map_shortest="0", map_word="aspirin", map_zoom="16×")
+    app = open_page(
+        MAP, seeded, map_space=VECTORS, map_shortest="0", map_word="aspirin", map_zoom="16×"
+    )
     before = charts(app)[0]["layout"]["xaxis"]["range"]
     far = next(word for word in ("sepsis", "ibuprofen", "the", "of") if word != "aspirin")
     app.text_input(key="map_word").set_value(far).run()
@@ -87,9 +105,20 @@ def test_a_word_out_of_sight_moves_a_map_that_is_zoomed(open_page, seeded):
 
 
 def test_regions_are_named_on_both_maps(open_page, seeded):
-    app = open_page(MAP, seeded, map_space=VECTORS, map_other="model · trials-model", map_shortest="0", map_labels="true")
+    app = open_page(
+        MAP,
+        seeded,
+        map_space=VECTORS,
+        map_other="model · trials-model",
+        map_shortest="0",
+        map_labels="true",
+    )
     first, second = (one["regions"] for one in marks(app))
-    assert first and [name for _, _, name in first] == [name for _, _, name in second] and first != second
+    assert (
+        first
+        and [name for _, _, name in first] == [name for _, _, name in second]
+        and first != second
+    )
 
 
 def test_a_word_of_no_space_is_said(open_page, seeded):
@@ -104,7 +133,9 @@ def test_the_example_shows_the_surroundings_of_cancer(open_page, seeded):
     if app.error:  # the invented text may lack the word: then it is said
         assert any("cancer" in text for text in texts(app))
     else:
-        assert "Nearest to cancer" in markup(app) and any("around" in text or "cancer and its" in text for text in texts(app))
+        assert "Nearest to cancer" in markup(app) and any(
+            "around" in text or "cancer and its" in text for text in texts(app)
+        )
 
 
 def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
@@ -118,12 +149,20 @@ def test_two_spaces_side_by_side_and_laid_over_each_other(open_page, seeded):
     (start,) = charts(app)
     app.slider(key="map_move").set_value(1.0).run()
     (end,) = charts(app)
-    assert start["data"][0]["x"] == first["data"][0]["x"] and end["data"][0]["x"] == second["data"][0]["x"]
+    assert (
+        start["data"][0]["x"] == first["data"][0]["x"]
+        and end["data"][0]["x"] == second["data"][0]["x"]
+    )
 
 
 def test_a_finished_map_is_shown_at_once_and_pca_stays_a_click_away(open_page, own):
-    settings = MapStep(TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250))
-    run_step(Spec("map", settings, {"space": str(own.folder("vectors", "trials-vectors"))}), own.folder("maps", "mine"))
+    settings = MapStep(
+        TokenChoice(first=60), ProjectionSettings("tsne", perplexity=5, iterations=250)
+    )
+    run_step(
+        Spec("map", settings, {"space": str(own.folder("vectors", "trials-vectors"))}),
+        own.folder("maps", "mine"),
+    )
     app = open_page(MAP, own, map_space=VECTORS)
     assert not app.exception and not app.error
     assert app.selectbox(key="map_view").value == "mine" and len(drawn_ids(charts(app)[0])[0]) <= 60
@@ -144,10 +183,16 @@ def test_a_visit_begins_with_the_newest_map(others, open_page, own):
     run_step(Spec("map", settings, given), own.folder("maps", "mine"))
     app = open_page(MAP, own)
     assert not app.exception and not app.error
-    assert app.selectbox(key="map_space").value == VECTORS and app.selectbox(key="map_view").value == "mine"
+    assert (
+        app.selectbox(key="map_space").value == VECTORS
+        and app.selectbox(key="map_view").value == "mine"
+    )
     assert app.selectbox(key="map_other").value == (f"model · {model}" if others else "no other")
     app.selectbox(key="map_other").select("no other").run()
-    assert app.selectbox(key="map_other").value == "no other" and app.selectbox(key="map_space").value == VECTORS
+    assert (
+        app.selectbox(key="map_other").value == "no other"
+        and app.selectbox(key="map_space").value == VECTORS
+    )
 
 
 def test_tsne_is_estimated_before_it_is_started(open_page, seeded):
@@ -162,8 +207,12 @@ def test_a_slice_is_a_link(open_page, own):
     app = open_page(MAP, own, map_space=VECTORS, map_slice=saved.id)
     assert not app.exception and not app.error
     table = app.dataframe[0].value
-    assert table["token"].tolist() == ["aspirin", "sepsis"] and {"id", "length"} <= set(table.columns)
-    assert any("2 of 3 tokens" in text for text in texts(app)) and not any("<b>" in text for text in texts(app))
+    assert table["token"].tolist() == ["aspirin", "sepsis"] and {"id", "length"} <= set(
+        table.columns
+    )
+    assert any("2 of 3 tokens" in text for text in texts(app)) and not any(
+        "<b>" in text for text in texts(app)
+    )
     app.button(key="remove_slice").click().run()
     assert not app.exception and slices_of(own) == []
 
@@ -178,11 +227,15 @@ def test_picked_ids_are_a_link_and_become_a_slice(open_page, own):
     assert app.selectbox(key="map_slice").value == "two-of-them"
 
 
-@pytest.mark.parametrize("colour", ["length", "id", "region", "frequency", "slice · mine", "table · mine.csv"])
+@pytest.mark.parametrize(
+    "colour", ["length", "id", "region", "frequency", "slice · mine", "table · mine.csv"]
+)
 def test_colours(colour, open_page, own):
     save_slice(own, "mine", ["aspirin"])
     (own.root / TABLES).mkdir(parents=True)
-    (own.root / TABLES / "mine.csv").write_text("token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8")
+    (own.root / TABLES / "mine.csv").write_text(
+        "token,value\naspirin,drug\nsepsis,disease\n", encoding="utf-8"
+    )
     app = open_page(MAP, own, map_space=VECTORS, map_colour=colour, map_shortest="0")
     assert not app.exception and not app.error
     assert app.selectbox(key="map_colour").value == colour
@@ -191,8 +244,14 @@ def test_colours(colour, open_page, own):
 
 
 def test_origin_colours_the_adapted_model(open_page, seeded):
-    app = open_page(MAP, seeded, map_space="model · trials-model", map_colour="origin · trials-model", map_shortest="0",
-                    map_pieces="true")  # fmt: skip
+    app = open_page(
+        MAP,
+        seeded,
+        map_space="model · trials-model",
+        map_colour="origin · trials-model",
+        map_shortest="0",
+        map_pieces="true",
+    )
     assert not app.exception and not app.error
     names = [trace["name"].split(" · ")[0] for trace in charts(app)[0]["data"]]
     assert names == ["source", "added"]
@@ -205,20 +264,36 @@ def test_a_torn_table_is_a_message_and_the_map_stays(open_page, own):
     assert not app.exception and app.error and len(charts(app)) == 1
 
 
-@pytest.mark.parametrize("query", [
-    {"map_zoom": "<script>"}, {"map_colour": "nothing"}, {"map_view": "../../etc"}, {"map_slice": "../../etc/passwd"},
-    {"map_tokens": "around a word", "map_around": "<script>alert(1)</script>"}, {"map_tokens": "search", "map_holding": "$x$"},
-    {"map_first": "2", "map_tokens": "first"},
-    {"map_other": "nowhere"}, {"map_near": "1e9"}, {"map_move": "7", "map_pair": "overlaid"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"map_zoom": "<script>"},
+        {"map_colour": "nothing"},
+        {"map_view": "../../etc"},
+        {"map_slice": "../../etc/passwd"},
+        {"map_tokens": "around a word", "map_around": "<script>alert(1)</script>"},
+        {"map_tokens": "search", "map_holding": "$x$"},
+        {"map_first": "2", "map_tokens": "first"},
+        {"map_other": "nowhere"},
+        {"map_near": "1e9"},
+        {"map_move": "7", "map_pair": "overlaid"},
+    ],
+)
 def test_a_forged_link_is_a_message_or_passed_over(query, open_page, seeded):
     app = open_page(MAP, seeded, map_space=VECTORS, **query)
     assert not app.exception
-    assert "<script" not in markup(app) and not any("<script" in code for code in texts(app) if not code.startswith("'"))
+    assert "<script" not in markup(app) and not any(
+        "<script" in code for code in texts(app) if not code.startswith("'")
+    )
 
 
 def test_hostile_tokens_are_literal_in_the_figure_the_cards_and_the_table(open_page, hostile):
-    view = {"map_space": "word vectors · hostile", "map_shortest": "0", "map_specials": "true", "map_labels": "true"}
+    view = {
+        "map_space": "word vectors · hostile",
+        "map_shortest": "0",
+        "map_specials": "true",
+        "map_labels": "true",
+    }
     app = open_page(MAP, hostile, **view, map_word=HOSTILE[0], map_picked="0,1,2,3,4")
     assert not app.exception and not app.error
     spec = json.dumps(charts(app)[0], ensure_ascii=False)

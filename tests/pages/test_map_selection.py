@@ -7,12 +7,18 @@ from vocadapt.ui.map_selection import MOST_IN_ADDRESS, from_address, ids_of, to_
 
 
 def test_ids_come_from_customdata_never_from_the_point_number():
-    points = [{"point_index": 0, "curve_number": 0, "customdata": 7}, {"point_index": 0, "curve_number": 1, "customdata": [3]},
-              {"point_index": 1, "customdata": {"0": 7}}, {"point_index": 2, "customdata": 5.0}]  # fmt: skip
+    points = [
+        {"point_index": 0, "curve_number": 0, "customdata": 7},
+        {"point_index": 0, "curve_number": 1, "customdata": [3]},
+        {"point_index": 1, "customdata": {"0": 7}},
+        {"point_index": 2, "customdata": 5.0},
+    ]
     assert ids_of(points, 10) == [7, 3, 5]
 
 
-@pytest.mark.parametrize("custom", [None, "7", "<script>", [], {}, True, 1.5, -1, 10, [None], float("nan")])
+@pytest.mark.parametrize(
+    "custom", [None, "7", "<script>", [], {}, True, 1.5, -1, 10, [None], float("nan")]
+)
 def test_what_is_no_id_of_the_space_is_passed_over(custom):
     assert ids_of([{"customdata": custom}, {}], 10) == []
 
@@ -22,7 +28,9 @@ def test_a_small_selection_stands_in_the_address_and_comes_back():
     assert to_address(list(range(MOST_IN_ADDRESS + 1))) == "" == to_address([])
 
 
-@pytest.mark.parametrize("text", ["", ",,", "a,b", "-1", "1e3", "٣", "99999999999999999999", "<script>", "1000"])
+@pytest.mark.parametrize(
+    "text", ["", ",,", "a,b", "-1", "1e3", "٣", "99999999999999999999", "<script>", "1000"]
+)
 def test_a_forged_address_selects_nothing(text):
     assert from_address(text, 1000) == []
     assert len(from_address(",".join(map(str, range(10_000))), 100_000)) == MOST_IN_ADDRESS
@@ -35,4 +43,6 @@ def test_the_window_of_a_zoom():
     assert window_of(xy, 1) is None
     assert window_of(xy, 2) == pytest.approx((2.375, 7.625, 4.75, 15.25))
     left, right, bottom, top = window_of(xy, 4, [2])
-    assert ((left + right) / 2, (bottom + top) / 2) == pytest.approx((4, 4)) and right - left == pytest.approx(10 * 1.05 / 4)
+    assert ((left + right) / 2, (bottom + top) / 2) == pytest.approx(
+        (4, 4)
+    ) and right - left == pytest.approx(10 * 1.05 / 4)

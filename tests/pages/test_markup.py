@@ -8,7 +8,16 @@ import streamlit as st
 
 from vocadapt.ui import markup
 
-HOSTILE = ["<img src=x onerror=alert(1)>", "</style><script>alert(1)</script>", '"><b>', "'&amp;", "##ing", "Ġthe", "▁the", "a b"]
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</style><script>alert(1)</script>",
+    '"><b>',
+    "'&amp;",
+    "##ing",
+    "Ġthe",
+    "▁the",
+    "a b",
+]
 
 
 @pytest.fixture
@@ -55,31 +64,50 @@ def widths(body):
 
 
 def test_shared_neighbours_are_marked_and_bars_run_from_0_to_1(written):
-    markup.neighbour_cards([markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})])
+    markup.neighbour_cards(
+        [markup.Card("t", "n", "source", [("a", 0.8), ("b", 0.4), ("c", -0.1)], shared={"b"})]
+    )
     body, scale = written
     assert widths(body) == ["80", "40", "0"]
     assert parsed(scale).text == "Bars: 0 to 1. A score below 0 has no bar."
-    assert [row[0].get("class") for row in parsed(body)[0][2:]] == ["va-token ", "va-token va-shared", "va-token "]
+    assert [row[0].get("class") for row in parsed(body)[0][2:]] == [
+        "va-token ",
+        "va-token va-shared",
+        "va-token ",
+    ]
 
 
 @pytest.mark.parametrize(
     ("cards", "expected", "note"),
     [
-        ([{"rows": [("a", -0.2), ("b", -0.3)]}], ["0", "0"], "Bars: 0 to 1. A score below 0 has no bar."),
-        ([{"rows": [("a", 0.520)]}, {"rows": [("b", 0.454)]}], ["52", "45"], "Bars: 0 to 1."),
-        ([{"rows": [("a", 1.25), ("b", 1.0)]}], ["100", "80"], "Bars: 0 to 1.250, the highest score shown."),
         (
-            [{"rows": [("a", 2.0), ("b", 4.0)], "distances": True}, {"rows": [("c", 8.0)], "distances": True}],
-            ["25", "50", "100"], "Bars: 0 to 8.000, the largest distance shown. A longer bar is farther away.",
+            [{"rows": [("a", -0.2), ("b", -0.3)]}],
+            ["0", "0"],
+            "Bars: 0 to 1. A score below 0 has no bar.",
+        ),
+        ([{"rows": [("a", 0.520)]}, {"rows": [("b", 0.454)]}], ["52", "45"], "Bars: 0 to 1."),
+        (
+            [{"rows": [("a", 1.25), ("b", 1.0)]}],
+            ["100", "80"],
+            "Bars: 0 to 1.250, the highest score shown.",
         ),
         (
-            [{"rows": [("a", 0.0)], "distances": True}], ["0"],
+            [
+                {"rows": [("a", 2.0), ("b", 4.0)], "distances": True},
+                {"rows": [("c", 8.0)], "distances": True},
+            ],
+            ["25", "50", "100"],
+            "Bars: 0 to 8.000, the largest distance shown. A longer bar is farther away.",
+        ),
+        (
+            [{"rows": [("a", 0.0)], "distances": True}],
+            ["0"],
             "Bars: 0 to 1.000, the largest distance shown. A longer bar is farther away.",
         ),
         ([{"rows": [("a", 40.0), ("b", 10.0)], "counts": True}], ["100", "25"], "Bars: 0 to 40."),
         ([{"rows": [("a", float("nan"))]}], ["0"], "Bars: 0 to 1."),
     ],
-)  # fmt: skip
+)
 def test_bars_begin_at_0_and_share_one_stated_scale(cards, expected, note, written):
     """Neighbors by CSLS with negative scores drew full bars; .454 and .520 looked alike."""
     markup.neighbour_cards([markup.Card("t", "n", "source", **card) for card in cards])
@@ -119,12 +147,17 @@ def test_cuts_show_names_and_tokens_as_they_are(text, written):
 
 def test_the_pieces_of_a_word_are_joined_and_their_mark_is_kept(written):
     chips = [
-        markup.Chip("ta"), markup.Chip("##chy", goes_on=True), markup.Chip("[UNK]", kind="unknown"),
+        markup.Chip("ta"),
+        markup.Chip("##chy", goes_on=True),
+        markup.Chip("[UNK]", kind="unknown"),
         markup.Chip("##", goes_on=True),
-    ]  # fmt: skip
+    ]
     markup.cut_lines([markup.CutLine("m", "", chips)])
     ((_, words),) = parsed(written[0])
-    assert [["".join(chip.itertext()) for chip in word] for word in words] == [["ta", "##chy"], ["[UNK]", "##"]]
+    assert [["".join(chip.itertext()) for chip in word] for word in words] == [
+        ["ta", "##chy"],
+        ["[UNK]", "##"],
+    ]
     assert words[1][0].get("class").split()[-1] == "va-unknown"
 
 
@@ -138,11 +171,16 @@ def test_plain_escapes_every_mark_of_markdown():
     assert markup.plain("hypertension") == "hypertension"
 
 
-@pytest.mark.parametrize("text", ["http://x.com", "HTTPS://X", "ftp://x", "www.x.com", "(WWW.x.com)", "a@b.co", "mailto:a@b.co"])
+@pytest.mark.parametrize(
+    "text",
+    ["http://x.com", "HTTPS://X", "ftp://x", "www.x.com", "(WWW.x.com)", "a@b.co", "mailto:a@b.co"],
+)
 def test_plain_breaks_what_would_become_a_link(text):
     escaped = markup.plain(text)
     assert markup.EMPTY in escaped
-    assert re.sub(r"\\(.)", r"\1", escaped.replace(markup.EMPTY, "")) == text  # nothing else was added
+    assert (
+        re.sub(r"\\(.)", r"\1", escaped.replace(markup.EMPTY, "")) == text
+    )  # nothing else was added
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -151,15 +189,23 @@ def test_a_heat_map_shows_names_as_they_are_and_colours_by_sign(text, written):
     markup.heat_map([text, "b", "c"], rows, text)
     (table,) = parsed(written[0])
     head, body = table
-    assert [cell.text for cell in head[0]] == [None, text, "b", "c"] and table.get("aria-label") == text
+    assert [cell.text for cell in head[0]] == [None, text, "b", "c"] and table.get(
+        "aria-label"
+    ) == text
     name, high, low, none = body[0]
     assert (name.text, name[0].text, high.text, high[0].text) == (text, text, "1.000", text)
     assert markup.FILL["source"] in high.get("style") and "60%" in high.get("style")
-    assert markup.FILL["domain"] in low.get("style") and "30%" in low.get("style") and low.text == "-.500"
+    assert (
+        markup.FILL["domain"] in low.get("style")
+        and "30%" in low.get("style")
+        and low.text == "-.500"
+    )
     assert none.text == "–" and none.get("style") is None
 
 
 def test_scores_that_are_counts_are_whole(written):
-    markup.neighbour_cards([markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], counts=True)])
+    markup.neighbour_cards(
+        [markup.Card("t", "n", "source", [("a", 1341.0), ("b", 3.0)], counts=True)]
+    )
     (card,) = parsed(written[0])
     assert [row[2].text for row in card[2:]] == ["1\N{NARROW NO-BREAK SPACE}341", "3"]

@@ -16,7 +16,11 @@ def test_text_is_cut_in_the_middle(text, most):
 
 def test_a_message_that_quotes_six_thousand_characters_is_bounded_and_keeps_its_end():
     shown = mistakes.named("\u202e" + "a" * 6_000 + ": no such file.")
-    assert len(shown) < mistakes.LONGEST + 20 and shown.startswith("‹U+202E›") and shown.endswith("no such file.")
+    assert (
+        len(shown) < mistakes.LONGEST + 20
+        and shown.startswith("‹U+202E›")
+        and shown.endswith("no such file.")
+    )
 
 
 def test_a_message_of_many_lines_is_bounded_and_keeps_its_lines():
@@ -30,7 +34,13 @@ def test_problem_and_remedy_in_one_line():
 
 
 def test_a_page_shows_no_more_of_an_address(open_page, tmp_path):
-    app = open_page("pages/vocabulary/lens.py", tmp_path / "w", models="/etc/" + "a" * 6_000 + "\u202e")
-    shown = [element.value for kind in ("text", "markdown", "error", "warning", "caption") for element in app.get(kind)]
+    app = open_page(
+        "pages/vocabulary/lens.py", tmp_path / "w", models="/etc/" + "a" * 6_000 + "\u202e"
+    )
+    shown = [
+        element.value
+        for kind in ("text", "markdown", "error", "warning", "caption")
+        for element in app.get(kind)
+    ]
     assert not app.exception and all("\u202e" not in text for text in shown)
     assert max(map(len, shown)) < 1_500

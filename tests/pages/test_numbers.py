@@ -5,9 +5,19 @@ from vocadapt.ui.numbers import count, duration, fraction, megabytes, signed
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.235, ".235"), (-0.047, "-.047"), (0.9999, "1.000"), (1, "1.000"), (0.000506, ".00051"), (0, ".000"), (12.5, "12.500"),
-     (10.25, "10.250"), (None, "–"), (float("nan"), "–")],
-)  # fmt: skip
+    [
+        (0.235, ".235"),
+        (-0.047, "-.047"),
+        (0.9999, "1.000"),
+        (1, "1.000"),
+        (0.000506, ".00051"),
+        (0, ".000"),
+        (12.5, "12.500"),
+        (10.25, "10.250"),
+        (None, "–"),
+        (float("nan"), "–"),
+    ],
+)
 def test_fractions_lose_their_leading_zero_and_nothing_else(value, text):
     assert fraction(value) == text
 
@@ -17,14 +27,22 @@ def test_differences_carry_their_sign():
 
 
 def test_counts_are_grouped_by_a_space_that_does_not_break():
-    assert count(9881) == "9\u202f881" and count(12) == "12" and count(1_234_567) == "1\u202f234\u202f567"
+    assert (
+        count(9881) == "9\u202f881"
+        and count(12) == "12"
+        and count(1_234_567) == "1\u202f234\u202f567"
+    )
 
 
-@pytest.mark.parametrize(("size", "text"), [(0, "0 kB"), (5_000, "5 kB"), (500_000, "0.5 MB"), (90.9e6, "91 MB")])
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 kB"), (5_000, "5 kB"), (500_000, "0.5 MB"), (90.9e6, "91 MB")]
+)
 def test_sizes(size, text):
     assert megabytes(size) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (4, "4 s"), (300, "5 min"), (8000, "2 h 13 min")])
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "0 s"), (4, "4 s"), (300, "5 min"), (8000, "2 h 13 min")]
+)
 def test_times(seconds, text):
     assert duration(seconds) == text

@@ -29,7 +29,9 @@ def test_an_empty_field_is_the_settings_0():
     assert [field.value for field in app.number_input] == [None, 30, None]
     app.number_input(key="cap").set_value(7).run()
     app.number_input(key="chunk").set_value(None).run()
-    assert [text.value for text in app.text] == ["7", "0", "0.0"] and app.number_input(key="chunk").value is None
+    assert [text.value for text in app.text] == ["7", "0", "0.0"] and app.number_input(
+        key="chunk"
+    ).value is None
 
 
 def test_an_optional_field_with_a_usual_value_needs_a_key():
@@ -65,17 +67,24 @@ def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeyp
     assert not app.exception and picker.options == [choose.demo.MODEL[1]]
 
 
-@pytest.mark.parametrize(("load", "cores", "times"), [(0, 2, 1), (0.4, 2, 1), (2, 2, 2), (5, 2, 3.5), (16, 8, 3), (1000, 2, 20)])
+@pytest.mark.parametrize(
+    ("load", "cores", "times"),
+    [(0, 2, 1), (0.4, 2, 1), (2, 2, 2), (5, 2, 3.5), (16, 8, 3), (1000, 2, 20)],
+)
 def test_estimates_are_multiplied_by_the_load(load, cores, times):
     assert estimate_slowdown(load, cores) == times
 
 
 def test_every_estimate_says_what_it_is_of(monkeypatch):
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 0.0)
-    assert estimates.format_estimate(60) == "60 s" and estimates.format_estimate_bold(60) == "**60 s**"
+    assert (
+        estimates.format_estimate(60) == "60 s" and estimates.format_estimate_bold(60) == "**60 s**"
+    )
     monkeypatch.setattr(estimating, "_read_load_average", lambda: 4.0)
     monkeypatch.setattr(estimating, "count_cores", lambda: 2)
-    assert estimates.format_estimate(60) == "3 min (this machine is busy: 3 × longer than when idle)"
+    assert (
+        estimates.format_estimate(60) == "3 min (this machine is busy: 3 × longer than when idle)"
+    )
     assert estimates.format_estimate_bold(60).startswith("**3 min** (this machine is busy")
     assert estimating.scale_to_current_load(60) == 180
 
@@ -127,6 +136,8 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
     links = []
     monkeypatch.setattr(job_strip.jobs, "list_jobs", lambda *_: [Running()])
     monkeypatch.setattr(job_strip, "sort_by_urgency", lambda found, _: found)
-    monkeypatch.setattr(job_strip.st, "page_link", lambda page, **given: links.append(given["query_params"]))
+    monkeypatch.setattr(
+        job_strip.st, "page_link", lambda page, **given: links.append(given["query_params"])
+    )
     job_strip._strip(tmp_path)
     assert links == [{job_view.JOB: Running.id}]

@@ -19,14 +19,28 @@ from vocadapt.ui.numbers import signed
 
 CHANGE = "pages/see/change.py"
 HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, MAP = (
-    "pages/start/home.py", "pages/start/advise.py", "pages/start/jobs.py", "pages/words/vectors.py", "pages/words/alignment.py",
-    "pages/vocabulary/lens.py", "pages/vocabulary/vocabulary.py", "pages/vocabulary/adapt.py", "pages/see/map.py",
-)  # fmt: skip
+    "pages/start/home.py",
+    "pages/start/advise.py",
+    "pages/start/jobs.py",
+    "pages/words/vectors.py",
+    "pages/words/alignment.py",
+    "pages/vocabulary/lens.py",
+    "pages/vocabulary/vocabulary.py",
+    "pages/vocabulary/adapt.py",
+    "pages/see/map.py",
+)
 TITLES = {
-    HOME: "vocadapt", ADVISE: "Advise", JOBS: "Jobs", VECTORS: "Word vectors", ALIGNMENT: "Alignment",
-    LENS: "Tokenizer lens", VOCABULARY: "Vocabulary", ADAPT: "Adapt", MAP: "Map",
+    HOME: "vocadapt",
+    ADVISE: "Advise",
+    JOBS: "Jobs",
+    VECTORS: "Word vectors",
+    ALIGNMENT: "Alignment",
+    LENS: "Tokenizer lens",
+    VOCABULARY: "Vocabulary",
+    ADAPT: "Adapt",
+    MAP: "Map",
     CHANGE: "Neighbourhood change",
-}  # fmt: skip
+}
 DIAGNOSTICS = "pages/see/diagnostics.py"
 TITLES[DIAGNOSTICS] = "Diagnostics"
 FINETUNE, RESULTS = "pages/train/finetune.py", "pages/train/results.py"
@@ -63,22 +77,32 @@ FULL = {
     TRY: [],  # nothing was fine-tuned in it
     DIAGNOSTICS: ["Each space", "Length of rows against frequency", "Lexical relations"],
     HOME: ["Made here lately"],
-    ADVISE: ["Into how many pieces are words cut?", "Cut most often", "What adding words would bring, and cost"],
+    ADVISE: [
+        "Into how many pieces are words cut?",
+        "Cut most often",
+        "What adding words would bring, and cost",
+    ],
     JOBS: [],  # every step of it was run from a command line
     VECTORS: ["What is near a word", "How often words occur", "Make others"],
     ALIGNMENT: [
-        "Every map on the same held-out anchors", "Do true pairs stand out?", "Words that land far from their own wordpiece",
+        "Every map on the same held-out anchors",
+        "Do true pairs stand out?",
+        "Words that land far from their own wordpiece",
     ],
     LENS: ["On a whole text", "Words that changed most"],
     VOCABULARY: ["Make it smaller", "What goes, what stays", "Vocabularies beside each other"],
     ADAPT: ["Adapt another"],
     MAP: ["Selected tokens"],
     CHANGE: ["Words, most changed first", "Against how often a word occurs"],
-}  # fmt: skip
+}
 
 
 def texts(app):
-    return [element.value for kind in ("markdown", "text", "caption", "error", "warning") for element in app.get(kind)]
+    return [
+        element.value
+        for kind in ("markdown", "text", "caption", "error", "warning")
+        for element in app.get(kind)
+    ]
 
 
 def markup(app):
@@ -106,7 +130,9 @@ def test_broken_vectors_are_a_message(page, open_page, seeded, tmp_path):
     root = tmp_path / "broken"
     shutil.copytree(seeded.root, root)
     (root / "vectors" / "trials-vectors" / "vectors.safetensors").write_bytes(b"not a tensor")
-    app = open_page(page, root, **({"map_space": "word vectors · trials-vectors"} if page == MAP else {}))
+    app = open_page(
+        page, root, **({"map_space": "word vectors · trials-vectors"} if page == MAP else {})
+    )
     assert not app.exception
     assert any("did not work" in error.value for error in app.error)
 
@@ -147,8 +173,15 @@ def test_the_four_lists_of_a_word(open_page, seeded):
     app.text_input(key="alignment_word").set_value("aspirin").run()
     assert not app.exception
     body = markup(app)
-    assert [body.count(f">{title}<") for title in
-            ("Words → words", "Words → wordpieces", "Wordpieces → words", "Wordpieces → wordpieces")] == [1] * 4  # fmt: skip
+    assert [
+        body.count(f">{title}<")
+        for title in (
+            "Words → words",
+            "Words → wordpieces",
+            "Wordpieces → words",
+            "Wordpieces → wordpieces",
+        )
+    ] == [1] * 4
     assert "mean of a ##s ##p ##i ##r ##i ##n" in body
 
 
@@ -167,14 +200,19 @@ def test_a_word_of_no_space_is_a_message(open_page, seeded):
     assert any("nosuchword" in text for text in texts(app))
 
 
-@pytest.mark.parametrize(("page", "key"), [(VECTORS, "vectors_word"), (ALIGNMENT, "alignment_word")])
+@pytest.mark.parametrize(
+    ("page", "key"), [(VECTORS, "vectors_word"), (ALIGNMENT, "alignment_word")]
+)
 def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
     app = open_page(page, seeded)
     app.text_input(key=key).set_value("aspirin").run()
     assert not app.exception and not app.error
     assert markup(app).count('<span class="va-match"><bdi>aspirin</bdi>') == 12
     of = (seeded.root.parent / "trials.txt").read_text(encoding="utf-8").split().count("aspirin")
-    assert of > 100 and any(f"**aspirin** in the text :small[:gray[12 of {of}, drawn at random" in text for text in texts(app))
+    assert of > 100 and any(
+        f"**aspirin** in the text :small[:gray[12 of {of}, drawn at random" in text
+        for text in texts(app)
+    )
     assert any(button.proto.label.startswith("Up to 10") for button in app.get("download_button"))
 
 
@@ -182,9 +220,13 @@ def test_a_word_is_shown_in_its_text(page, key, open_page, seeded):
 @pytest.mark.parametrize("word", ["<script>", "$x$", ".*", "x" * 500, "nosuchword"])
 def test_a_hostile_word_in_its_text_is_a_message(page, word, open_page, seeded):
     app = open_page(page, seeded)
-    app.text_input(key="vectors_word" if page == VECTORS else "alignment_word").set_value(word).run()
-    assert not app.exception and "va-line\"" not in markup(app) and "<script>" not in markup(app)
-    assert any("words to this model" in text or "does not stand in the text" in text for text in texts(app))
+    app.text_input(key="vectors_word" if page == VECTORS else "alignment_word").set_value(
+        word
+    ).run()
+    assert not app.exception and 'va-line"' not in markup(app) and "<script>" not in markup(app)
+    assert any(
+        "words to this model" in text or "does not stand in the text" in text for text in texts(app)
+    )
 
 
 def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path):
@@ -197,16 +239,20 @@ def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path)
     assert not app.exception and any("No lines to show" in text for text in texts(app))
 
 
-def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(open_page, seeded, monkeypatch):
+def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(
+    open_page, seeded, monkeypatch
+):
     monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1000.0)
     app = open_page(VECTORS, seeded, vectors_word="aspirin")
-    assert "va-line\"" not in markup(app)
+    assert 'va-line"' not in markup(app)
     app.button(key="context_show").click().run()
-    assert not app.exception and "va-line\"" in markup(app)
+    assert not app.exception and 'va-line"' in markup(app)
     monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1.0)
     app.text_input(key="vectors_word").set_value("sepsis").run()
     command = next(code.value for code in app.code if "vocadapt context" in code.value)
-    assert command.startswith("python -m vocadapt context --corpus ") and command.endswith("-- sepsis")
+    assert command.startswith("python -m vocadapt context --corpus ") and command.endswith(
+        "-- sepsis"
+    )
 
 
 def test_several_words_are_asked_to_be_one(open_page, seeded):
@@ -229,7 +275,9 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     app.selectbox(key="alignment_map").select("Kernel ridge").run()
     assert not app.exception and not app.error
     assert any("Kernel ridge** is not fitted yet" in text for text in texts(app))
-    assert [button.label for button in app.button if button.key == "judge_one"] == ["Judge Kernel ridge in detail"]
+    assert [button.label for button in app.button if button.key == "judge_one"] == [
+        "Judge Kernel ridge in detail"
+    ]
     # Neither lists nor figures: those of another map stood here under this one's name.
     assert 'data-testid="neighbours"' not in markup(app)
     assert [metric.value for metric in app.metric][1:] == ["–", "–", "–"]
@@ -242,20 +290,36 @@ def test_a_kernel_map_is_fitted_by_a_job_and_read_from_it(open_page, seeded, tin
     app = open_page(ALIGNMENT, root)
     app.selectbox(key="alignment_map").select("Kernel ridge").run()
     assert not app.exception and not any("is not fitted yet" in text for text in texts(app))
-    assert 'data-testid="neighbours"' in markup(app) and all(metric.value != "–" for metric in app.metric)
+    assert 'data-testid="neighbours"' in markup(app) and all(
+        metric.value != "–" for metric in app.metric
+    )
 
 
 def test_each_score_is_compared_with_the_same_score_of_the_papers_map(open_page, seeded):
-    """A difference of .091 against least squares stood beside least squares itself: its CSLS score less its plain one."""
+    """A difference of .091 against least squares stood beside least squares itself: its CSLS score
+    less its plain one.
+    """
     app = open_page(ALIGNMENT, seeded)
     own = {metric.label: metric for metric in app.metric}
     assert not own["Held-out P@5"].delta and not own["With CSLS"].delta
-    table = json.loads((seeded.root / "alignments" / "trials-map" / "heldout.json").read_text(encoding="utf-8"))["maps"]
-    judged = {maps.label(settings_from(AlignmentSettings, row["settings"])): row["held_out"] for row in table}
+    table = json.loads(
+        (seeded.root / "alignments" / "trials-map" / "heldout.json").read_text(encoding="utf-8")
+    )["maps"]
+    judged = {
+        maps.label(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
+        for row in table
+    }
     app.selectbox(key="alignment_map").select("Procrustes").run()
-    for label, score in (("Held-out P@5", lambda held: held["p@5"]), ("With CSLS", lambda held: held["csls"]["p@5"])):
+    for label, score in (
+        ("Held-out P@5", lambda held: held["p@5"]),
+        ("With CSLS", lambda held: held["csls"]["p@5"]),
+    ):
         (metric,) = (metric for metric in app.metric if metric.label == label)
-        assert metric.delta == f"{signed(score(judged['Procrustes']) - score(judged['Least squares']))} vs least squares"
+        assert (
+            metric.delta
+            == f"{signed(score(judged['Procrustes']) - score(judged['Least squares']))} vs least"
+            " squares"
+        )
 
 
 def test_maps_at_chance_say_so(open_page, seeded, tmp_path):
@@ -283,7 +347,9 @@ def test_the_certificate_is_shown_line_by_line(open_page, seeded):
     assert sum(":material/check:" in text for text in shown) > 5
 
 
-def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(open_page, seeded, tmp_path):
+def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(
+    open_page, seeded, tmp_path
+):
     root = tmp_path / "moved"
     shutil.copytree(seeded.root, root)
     shutil.copytree(root / "models" / "trials-model", root / "models" / "converted")
@@ -294,14 +360,19 @@ def test_a_model_outlives_its_base_and_a_converted_one_is_no_adapted_one(open_pa
         file.write_text(json.dumps({**manifest, **numbers}), encoding="utf-8")
     app = open_page(ADAPT, root)
     assert not app.exception and not app.error
-    assert any("before · " in text and "gone" in text for text in texts(app)) and "va-cut" in markup(app)
+    assert any(
+        "before · " in text and "gone" in text for text in texts(app)
+    ) and "va-cut" in markup(app)
 
 
 def test_a_stale_step_is_said(open_page, seeded, tmp_path):
     root = tmp_path / "stale"
     shutil.copytree(seeded.root, root)
     manifest = root / "corpora" / "trials" / "manifest.json"
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"seconds": ', '"seconds": 1'), encoding="utf-8")
+    manifest.write_text(
+        manifest.read_text(encoding="utf-8").replace('"seconds": ', '"seconds": 1'),
+        encoding="utf-8",
+    )
     app = open_page(HOME, root)
     assert any("out of date" in text for text in texts(app))
     assert any("Out of date" in warning.value for warning in open_page(VECTORS, root).warning)
@@ -321,7 +392,9 @@ def test_a_workspace_may_not_lead_elsewhere(open_page, seeded):
     assert app.sidebar.selectbox(key="workspace")
 
 
-def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_fitted(open_page, tiny_bert, tmp_path):
+def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_fitted(
+    open_page, tiny_bert, tmp_path
+):
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=[*KNOWN[:10], *NEW])
     app = open_page(ALIGNMENT, workspace)
     assert not app.exception and not app.error
@@ -334,18 +407,24 @@ def test_with_fewer_anchors_than_dimensions_the_page_opens_on_a_map_that_can_be_
     assert not app.exception and not app.error and app.selectbox(key="adapt_map").value == "Ridge"
 
 
-def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(open_page, tiny_bert, tmp_path):
+def test_without_an_anchor_the_pages_say_so_and_other_recipes_stay_open(
+    open_page, tiny_bert, tmp_path
+):
     workspace = few_anchors(tmp_path / "few", tiny_bert, words=NEW)
     app = open_page(ADAPT, workspace)
     assert not app.exception and any("share no word" in text for text in texts(app))
     app.selectbox(key="adapt_preset").select("green-bert-random").run()
-    assert not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
+    assert (
+        not app.exception and not app.error and any(button.key == "adapt" for button in app.button)
+    )
 
 
 def few_anchors(root, model, words):
     file = root.parent / "few.vec"
     rng = np.random.default_rng(4)
-    file.write_text("".join(f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=16))}\n" for word in words))
+    file.write_text(
+        "".join(f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=16))}\n" for word in words)
+    )
     spec = Spec("import", ImportStep(), {"file": (str(file),), "model": (str(model),)})
     run_step(spec, Workspace(root).folder("vectors", "few"))
     return Workspace(root)
@@ -366,13 +445,22 @@ def ask_in_two_spaces():
 
     from vocadapt.ui import probe
 
-    words = {"medical": ["baseline", "placebo", "outcomes"], "news": ["arafat", "taliban", "outcomes"]}
+    words = {
+        "medical": ["baseline", "placebo", "outcomes"],
+        "news": ["arafat", "taliban", "outcomes"],
+    }
     space = words[st.selectbox("Space", list(words), key="space")]
     probe.ask_for_word("vectors_word", "Type a word", space[:2], space)
 
 
 @pytest.mark.parametrize(
-    ("typed", "kept"), [(None, "arafat"), ("placebo", "arafat"), ("outcomes", "outcomes"), ("nosuchword", "nosuchword")]
+    ("typed", "kept"),
+    [
+        (None, "arafat"),
+        ("placebo", "arafat"),
+        ("outcomes", "outcomes"),
+        ("nosuchword", "nosuchword"),
+    ],
 )
 def test_an_example_that_another_space_lacks_gives_way_to_one_of_its_own(typed, kept):
     app = AppTest.from_function(ask_in_two_spaces).run()

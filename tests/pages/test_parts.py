@@ -21,7 +21,19 @@ from vocadapt.spaces.neighbours import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.word2vec import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import bars, choose, export, intake, job_panel, making, maps, paths, plan_view, probe, walk
+from vocadapt.ui import (
+    bars,
+    choose,
+    export,
+    intake,
+    job_panel,
+    making,
+    maps,
+    paths,
+    plan_view,
+    probe,
+    walk,
+)
 from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
@@ -30,10 +42,19 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
     ("settings", "name"),
     [
         (AlignmentSettings(), "Least squares"),
-        (AlignmentSettings(method="procrustes", unit=True, centre=True), "Procrustes · unit rows · centred"),
-        (AlignmentSettings(method="ridge", ridge=0.1, weights="log"), "Ridge · ridge 0.1 · log weights"),
+        (
+            AlignmentSettings(method="procrustes", unit=True, centre=True),
+            "Procrustes · unit rows · centred",
+        ),
+        (
+            AlignmentSettings(method="ridge", ridge=0.1, weights="log"),
+            "Ridge · ridge 0.1 · log weights",
+        ),
         (AlignmentSettings(anchors=AnchorFilter(digits=True)), "Least squares · no digits"),
-        (AlignmentSettings(anchors=AnchorFilter(min_count=5)), "Least squares · anchors from 5 occurrences"),
+        (
+            AlignmentSettings(anchors=AnchorFilter(min_count=5)),
+            "Least squares · anchors from 5 occurrences",
+        ),
         (AlignmentSettings(method="random", seed=2), "Random · seed 2"),
     ],
 )
@@ -46,7 +67,9 @@ def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
     offered = maps.offered(space, space, 2, {})
     assert next(iter(offered.values())) == AlignmentSettings()
     assert len(set(offered)) == len(offered) and "Identity" in offered
-    assert "Identity" not in maps.offered(space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), 2, {})
+    assert "Identity" not in maps.offered(
+        space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), 2, {}
+    )
     assert next(iter(maps.offered(space, space, 1, {}).values())) == AlignmentSettings("ridge")
 
 
@@ -57,12 +80,25 @@ def judged_row(settings=None, anchors=9, folds=10, **more):
 def test_a_judged_variant_never_takes_the_name_of_a_known_map():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
-    offered = maps.offered(space, space, 2, {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)})
-    assert offered["Least squares"] == AlignmentSettings() and offered["Least squares · no digits"] == filtered
+    offered = maps.offered(
+        space,
+        space,
+        2,
+        {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)},
+    )
+    assert (
+        offered["Least squares"] == AlignmentSettings()
+        and offered["Least squares · no digits"] == filtered
+    )
 
 
 def test_a_table_holds_maps_of_one_set_of_anchors_and_folds():
-    rows = {"Least squares": judged_row(), "a": judged_row(), "b": judged_row(folds=5), "c": judged_row(anchors=8)}
+    rows = {
+        "Least squares": judged_row(),
+        "a": judged_row(),
+        "b": judged_row(folds=5),
+        "c": judged_row(anchors=8),
+    }
     assert list(maps.comparable(rows)) == ["Least squares", "a"]
     assert list(maps.comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
     assert maps.comparable({}) == {}
@@ -76,13 +112,18 @@ def test_the_newest_table_names_the_best():
 def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
     said = making.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
-    assert said.startswith("**2** of 3 different words occur 5 times or more · 19 running words · width 100 ·")
+    assert said.startswith(
+        "**2** of 3 different words occur 5 times or more · 19 running words · width 100 ·"
+    )
     assert "about **3 s**" in said  # of which learning 19 words takes nothing
     assert said.endswith("0.8 kB") or said.endswith("1 kB")
 
 
 def test_what_a_plan_adds_is_words_times_width():
-    plan = VocabularyPlan(Vocabulary(("[UNK]", "a"), frozenset({"[UNK]"})), (AddedWord("x", ("a",)), AddedWord("y", ("a",))))
+    plan = VocabularyPlan(
+        Vocabulary(("[UNK]", "a"), frozenset({"[UNK]"})),
+        (AddedWord("x", ("a",)), AddedWord("y", ("a",))),
+    )
     assert plan_view.growth(plan, 16) == (32, 128)
 
 
@@ -112,7 +153,9 @@ def test_upload_names_are_made_safe(given, kept):
 
 def test_uploads_older_than_a_day_go_when_nothing_names_them(tmp_path):
     workspace = Workspace(tmp_path / "w")
-    old, named, young = (tmp_path / "w" / "uploads" / name for name in ("old.txt", "named.txt", "young.txt"))
+    old, named, young = (
+        tmp_path / "w" / "uploads" / name for name in ("old.txt", "named.txt", "young.txt")
+    )
     young.parent.mkdir(parents=True)
     for file in (old, named, young):
         file.write_text("the drug\n")
@@ -120,7 +163,11 @@ def test_uploads_older_than_a_day_go_when_nothing_names_them(tmp_path):
     for file in (old, named):
         os.utime(file, (1, 1))
     intake.save_uploads([upload(b"new")], workspace)
-    assert sorted(file.name for file in young.parent.iterdir()) == ["named.txt", "text.txt", "young.txt"]
+    assert sorted(file.name for file in young.parent.iterdir()) == [
+        "named.txt",
+        "text.txt",
+        "young.txt",
+    ]
 
 
 def upload(content):
@@ -132,7 +179,10 @@ def upload(content):
 def test_uploads_land_in_the_workspace_and_never_replace_each_other(tmp_path):
     workspace = Workspace(tmp_path / "w")
     saved = intake.save_uploads([upload(b"one"), upload(b"two")], workspace)
-    assert [path.relative_to(workspace.root).as_posix() for path in saved] == ["uploads/text.txt", "uploads/2-text.txt"]
+    assert [path.relative_to(workspace.root).as_posix() for path in saved] == [
+        "uploads/text.txt",
+        "uploads/2-text.txt",
+    ]
     assert [path.read_bytes() for path in saved] == [b"one", b"two"]
 
 
@@ -156,7 +206,12 @@ def test_models_are_shown_without_the_folders_round_them(name, shown):
 
 
 def test_the_four_lists_to_take_away_say_what_each_score_is():
-    lists = {"within_words": [("a\tb", 0.5)], "within_pieces": None, "to_pieces": [("c", 0.25)], "to_words": None}
+    lists = {
+        "within_words": [("a\tb", 0.5)],
+        "within_pieces": None,
+        "to_pieces": [("c", 0.25)],
+        "to_words": None,
+    }
     table = probe.four_lists_table(probe.Answer("w", lists, ("w",)), ListSettings(csls=True))
     assert table.splitlines() == [
         "word\tlist\trank\tneighbour\tscore\tmeasure",
@@ -167,15 +222,24 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
 
 def test_bars_of_distances_are_as_long_as_the_distance():
     scale = bars.build_distance_scale([2.0, 4.0])
-    assert [scale.width(score) for score in (2.0, 4.0)] == [50, 100] and "A longer bar is farther away" in scale.note
+    assert [scale.width(score) for score in (2.0, 4.0)] == [
+        50,
+        100,
+    ] and "A longer bar is farther away" in scale.note
     assert [bars.build_distance_scale([0.0, 4.0]).width(score) for score in (0.0, 4.0)] == [0, 100]
-    assert [bars.build_similarity_scale([0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [80, 40]
+    assert [bars.build_similarity_scale([0.8, 0.4]).width(score) for score in (0.8, 0.4)] == [
+        80,
+        40,
+    ]
     assert bars.build_similarity_scale([]).highest == 1
 
 
 def test_the_nearest_words_leave_the_word_itself_out():
     space = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
-    assert [(word, round(score, 3)) for word, score in probe.similar(space, "a", 2)] == [("b", 0.707), ("c", 0.0)]
+    assert [(word, round(score, 3)) for word, score in probe.similar(space, "a", 2)] == [
+        ("b", 0.707),
+        ("c", 0.0),
+    ]
     with pytest.raises(InputError, match="'d'"):
         probe.similar(space, "d", 2)
 
@@ -195,13 +259,23 @@ def test_the_frequency_plot_is_thin_but_ends_where_the_words_end():
     ("spec", "said"),
     [
         (Spec("corpus", CorpusStep(), {"text": "t"}), "20 s, about 20 s left"),
-        (Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}), "20 s"),  # maps differ too much
+        (
+            Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}),
+            "20 s",
+        ),  # maps differ too much
     ],
 )
 def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, said):
-    strict_json.write(tmp_path / "spec.json", {"spec": spec.to_dict(), "target": "x", "overwrite": False})
+    strict_json.write(
+        tmp_path / "spec.json", {"spec": spec.to_dict(), "target": "x", "overwrite": False}
+    )
     now = time.time()
-    assert job_panel.pace(Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)) == said
+    assert (
+        job_panel.pace(
+            Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)
+        )
+        == said
+    )
 
 
 def test_a_step_without_artefacts_is_missing(tmp_path):

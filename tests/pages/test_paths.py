@@ -18,23 +18,32 @@ def served(monkeypatch, tmp_path):
     monkeypatch.setattr(frame, "workspace", lambda: frame.Workspace(tmp_path / "w"))
 
     def serve(address: str | None, root: Path | None = None) -> None:
-        monkeypatch.setattr(st, "get_option", lambda name: address if name == "server.address" else None)
+        monkeypatch.setattr(
+            st, "get_option", lambda name: address if name == "server.address" else None
+        )
         monkeypatch.setenv(paths.FILES_ROOT, str(root or ""))
 
     return serve
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "unix:///tmp/lab"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "unix:///tmp/lab"]
+)
 def test_the_loopback_address(address):
     assert paths.is_loopback(address)
 
 
-@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.evil.org"])
+@pytest.mark.parametrize(
+    "address", [None, "", "0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.evil.org"]
+)
 def test_any_other_address_is_reached_by_others(address):
     assert not paths.is_loopback(address)
 
 
-@pytest.mark.parametrize("typed", ["/", "/proc", "/proc/self/environ", "/sys/kernel", "/dev/zero", "/tmp/../dev/null", "//"])
+@pytest.mark.parametrize(
+    "typed",
+    ["/", "/proc", "/proc/self/environ", "/sys/kernel", "/dev/zero", "/tmp/../dev/null", "//"],
+)
 def test_folders_of_the_system_are_not_opened_anywhere(typed, served):
     served("127.0.0.1")
     with pytest.raises(InputError, match="system folders"):
@@ -67,10 +76,17 @@ def test_beyond_it_only_the_workspace_is(served, tmp_path):
     inside, outside = tmp_path / "w" / "uploads" / "text.txt", tmp_path / "text.txt"
     for file in (inside, outside):
         file.write_text("a")
-    (tmp_path / "w" / "private.txt").write_text("a")  # a folder that was no workspace before its name was typed
+    (tmp_path / "w" / "private.txt").write_text(
+        "a"
+    )  # a folder that was no workspace before its name was typed
     (tmp_path / "w" / "uploads" / "link.txt").symlink_to(outside)
     assert paths.resolve_allowed_path(inside) == inside
-    names = [tmp_path / "w" / "private.txt", outside, tmp_path / "none.txt", tmp_path / "w" / "uploads" / "link.txt"]
+    names = [
+        tmp_path / "w" / "private.txt",
+        outside,
+        tmp_path / "none.txt",
+        tmp_path / "w" / "uploads" / "link.txt",
+    ]
     names += [tmp_path / "w" / ".." / "text.txt", "~", "/etc/passwd"]
     messages = set()
     for path in names:
@@ -105,4 +121,8 @@ def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(ser
 def test_hosts_that_lead_to_the_lab(monkeypatch):
     assert list_allowed_hosts("127.0.0.1") == ["localhost", "127.0.0.1", "::1"]
     everywhere = list_allowed_hosts("0.0.0.0")
-    assert {"localhost", "127.0.0.1"} < set(everywhere) and "*" not in everywhere and os.uname().nodename in everywhere
+    assert (
+        {"localhost", "127.0.0.1"} < set(everywhere)
+        and "*" not in everywhere
+        and os.uname().nodename in everywhere
+    )

@@ -1,4 +1,6 @@
-"""Libraries of later pages are imported after the first page, and only for a workspace that has a run."""
+"""Libraries of later pages are imported after the first page, and only for a workspace that has a
+run.
+"""
 
 import asyncio
 import threading
@@ -53,8 +55,12 @@ def test_imports_do_not_begin_once_a_page_needs_the_libraries(imported, tmp_path
     assert not thread.is_alive() and imported == []
 
 
-@pytest.mark.parametrize("path, starts", [("/try_it", True), ("/", False), ("/try_it/_stcore/stream", False)])
-def test_a_request_of_try_it_starts_the_imports_without_a_pause(imported, monkeypatch, tmp_path, path, starts):
+@pytest.mark.parametrize(
+    "path, starts", [("/try_it", True), ("/", False), ("/try_it/_stcore/stream", False)]
+)
+def test_a_request_of_try_it_starts_the_imports_without_a_pause(
+    imported, monkeypatch, tmp_path, path, starts
+):
     monkeypatch.setattr(preload, "PAUSE", 1e6)
     folder = tmp_path / "runs" / "ner"
     folder.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""The page Pretraining on models trained for a moment: stages that fit, curves, gates, a job that goes on after a cancel."""
+"""The page Pretraining on models trained for a moment: stages that fit, curves, gates, a job that
+goes on after a cancel.
+"""
 
 import json
 import shutil
@@ -10,7 +12,12 @@ from tests.lab_material import LONG, wait_for, write_text
 from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
 from tests.test_exbert_adapt import made
 from vocadapt.lab.jobs import list_jobs
-from vocadapt.lab.pretraining import asked_alike, has_masked_word_head, pretrained_models, stages_for
+from vocadapt.lab.pretraining import (
+    asked_alike,
+    has_masked_word_head,
+    pretrained_models,
+    stages_for,
+)
 from vocadapt.lab.spec import CorpusStep, FurtherStep, Spec
 from vocadapt.lab.steps import run_step
 from vocadapt.lab.workspace import Workspace
@@ -29,23 +36,40 @@ def plain_texts(app):
 
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory, tiny_bert):
-    """An exBERT after the stage extension, its base continued, and a model without a head; read only."""
+    """An exBERT after the stage extension, its base continued, and a model without a head; read
+    only.
+    """
     workspace = Workspace(tmp_path_factory.mktemp("pretrained") / "w")
     text = write_text(workspace.root.parent / "text.txt", lines=600)
     corpus = workspace.folder("corpora", "trials")
     with one_thread():
-        run_step(Spec("corpus", CorpusStep(copy=True), {"text": str(text), "model": str(tiny_bert)}), corpus)
+        run_step(
+            Spec("corpus", CorpusStep(copy=True), {"text": str(text), "model": str(tiny_bert)}),
+            corpus,
+        )
         exbert = made("exbert-s3", workspace.folder("models", "exbert"), tiny_bert, corpus)
-        for name, model, stage in (("x-ext", exbert, "extension"), ("x-cont", tiny_bert, "continued")):
+        for name, model, stage in (
+            ("x-ext", exbert, "extension"),
+            ("x-cont", tiny_bert, "continued"),
+        ):
             step = FurtherStep(further=FurtherSettings(stage, training=QUICK, keep_minutes=1e-6))
-            run_step(Spec("further", step, {"model": str(model), "text": str(corpus)}), workspace.folder("models", name))
+            run_step(
+                Spec("further", step, {"model": str(model), "text": str(corpus)}),
+                workspace.folder("models", name),
+            )
     return workspace
 
 
 def test_the_stages_that_fit(pretrained, tiny_bert, make_bert):
     assert list(stages_for(open_model(tiny_bert))) == ["continued", "embeddings"]
-    assert list(stages_for(open_model(pretrained.folder("models", "x-ext")))) == ["extension", "whole", "embeddings"]
-    assert has_masked_word_head(open_model(tiny_bert)) and not has_masked_word_head(open_model(make_bert(head="BertModel")))
+    assert list(stages_for(open_model(pretrained.folder("models", "x-ext")))) == [
+        "extension",
+        "whole",
+        "embeddings",
+    ]
+    assert has_masked_word_head(open_model(tiny_bert)) and not has_masked_word_head(
+        open_model(make_bert(head="BertModel"))
+    )
 
 
 def test_the_result_the_curves_and_the_table(open_page, pretrained):
@@ -57,19 +81,27 @@ def test_the_result_the_curves_and_the_table(open_page, pretrained):
     assert metrics["Stage"] == "extension" and moved == str(one.numbers["trainable"])
     assert len(app.get("plotly_chart")) == 1
     board = next(frame.value for frame in app.dataframe if "before" in frame.value)
-    assert list(board["model"]) == ["x-cont", "x-ext"] and list(board["stage"]) == ["continued", "extension"]
+    assert list(board["model"]) == ["x-cont", "x-ext"] and list(board["stage"]) == [
+        "continued",
+        "extension",
+    ]
     assert any("6 models saved on the way" in expander.label for expander in app.expander)
     commands = [code.value for code in app.code if "pretrain --model" in code.value]
     assert any("--stage extension" in command for command in commands)
 
 
-def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(open_page, pretrained, tmp_path):
+def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(
+    open_page, pretrained, tmp_path
+):
     root = tmp_path / "both"
     shutil.copytree(pretrained.root, root)
     file = root / "models" / "x-ext" / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
     manifest["numbers"] = {"preset": "exbert-s3+mlm", "added": 5, "further": manifest["numbers"]}
-    manifest["settings"] = {"corpus": manifest["settings"]["corpus"], "recipe": {"further": manifest["settings"]["further"]}}
+    manifest["settings"] = {
+        "corpus": manifest["settings"]["corpus"],
+        "recipe": {"further": manifest["settings"]["further"]},
+    }
     file.write_text(json.dumps(manifest), encoding="utf-8")
     before = {one.name: one for one in pretrained_models(pretrained)}
     found = {one.name: one for one in pretrained_models(Workspace(root))}
@@ -81,17 +113,27 @@ def test_a_model_that_was_adapted_and_trained_at_once_is_one_of_them(open_page, 
 
 def test_what_is_looked_at_stands_in_the_address(open_page, pretrained):
     link = {"model": "exbert", "stage": "whole", "budget": "hours", "against": "seconds"}
-    app = open_page(PRETRAINING, pretrained, **{f"pretraining_{name}": value for name, value in link.items()})
+    app = open_page(
+        PRETRAINING, pretrained, **{f"pretraining_{name}": value for name, value in link.items()}
+    )
     assert not app.exception and app.radio(key="pretraining_stage").value == "whole"
     assert app.number_input(key="hours_quick").value == 1.0
     chart = app.get("plotly_chart")[0].proto.spec
     assert "seconds of training" in chart and "wordpieces read" not in chart
-    app.selectbox(key="pretraining_model").set_value("x-cont").run()  # for which there is no stage whole
-    assert not app.exception and not app.error and app.radio(key="pretraining_stage").value == "continued"
+    app.selectbox(key="pretraining_model").set_value(
+        "x-cont"
+    ).run()  # for which there is no stage whole
+    assert (
+        not app.exception
+        and not app.error
+        and app.radio(key="pretraining_stage").value == "continued"
+    )
 
 
 def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_path):
-    """Such as the demo's: it was made on another machine, and no two of them are taken to have been asked the same."""
+    """Such as the demo's: it was made on another machine, and no two of them are taken to have been
+    asked the same.
+    """
     workspace = Workspace(tmp_path / "w")
     for name in ("x-ext", "x-cont"):
         shutil.copytree(pretrained.folder("models", name), workspace.folder("models", name))
@@ -104,19 +146,28 @@ def test_a_model_whose_inputs_were_not_kept_is_shown(open_page, pretrained, tmp_
 
 
 def test_the_words_asked_count_and_not_where_the_text_lies(open_page, pretrained, tmp_path):
-    """A text given as a file and the same taken into the workspace have other stamps and the same held-out words."""
+    """A text given as a file and the same taken into the workspace have other stamps and the same
+    held-out words.
+    """
     root = tmp_path / "moved"
     shutil.copytree(pretrained.root, root)
     manifest = root / "models" / "x-cont" / "manifest.json"
     told = json.loads(manifest.read_text(encoding="utf-8"))
     told["inputs"]["text"]["stamp"] = "another"
     manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert not any("not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning)
+    assert not any(
+        "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
+    )
     models = {one.name: one for one in pretrained_models(Workspace(root))}
-    assert asked_alike([models["x-ext"], models["x-cont"]]) and models["x-ext"].asked != models["x-cont"].asked
+    assert (
+        asked_alike([models["x-ext"], models["x-cont"]])
+        and models["x-ext"].asked != models["x-cont"].asked
+    )
     told["numbers"]["held_out_asked"] = ""  # made before it was kept
     manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert any("not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning)
+    assert any(
+        "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
+    )
 
 
 def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
@@ -126,8 +177,13 @@ def test_models_asked_otherwise_are_said(open_page, pretrained, tmp_path):
     told = json.loads(manifest.read_text(encoding="utf-8"))
     told["numbers"]["held_out_asked"] = "0" * 64
     manifest.write_text(json.dumps(told), encoding="utf-8")
-    assert not any("not asked the same" in warning.value for warning in open_page(PRETRAINING, pretrained).warning)
-    assert any("not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning)
+    assert not any(
+        "not asked the same" in warning.value
+        for warning in open_page(PRETRAINING, pretrained).warning
+    )
+    assert any(
+        "not asked the same" in warning.value for warning in open_page(PRETRAINING, root).warning
+    )
 
 
 def test_gates_are_read_on_the_press(open_page, pretrained):
@@ -140,7 +196,10 @@ def test_gates_are_read_on_the_press(open_page, pretrained):
     assert any("vocadapt gates --model" in code.value for code in app.code)
 
 
-@pytest.mark.parametrize(("added", "listens"), [(0.6, "more"), (0.4, "less"), (0.5, "about as much"), (0.513, "about as much")])
+@pytest.mark.parametrize(
+    ("added", "listens"),
+    [(0.6, "more"), (0.4, "less"), (0.5, "about as much"), (0.513, "about as much")],
+)
 def test_shares_as_near_as_untrained_ones_are_no_difference(added, listens):
     assert listening(added, 0.5).endswith(f"listen to it {listens}.")
 
@@ -154,23 +213,39 @@ def test_a_model_without_a_head_is_refused_before_anything_begins(open_page, pre
 
 @pytest.mark.parametrize(
     "query",
-    [{"model": "<script>"}, {"model": "no/pe"}, {"pretrained": "x"}, {"stage": "half"}, {"curves": "y"}, {"against": "z"},
-     {"gates_model": "../.."}, {"budget": "money"}, {"preset": "?"}],
-)  # fmt: skip
+    [
+        {"model": "<script>"},
+        {"model": "no/pe"},
+        {"pretrained": "x"},
+        {"stage": "half"},
+        {"curves": "y"},
+        {"against": "z"},
+        {"gates_model": "../.."},
+        {"budget": "money"},
+        {"preset": "?"},
+    ],
+)
 def test_a_forged_address_is_no_crash(open_page, pretrained, query):
     app = open_page(PRETRAINING, pretrained, **query)
     assert not app.exception and "<script" not in markup(app)
 
 
-def test_a_job_is_started_cancelled_and_resumed_from_the_page(open_page, pretrained, tmp_path, monkeypatch):
+def test_a_job_is_started_cancelled_and_resumed_from_the_page(
+    open_page, pretrained, tmp_path, monkeypatch
+):
     from pathlib import Path
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     root = tmp_path / "jobs"
     shutil.copytree(pretrained.root, root)
     workspace = Workspace(root)
-    app = open_page(PRETRAINING, workspace, pretraining_model="exbert", pretraining_stage="extension",
-                    pretraining_budget="epochs")  # fmt: skip
+    app = open_page(
+        PRETRAINING,
+        workspace,
+        pretraining_model="exbert",
+        pretraining_stage="extension",
+        pretraining_budget="epochs",
+    )
     app.number_input(key="length_quick").set_value(16).run()
     app.number_input(key="epochs_quick").set_value(30.0).run()
     app.number_input(key="save_minutes_quick").set_value(0.1).run()
@@ -179,7 +254,10 @@ def test_a_job_is_started_cancelled_and_resumed_from_the_page(open_page, pretrai
     app.button(key="start_pretraining").click().run()
     job = list_jobs(workspace)[0]
     try:
-        assert job.spec.settings.further.training.epochs == 30 and job.spec.settings.further.stage == "extension"
+        assert (
+            job.spec.settings.further.training.epochs == 30
+            and job.spec.settings.further.stage == "extension"
+        )
         wait_for(job, "running", LONG)
         job.cancel(grace=LONG)
         wait_for(job, "cancelled", LONG)
@@ -191,22 +269,39 @@ def test_a_job_is_started_cancelled_and_resumed_from_the_page(open_page, pretrai
 
 def test_the_cost_by_hand():
     settings = MaskedSettings(length=12, batch=5, epochs=2.0)
-    # 1 000 wordpieces, 990 of them to train on: 99 blocks of 10 and two specials; 198 blocks in 2 passes: 39.6 steps
+    # 1 000 wordpieces, 990 of them to train on: 99 blocks of 10 and two specials; 198 blocks in 2
+    # passes: 39.6 steps
     found = pretraining_cost(1000, settings, 100.0, "here")
     assert (found.steps, found.tokens, found.seconds) == (40, 40 * 60, 24.0)
     assert found.epochs == pytest.approx(2400 / (99 * 12))
-    assert pretraining_cost(1000, MaskedSettings(length=12, batch=5, tokens=600), 100.0, "").steps == 10
-    assert pretraining_cost(1000, MaskedSettings(length=12, batch=5, hours=0.1), 100.0, "").seconds == 360
+    assert (
+        pretraining_cost(1000, MaskedSettings(length=12, batch=5, tokens=600), 100.0, "").steps
+        == 10
+    )
+    assert (
+        pretraining_cost(1000, MaskedSettings(length=12, batch=5, hours=0.1), 100.0, "").seconds
+        == 360
+    )
 
 
 def test_the_modelled_pace_knows_what_is_frozen_and_what_stands_beside():
-    config = {"num_hidden_layers": 4, "hidden_size": 256, "intermediate_size": 1024, "vocab_size": 16000}
+    config = {
+        "num_hidden_layers": 4,
+        "hidden_size": 256,
+        "intermediate_size": 1024,
+        "vocab_size": 16000,
+    }
     extended = config | {"extension_hidden_size": 84, "extension_intermediate_size": 341}
     settings = MaskedSettings()
-    plain, rows = (modelled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings"))
-    stage_1, whole = (modelled_masked_pace(extended, stage, settings) for stage in ("extension", "whole"))
+    plain, rows = (
+        modelled_masked_pace(config, stage, settings) for stage in ("continued", "embeddings")
+    )
+    stage_1, whole = (
+        modelled_masked_pace(extended, stage, settings) for stage in ("extension", "whole")
+    )
     assert rows > plain > whole and stage_1 > whole
-    # 3 layers of 12 · 256² at 6 operations, of the last a sixth and .225 of the rest, the head at .15 of the wordpieces
+    # 3 layers of 12 · 256² at 6 operations, of the last a sixth and .225 of the rest, the head at
+    # .15 of the wordpieces
     operations = (3 + 1 / 6 + 5 / 6 * 0.225) * 12 * 256**2 * 6 + 0.15 * 6 * (256**2 + 256 * 16000)
     assert plain == pytest.approx(1 / (operations / 1e11 + 0.02 / (16 * 128)))
 

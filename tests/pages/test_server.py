@@ -10,12 +10,17 @@ from vocadapt.ui import server
 
 @pytest.mark.parametrize(("own", "after"), [(None, "passive"), ("active", "active")])
 def test_threads_of_the_lab_wait_asleep_unless_told_otherwise(own, after, tmp_path, monkeypatch):
-    for name in ("OMP_WAIT_POLICY", server.WORKSPACE):  # set first, so that they are as before afterwards
+    for name in (
+        "OMP_WAIT_POLICY",
+        server.WORKSPACE,
+    ):  # set first, so that they are as before afterwards
         monkeypatch.setenv(name, own or "")
     if own is None:
         del os.environ["OMP_WAIT_POLICY"]
     seen = []
-    monkeypatch.setattr(server, "_run", lambda app, flags: seen.append(os.environ["OMP_WAIT_POLICY"]))
+    monkeypatch.setattr(
+        server, "_run", lambda app, flags: seen.append(os.environ["OMP_WAIT_POLICY"])
+    )
     server.serve(tmp_path, browser=False)
     assert seen == [after]
 
@@ -25,6 +30,8 @@ def test_a_workspace_below_the_home_of_the_user_is_served_from_there(tmp_path, m
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     seen = []
-    monkeypatch.setattr(server, "_run", lambda app, flags: seen.append(os.environ[server.WORKSPACE]))
+    monkeypatch.setattr(
+        server, "_run", lambda app, flags: seen.append(os.environ[server.WORKSPACE])
+    )
     server.serve(Path("~/project"), browser=False)
     assert seen == [str(tmp_path.resolve() / "project")] and not (tmp_path / "~").exists()

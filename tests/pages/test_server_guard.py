@@ -16,13 +16,29 @@ from vocadapt.ui.guard import is_same_origin
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
-    """A server on every address, in a working folder of its own; its port. What it writes is in `server.log` there."""
+    """A server on every address, in a working folder of its own; its port. What it writes is in
+    `server.log` there.
+    """
     place, port = tmp_path_factory.mktemp("server"), free_port()
-    command = [sys.executable, "-m", "vocadapt", "app", "--no-browser", "--port", str(port), "--address", "0.0.0.0"]
+    command = [
+        sys.executable,
+        "-m",
+        "vocadapt",
+        "app",
+        "--no-browser",
+        "--port",
+        str(port),
+        "--address",
+        "0.0.0.0",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     with (place / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [*command, "--workspace", str(place / "w")], cwd=place, env=environment, stdout=log, stderr=subprocess.STDOUT
+            [*command, "--workspace", str(place / "w")],
+            cwd=place,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
     try:
         wait_until_up(f"http://127.0.0.1:{port}", server)
@@ -37,10 +53,14 @@ def port(tmp_path_factory):
 def shake_hands(port: int, host: str, origin: str | None) -> str:
     """Ask for the websocket of the pages, and give the first line of the answer."""
     lines = [
-        "GET /_stcore/stream HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",
-        f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}", "Sec-WebSocket-Version: 13",
+        "GET /_stcore/stream HTTP/1.1",
+        f"Host: {host}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}",
+        "Sec-WebSocket-Version: 13",
         *([f"Origin: {origin}"] if origin else []),
-    ]  # fmt: skip
+    ]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         return connection.recv(200).split(b"\r\n")[0].decode()
@@ -54,7 +74,9 @@ def test_the_websocket_takes_pages_of_this_server_only(port):
     others += ["http://evil.example", "null", f"http://{own}.evil.example", "\xff"]
     for origin in others:
         assert " 403 " in shake_hands(port, own, origin), origin
-    assert " 403 " in shake_hands(port, f"evil.example:{port}", f"http://evil.example:{port}")  # DNS rebinding
+    assert " 403 " in shake_hands(
+        port, f"evil.example:{port}", f"http://evil.example:{port}"
+    )  # DNS rebinding
 
 
 def test_no_other_site_frames_the_pages(port):
@@ -66,13 +88,18 @@ def test_no_other_site_frames_the_pages(port):
 
 
 def test_an_upload_without_the_token_of_the_page_is_refused(port):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/_stcore/upload_file/none/none", b"x", method="PUT")
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/_stcore/upload_file/none/none", b"x", method="PUT"
+    )
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=20)
     assert refused.value.code in (400, 403)
 
 
-@pytest.mark.parametrize("arguments", [["--address", "203.0.113.1"], ["--files-root", "/none"], ["--files-root", __file__]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--address", "203.0.113.1"], ["--files-root", "/none"], ["--files-root", __file__]],
+)
 def test_what_the_lab_cannot_be_served_with_is_said(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(server.WORKSPACE, "")  # set first, so that it is as before afterwards
     monkeypatch.setattr(server, "_run", lambda app, flags: pytest.fail("it was served"))
@@ -87,9 +114,15 @@ def test_programs_other_than_browsers_name_no_origin():
 @pytest.mark.parametrize(
     ("origin", "same"),
     [
-        (b"http://localhost:8501", True), (b"https://LocalHost:8501", True), (b"http://localhost:1", False), (b"null", False),
-        (b"", False), (b"http://[::1", False), (b"http://localhost:8501.evil.example", False), (b"\xff", False),
+        (b"http://localhost:8501", True),
+        (b"https://LocalHost:8501", True),
+        (b"http://localhost:1", False),
+        (b"null", False),
+        (b"", False),
+        (b"http://[::1", False),
+        (b"http://localhost:8501.evil.example", False),
+        (b"\xff", False),
     ],
-)  # fmt: skip
+)
 def test_any_origin_is_compared_even_one_that_is_none(origin, same):
     assert is_same_origin({b"origin": origin, b"host": b"localhost:8501"}) is same

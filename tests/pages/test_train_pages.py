@@ -1,4 +1,6 @@
-"""The pages Fine-tune and Results on runs made by hand, a task of invented sentences, and hostile names."""
+"""The pages Fine-tune and Results on runs made by hand, a task of invented sentences, and hostile
+names.
+"""
 
 import json
 import time
@@ -43,7 +45,9 @@ def runs(tmp_path):
     """Two models with three seeds each on one task; the words are hostile, too."""
     workspace = Workspace(tmp_path / "runs-of-two")
     write_runs(workspace, "base", GOLD, {seed: {"base": said(2 + seed)} for seed in (1, 2, 3)})
-    three = {seed: {"base": said(4), "adapted": said(5), "pooled": said(5 + seed)} for seed in (1, 2, 3)}
+    three = {
+        seed: {"base": said(4), "adapted": said(5), "pooled": said(5 + seed)} for seed in (1, 2, 3)
+    }
     write_runs(workspace, "green", GOLD, three, model=EVIL)
     return workspace
 
@@ -52,7 +56,10 @@ def runs(tmp_path):
 def tasked(tmp_path, tiny_bert):
     """A workspace with a task, and nothing else."""
     workspace = Workspace(tmp_path / "tasked")
-    files = {name: write_conll(tmp_path / f"{name}.txt", sentences(12, seed)) for seed, name in enumerate(("train", "test"))}
+    files = {
+        name: write_conll(tmp_path / f"{name}.txt", sentences(12, seed))
+        for seed, name in enumerate(("train", "test"))
+    }
     take_in_task("ner", files, workspace.folder("tasks", "toy"))
     return workspace
 
@@ -63,7 +70,10 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
     metrics = {metric.label: metric.value for metric in app.metric}
     # green pooled finds 6, 7, 8 of 8: F1 12/14, 14/15, 1; base finds 3, 4, 5
     best, base = (12 / 14 + 14 / 15 + 1) / 3, (6 / 11 + 8 / 12 + 10 / 13) / 3
-    assert metrics["Best F1"] == f"{best:.3f}"[1:] and metrics["Difference"] == f"{100 * (best - base):+.1f}"
+    assert (
+        metrics["Best F1"] == f"{best:.3f}"[1:]
+        and metrics["Difference"] == f"{100 * (best - base):+.1f}"
+    )
     board = table(app, "95 % interval")
     assert len(board) == 4 and board["run"].iloc[0] == "green" and board["cut"].iloc[0] == "pooled"
     assert list(board["verdict"]).count("baseline") == 1
@@ -75,20 +85,36 @@ def test_results_show_the_best_the_table_and_the_test(open_page, runs):
 def test_without_a_baseline_nothing_is_compared(open_page, runs):
     app = open_page(RESULTS, runs)
     assert not app.exception
-    assert "verdict" not in table(app, "95 % interval") and any("pin a baseline" in text for text in texts(app))
+    assert "verdict" not in table(app, "95 % interval") and any(
+        "pin a baseline" in text for text in texts(app)
+    )
 
 
-@pytest.mark.parametrize("query", [{"baseline": "nobody · base"}, {"task": "<script>"}, {"confused": "x"}, {"cell": "y"},
-                                   {"score": "nosuch"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"baseline": "nobody · base"},
+        {"task": "<script>"},
+        {"confused": "x"},
+        {"cell": "y"},
+        {"score": "nosuch"},
+    ],
+)
 def test_a_forged_address_is_no_crash(open_page, runs, query):
     assert not open_page(RESULTS, runs, **query).exception
 
 
 def test_a_cell_of_the_confusion_gives_all_its_examples(open_page, runs):
-    app = open_page(RESULTS, runs, results_confused="base · seed 1 · base", results_cell="D → (none)")
+    app = open_page(
+        RESULTS, runs, results_confused="base · seed 1 · base", results_cell="D → (none)"
+    )
     assert not app.exception and not app.error
     cases = table(app, "example")
-    assert len(cases) == 5 and list(cases["example"]) == [4, 5, 6, 7, 8] and set(cases["words"]) == {EVIL}
+    assert (
+        len(cases) == 5
+        and list(cases["example"]) == [4, 5, 6, 7, 8]
+        and set(cases["words"]) == {EVIL}
+    )
     app.selectbox(key="results_cell").select("D → D").run()
     assert list(table(app, "example")["example"]) == [1, 2, 3]
 
@@ -104,14 +130,20 @@ def test_runs_on_other_examples_are_said(open_page, runs):
     write_runs(runs, "few", GOLD[:4], {1: {"base": said(2)[:4]}})
     app = open_page(RESULTS, runs, results_baseline="base · base")
     assert not app.exception
-    assert any("not tested on the same examples" in warning.value.replace("\\", "") for warning in app.warning)
+    assert any(
+        "not tested on the same examples" in warning.value.replace("\\", "")
+        for warning in app.warning
+    )
 
 
 def test_questions_have_no_confusion_but_a_message(open_page, tmp_path):
     from vocadapt.training.tasks.base import Answer, Question
 
     workspace = Workspace(tmp_path / "qa")
-    asked = (Question("1", "Who?", "Ann came.", (Answer("Ann", 0),)), Question("2", "What?", "A cat.", (Answer("cat", 2),)))
+    asked = (
+        Question("1", "Who?", "Ann came.", (Answer("Ann", 0),)),
+        Question("2", "What?", "A cat.", (Answer("cat", 2),)),
+    )
     folder = workspace.folder("runs", "q")
     write_runs(workspace, "q", asked, {1: {"base": ["Ann", "dog"]}}, kind="qa")
     lines = (folder / "predictions.jsonl").read_text().splitlines()
@@ -129,13 +161,21 @@ def test_runs_that_cannot_be_read_are_named_once_wherever_runs_are_picked(page, 
     app = open_page(page, runs)
     told = [warning.value.replace("\\", "") for warning in app.warning]
     assert not app.exception
-    assert sum(text.startswith("1 of 2 runs cannot be read and is passed over: base (") for text in told) == 1
+    assert (
+        sum(
+            text.startswith("1 of 2 runs cannot be read and is passed over: base (")
+            for text in told
+        )
+        == 1
+    )
 
 
 def test_several_tasks_have_group_means(open_page, runs):
     write_runs(runs, "gad", GOLD, {1: {"base": said(4)}}, task="bio-lm/GAD")
     app = open_page(RESULTS, runs)
-    assert not app.exception and "Means over groups of tasks" in [heading.value for heading in app.subheader]
+    assert not app.exception and "Means over groups of tasks" in [
+        heading.value for heading in app.subheader
+    ]
     assert any("1 of 7" in cell for cell in table(app, "classification")["classification"])
 
 
@@ -147,9 +187,14 @@ def test_the_last_run_stands_on_fine_tune_at_once(open_page, runs):
     assert set(labels) == {"F1 · base", "F1 · adapted", "F1 · pooled"}
 
 
-def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, tasked, tiny_bert, monkeypatch):
+def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
+    open_page, tasked, tiny_bert, monkeypatch
+):
     started = []
-    monkeypatch.setattr("vocadapt.ui.job_panel.jobs.start", lambda workspace, spec, name: started.append((spec, name)))
+    monkeypatch.setattr(
+        "vocadapt.ui.job_panel.jobs.start",
+        lambda workspace, spec, name: started.append((spec, name)),
+    )
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     assert not app.exception and not app.error
@@ -158,14 +203,17 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(open_page, ta
     app.number_input(key="finetune_limit").set_value(6).run()
     assert any("6 × 5 epochs × 3 runs" in text for text in texts(app))
     app.button(key="start_finetune").click().run()
-    (spec, name), = started
+    ((spec, name),) = started
     assert (spec.step, spec.settings.seeds, spec.settings.limit) == ("finetune", (1, 2, 3), 6)
     assert spec.inputs["task"] == (str(tasked.folder("tasks", "toy")),) and name.startswith("toy-")
 
 
 def test_a_model_that_is_not_there_cannot_be_started(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked)
-    assert app.multiselect(key="finetune_models").value == ["demo-bert"] and not app.button(key="start_finetune").disabled
+    assert (
+        app.multiselect(key="finetune_models").value == ["demo-bert"]
+        and not app.button(key="start_finetune").disabled
+    )
     app.multiselect(key="finetune_models").set_value(["/no/such/model"]).run()
     assert not app.exception and app.button(key="start_finetune").disabled
     assert any("Not on this machine" in text and "type the folder" in text for text in texts(app))
@@ -184,17 +232,26 @@ def test_confusion_begins_with_a_gold_label(open_page, tmp_path):
 def test_presets_bring_their_settings(open_page, tasked, tiny_bert):
     app = open_page(FINETUNE, tasked, finetune_preset="poerner")
     assert not app.exception and app.text_input(key="seeds_poerner").value == "1 2 3 4 5 6 7 8"
-    assert app.number_input(key="epochs_poerner").value == 100 and app.checkbox(key="with_dev_poerner").value
+    assert (
+        app.number_input(key="epochs_poerner").value == 100
+        and app.checkbox(key="with_dev_poerner").value
+    )
 
 
-@pytest.mark.parametrize("typed", ["", "x", "1-", "-1", "5-1", "1-900", "1.5", "1 2 3 " * 40 + "٣" * 12])
+@pytest.mark.parametrize(
+    "typed", ["", "x", "1-", "-1", "5-1", "1-900", "1.5", "1 2 3 " * 40 + "٣" * 12]
+)
 def test_what_is_no_seed_is_a_message(typed):
     with pytest.raises(InputError):
         seeds_of(typed)
 
 
 def test_seeds():
-    assert seeds_of("1 2,3") == (1, 2, 3) and seeds_of("1-3 2") == (1, 2, 3) and seeds_of("142") == (142,)
+    assert (
+        seeds_of("1 2,3") == (1, 2, 3)
+        and seeds_of("1-3 2") == (1, 2, 3)
+        and seeds_of("142") == (142,)
+    )
 
 
 def test_a_broken_task_is_a_message(open_page, tmp_path):
@@ -204,8 +261,14 @@ def test_a_broken_task_is_a_message(open_page, tmp_path):
 
 
 def test_files_of_ones_own_become_a_task(tmp_path):
-    made = take_in_task("ner", {"train": write_conll(tmp_path / "a.txt", sentences(4))}, tmp_path / "w" / "tasks" / "mine")
-    assert made.manifest.numbers["examples"] == {"train": 4} and (made.folder / "train.txt").is_file()
+    made = take_in_task(
+        "ner",
+        {"train": write_conll(tmp_path / "a.txt", sentences(4))},
+        tmp_path / "w" / "tasks" / "mine",
+    )
+    assert (
+        made.manifest.numbers["examples"] == {"train": 4} and (made.folder / "train.txt").is_file()
+    )
     bad = tmp_path / "bad.txt"
     bad.write_text("a word\tand\ttoo\tmany\tcolumns\tx\n")
     with pytest.raises(InputError):
@@ -217,23 +280,44 @@ def test_files_of_ones_own_become_a_task(tmp_path):
 
 def test_an_estimate_by_hand():
     long = Sentence(("w",) * 70, ("O",) * 70)  # three chunks of at most 30 words
-    task = Task("t", "ner", {"train": Split((long, GOLD[0])), "dev": Split(GOLD[:3]), "test": Split(GOLD[:6])}, ("D",))
+    task = Task(
+        "t",
+        "ner",
+        {"train": Split((long, GOLD[0])), "dev": Split(GOLD[:3]), "test": Split(GOLD[:6])},
+        ("D",),
+    )
     settings = FinetuneSettings(epochs=2)
-    assert examples_of_epoch(task, settings, "mixed") == 4 and examples_of_epoch(task, settings, "both") == 8
+    assert (
+        examples_of_epoch(task, settings, "mixed") == 4
+        and examples_of_epoch(task, settings, "both") == 8
+    )
     assert examples_of_epoch(task, FinetuneSettings(with_dev=True), "base") == 7
     found = estimate(task, settings, "", 3, 10.0, "measured")
     assert found.examples == 24 and found.seconds == pytest.approx(3 * (8 + (2 * 3 + 6) / 3) / 10)
     small, large = ({"num_hidden_layers": n, "hidden_size": 384} for n in (6, 12))
-    assert modelled_pace(task, settings, small) == pytest.approx(2 * modelled_pace(task, settings, large))
-    beside = small | {"model_type": "vocadapt-exbert", "extension_hidden_size": 384, "extension_intermediate_size": 4 * 384}
-    assert modelled_pace(task, settings, small) == pytest.approx(2 * modelled_pace(task, settings, beside))  # s5: a layer more
+    assert modelled_pace(task, settings, small) == pytest.approx(
+        2 * modelled_pace(task, settings, large)
+    )
+    beside = small | {
+        "model_type": "vocadapt-exbert",
+        "extension_hidden_size": 384,
+        "extension_intermediate_size": 4 * 384,
+    }
+    assert modelled_pace(task, settings, small) == pytest.approx(
+        2 * modelled_pace(task, settings, beside)
+    )  # s5: a layer more
     texts_task = Task("t", "classification", {"train": Split((Text("1", "a b", ("x",)),))}, ("x",))
     assert modelled_pace(texts_task, settings, small) > modelled_pace(task, settings, small)
 
 
 def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):
     assert read_live(tmp_path).curve == ()
-    write_curve(tmp_path, [{"step": 1, "loss": 0.5}, {"step": 2, "other": 1}, {"step": 3, "loss": 0.25}], 2, 8)
+    write_curve(
+        tmp_path,
+        [{"step": 1, "loss": 0.5}, {"step": 2, "other": 1}, {"step": 3, "loss": 0.25}],
+        2,
+        8,
+    )
     (tmp_path / "dev.json").write_text("[0.5")
     live = read_live(tmp_path)
     assert (live.curve, live.dev, live.epoch, live.steps) == (((1, 0.5), (3, 0.25)), (), 2, 8)
@@ -241,11 +325,19 @@ def test_live_points_are_read_back_and_torn_ones_passed_over(tmp_path):
 
 def test_runs_are_picked_by_seed_and_cut(runs):
     names = [one.name for one in runs_to_pick(runs, "toy", cuts=True)]
-    assert names[:3] == ["green · seed 1 · pooled", "green · seed 1 · base", "green · seed 1 · adapted"]
-    assert [one.name for one in runs_to_pick(runs)][-1] == "base · seed 3" and len(runs_of(runs)) == 2
+    assert names[:3] == [
+        "green · seed 1 · pooled",
+        "green · seed 1 · base",
+        "green · seed 1 · adapted",
+    ]
+    assert [one.name for one in runs_to_pick(runs)][-1] == "base · seed 3" and len(
+        runs_of(runs)
+    ) == 2
 
 
-def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(open_page, tasked, tiny_bert):
+def test_a_fine_tuning_is_watched_while_it_runs_and_its_result_stands_there(
+    open_page, tasked, tiny_bert
+):
     app = open_page(FINETUNE, tasked)
     app.multiselect(key="finetune_models").set_value([str(tiny_bert)]).run()
     app.button(key="start_finetune").click().run()
@@ -266,4 +358,6 @@ def test_a_run_keeps_its_colour_in_both_charts_of_learning_curves():
     drawn = {line.name: line.line for line in left.data}
     (only,) = right.data
     assert only.name == "b · seed 2" and only.line == drawn["b · seed 2"]
-    assert only.line.color != drawn["a · seed 1"].color and only.line.dash != drawn["b · seed 1"].dash
+    assert (
+        only.line.color != drawn["a · seed 1"].color and only.line.dash != drawn["b · seed 1"].dash
+    )

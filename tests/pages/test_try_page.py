@@ -1,4 +1,6 @@
-"""Try it: every kind of run, hostile text, a file of text, a folder that is typed, and what is said where nothing is there."""
+"""Try it: every kind of run, hostile text, a file of text, a folder that is typed, and what is said
+where nothing is there.
+"""
 
 import json
 import shutil
@@ -21,7 +23,13 @@ from vocadapt.training.tasks.base import Sentence, Text
 from vocadapt.ui.numbers import fraction
 
 PAGE = "pages/train/try_it.py"
-HOSTILE = ["<img src=x onerror=alert(1)>", "$x$ :red[x] **b** `c`", "\u202eab\u200b ضغط الدم 高血", "[UNK] \x00 x", "w" * 300]
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "$x$ :red[x] **b** `c`",
+    "\u202eab\u200b ضغط الدم 高血",
+    "[UNK] \x00 x",
+    "w" * 300,
+]
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +40,31 @@ def tried(tmp_path_factory):
         model = tiny_adapted(root / "model")
         write_conll(root / "ner.txt", sentences(20))
         rows = "".join(f"{text.id}\t{text.text}\t{text.labels[0]}\n" for text in texts(12))
-        (root / "classification.txt").write_text("index\tsentence\tlabel\n" + rows, encoding="utf-8")
+        (root / "classification.txt").write_text(
+            "index\tsentence\tlabel\n" + rows, encoding="utf-8"
+        )
         (root / "multilabel.txt").write_text("index\tsentence\tlabels\n" + rows, encoding="utf-8")
-        nli = [json.dumps({"sentence1": t.text, "sentence2": "the heart", "gold_label": t.labels[0]}) for t in texts(8)]
+        nli = [
+            json.dumps({"sentence1": t.text, "sentence2": "the heart", "gold_label": t.labels[0]})
+            for t in texts(8)
+        ]
         (root / "nli.txt").write_text("\n".join(nli) + "\n", encoding="utf-8")
         squad(root / "qa.txt", questions(8))
         for kind in ("ner", "classification", "multilabel", "nli", "qa"):
             file = str(root / f"{kind}.txt")
             given = ["--model", str(model), "--task", kind, "--train", file, "--test", file]
-            quick = ["--epochs", "2", "--batch", "4", "--lr", "1e-2", "--workspace", str(root / "w"), "--name", kind]
+            quick = [
+                "--epochs",
+                "2",
+                "--batch",
+                "4",
+                "--lr",
+                "1e-2",
+                "--workspace",
+                str(root / "w"),
+                "--name",
+                kind,
+            ]
             assert main(["finetune", *given, *quick]) == 0
     return Workspace(root / "w")
 
@@ -50,7 +74,11 @@ def markup(app):
 
 
 def said(app):
-    return [element.value for kind in ("markdown", "text", "error", "warning") for element in app.get(kind)]
+    return [
+        element.value
+        for kind in ("markdown", "text", "error", "warning")
+        for element in app.get(kind)
+    ]
 
 
 def opened(open_page, tried, kind, **query):
@@ -90,9 +118,13 @@ def test_labels_under_each_cut(kind, open_page, tried):
 
 
 def test_a_question_is_answered_under_each_cut(open_page, tried):
-    app = opened(open_page, tried, "qa", try_question="the disease", try_context="trial placebo cancer group")
+    app = opened(
+        open_page, tried, "qa", try_question="the disease", try_context="trial placebo cancer group"
+    )
     body = markup(app)
-    assert body.count("<mark>") == 3 and all(f"{cut} answers" in body for cut in ("base", "adapted", "pooled"))
+    assert body.count("<mark>") == 3 and all(
+        f"{cut} answers" in body for cut in ("base", "adapted", "pooled")
+    )
     command = next(code.value for code in app.code if "vocadapt answer" in code.value)
     assert command.endswith("--question 'the disease'")
     app.text_area(key="try_context").set_value("x" * 600).run()
@@ -137,11 +169,16 @@ def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried,
     monkeypatch.setattr("vocadapt.ui.try_file.MOST", 3)
     app = opened(open_page, tried, "ner")
     lines = ["the patients", "with tachycardia", "cancer", "a heart", "trials"]
-    app.file_uploader(key="try_file").set_value(("lines.txt", "\n".join(lines).encode(), "text/plain")).run()
+    app.file_uploader(key="try_file").set_value(
+        ("lines.txt", "\n".join(lines).encode(), "text/plain")
+    ).run()
     assert any("3 of 5 lines are predicted here" in text for text in said(app))
     app.button(key="try_predict").click().run()
     assert not app.exception and not app.error
-    assert any(button.proto.label == "predictions.tsv · 3 of 5 lines" for button in app.get("download_button"))
+    assert any(
+        button.proto.label == "predictions.tsv · 3 of 5 lines"
+        for button in app.get("download_button")
+    )
     command = next(code.value for code in app.code if "vocadapt predict" in code.value)
     assert "--plain" in command and str(tried.root / "runs" / "ner") in command
     app.file_uploader(key="try_file").set_value(("lines.txt", b"\xff\xfe", "text/plain")).run()
@@ -160,11 +197,21 @@ def test_probabilities_and_votes_by_hand():
     rows = {"base": [[2, 0], [0, 0]], "adapted": [[0, 5], [3, 0]], "pooled": [[1, 2.5], [1.5, 0]]}
     logits = {cut: np.array(own, dtype=np.float32) for cut, own in rows.items()}
     found = Tried(Sentence(("fever", "now"), None), ner, logits)
-    assert found.cut == "pooled" and found.said == {"base": ("O", "O"), "adapted": ("B", "O"), "pooled": ("B", "O")}
-    assert found.shares("base")[0].tolist() == pytest.approx([np.e**2 / (np.e**2 + 1), 1 / (np.e**2 + 1)])
+    assert found.cut == "pooled" and found.said == {
+        "base": ("O", "O"),
+        "adapted": ("B", "O"),
+        "pooled": ("B", "O"),
+    }
+    assert found.shares("base")[0].tolist() == pytest.approx(
+        [np.e**2 / (np.e**2 + 1), 1 / (np.e**2 + 1)]
+    )
     ((row, vote),) = found.votes
     assert row == 0 and vote.outvoted == ("base",) and vote.margins == {"base": 2.0, "adapted": 5.0}
-    many = Tried(Text("", "", None), Outputs("multilabel", ("a", "b")), {"base": np.array([[0, 100]], dtype=np.float32)})
+    many = Tried(
+        Text("", "", None),
+        Outputs("multilabel", ("a", "b")),
+        {"base": np.array([[0, 100]], dtype=np.float32)},
+    )
     assert many.shares("base")[0].tolist() == [0.5, 1.0] and many.votes == () and many.cut == "base"
 
 
@@ -177,7 +224,13 @@ def test_pairs_and_questions_are_no_plain_text(tried):
 
 
 def test_the_words_of_the_context_are_those_of_the_chosen_rule(open_page, tried):
-    app = opened(open_page, tried, "qa", try_question="Which receptor?", try_context="SARS-CoV-2: ACE2(human)")
+    app = opened(
+        open_page,
+        tried,
+        "qa",
+        try_question="Which receptor?",
+        try_context="SARS-CoV-2: ACE2(human)",
+    )
     (rule,) = [box for box in app.selectbox if box.label == "Words of the context"]
     assert rule.value == "code" and "whitespace" in rule.help
     rule.set_value("paper").run()
@@ -196,10 +249,14 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
         st.text(all_settings("quick", st.session_state.get("questions", False)).word_rule)
 
     app = AppTest.from_function(page).run()
-    assert app.text[0].value == "code" and "Words of the context" not in [box.label for box in app.selectbox]
+    assert app.text[0].value == "code" and "Words of the context" not in [
+        box.label for box in app.selectbox
+    ]
     app.session_state["questions"] = True
     app.run()
-    next(box for box in app.selectbox if box.label == "Words of the context").set_value("paper").run()
+    next(box for box in app.selectbox if box.label == "Words of the context").set_value(
+        "paper"
+    ).run()
     assert not app.exception and app.text[0].value == "paper"
 
 

@@ -1,4 +1,6 @@
-"""The vocabulary page: slider, tokens, comparison, and what it says of models that cannot be looked into."""
+"""The vocabulary page: slider, tokens, comparison, and what it says of models that cannot be looked
+into.
+"""
 
 import json
 import shutil
@@ -14,7 +16,11 @@ VOCABULARY = "pages/vocabulary/vocabulary.py"
 
 
 def texts(app):
-    return [element.value for kind in ("markdown", "text", "error", "warning") for element in app.get(kind)]
+    return [
+        element.value
+        for kind in ("markdown", "text", "error", "warning")
+        for element in app.get(kind)
+    ]
 
 
 def figures_of(app):
@@ -29,7 +35,9 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
     assert not app.exception and not app.error
     shown = figures_of(app)
     kept = round(0.95 * len(TINY_TOKENS))
-    assert shown["Tokens kept"] == count(kept) and shown["Tokens dropped"] == count(len(TINY_TOKENS) - kept)
+    assert shown["Tokens kept"] == count(kept) and shown["Tokens dropped"] == count(
+        len(TINY_TOKENS) - kept
+    )
     assert shown["Parameters saved"] == count((len(TINY_TOKENS) - kept) * 16)
     assert shown["The text grows by"].endswith(" %")
     app.selectbox(key="vocabulary_heuristic").set_value("random").run()
@@ -37,10 +45,18 @@ def test_the_slider_says_what_goes_and_what_the_text_pays(open_page, seeded, tin
 
 
 def test_the_whole_vocabulary_grows_nothing(open_page, seeded, tiny_bert):
-    app = open_page(VOCABULARY, seeded, vocabulary_models=shown_model(str(tiny_bert)), vocabulary_keep="100",
-                    vocabulary_heuristic="cost")  # fmt: skip
+    app = open_page(
+        VOCABULARY,
+        seeded,
+        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_keep="100",
+        vocabulary_heuristic="cost",
+    )
     assert not app.exception and not app.error
-    assert figures_of(app)["The text grows by"] == "0.00 %" and figures_of(app)["Tokens dropped"] == "0"
+    assert (
+        figures_of(app)["The text grows by"] == "0.00 %"
+        and figures_of(app)["Tokens dropped"] == "0"
+    )
 
 
 def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path):
@@ -52,13 +68,17 @@ def test_a_bare_vocabulary_beside_a_model(open_page, seeded, tiny_bert, tmp_path
     assert figures_of(app)["Parameters saved"] == "–"
     (table,) = [frame.value for frame in app.dataframe if "of the tokens of" in frame.value.columns]
     assert table.iloc[1, 1].startswith("1.000")
-    assert any("<img/src" not in text and "img" in text for text in texts(app))  # never reached, and escaped
+    assert any(
+        "<img/src" not in text and "img" in text for text in texts(app)
+    )  # never reached, and escaped
 
 
 def test_faulty_and_foreign_vocabularies_are_messages(open_page, seeded, tiny_bert, tmp_path):
     (tmp_path / "v.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]), encoding="utf-8")
     app = open_page(VOCABULARY, seeded)
-    app.multiselect(key="vocabulary_models").set_value([str(tmp_path / "v.txt"), str(tiny_bert)]).run()
+    app.multiselect(key="vocabulary_models").set_value(
+        [str(tmp_path / "v.txt"), str(tiny_bert)]
+    ).run()
     assert not app.exception
     assert any("repeats" in text for text in texts(app))
     assert "Tokens kept" in figures_of(app)
@@ -78,19 +98,36 @@ def test_frequencies_are_a_grid_of_texts_and_models(open_page, seeded, tiny_bert
     root = tmp_path / "grid"
     shutil.copytree(seeded.root, root)
     shutil.copytree(root / "corpora" / "trials", root / "corpora" / "again")
-    app = open_page(VOCABULARY, root, vocabulary_models=shown_model(str(tiny_bert)), vocabulary_corpus="trials",
-                    vocabulary_texts="again")  # fmt: skip
+    app = open_page(
+        VOCABULARY,
+        root,
+        vocabulary_models=shown_model(str(tiny_bert)),
+        vocabulary_corpus="trials",
+        vocabulary_texts="again",
+    )
     assert not app.exception and not app.error
     assert app.multiselect(key="vocabulary_texts").value == ["again"]
     layouts = [json.loads(chart.proto.spec)["layout"] for chart in app.get("plotly_chart")]
     titles = [note["text"] for layout in layouts for note in layout.get("annotations", [])]
-    assert any("· trials<br>" in title for title in titles) and any("· again<br>" in title for title in titles)
+    assert any("· trials<br>" in title for title in titles) and any(
+        "· again<br>" in title for title in titles
+    )
 
 
 def test_a_grid_of_panels_has_its_rows_and_lines():
-    panels = [figures.Dots(f"panel {i}", np.arange(1, 9), np.zeros(8, dtype=bool)) for i in range(4)]
-    row, grid = figures.against_id(panels, "n"), figures.against_id(panels, "n", True, across=2, lines=[[2, 4]] * 4)
+    panels = [
+        figures.Dots(f"panel {i}", np.arange(1, 9), np.zeros(8, dtype=bool)) for i in range(4)
+    ]
+    row, grid = (
+        figures.against_id(panels, "n"),
+        figures.against_id(panels, "n", True, across=2, lines=[[2, 4]] * 4),
+    )
     assert len(grid.layout.shapes) == 8 and not row.layout.shapes
     assert grid.layout.height > row.layout.height
-    assert {trace.yaxis for trace in grid.data} == {trace.yaxis for trace in row.data}  # four axes, two by two
-    assert grid.layout.yaxis.domain != grid.layout.yaxis3.domain and row.layout.yaxis.domain == row.layout.yaxis3.domain
+    assert {trace.yaxis for trace in grid.data} == {
+        trace.yaxis for trace in row.data
+    }  # four axes, two by two
+    assert (
+        grid.layout.yaxis.domain != grid.layout.yaxis3.domain
+        and row.layout.yaxis.domain == row.layout.yaxis3.domain
+    )

@@ -1,4 +1,6 @@
-"""A value for each token of a map, to colour and to tabulate by: length, id, frequency, origin, a slice, a table of one's own."""
+"""A value for each token of a map, to colour and to tabulate by: length, id, frequency, origin, a
+slice, a table of one's own.
+"""
 
 import csv
 import math
@@ -26,9 +28,11 @@ HEADINGS = ("token", "tokens", "word", "words")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A value for each token (n,): numbers (float32, NaN where there is none) or words ("" where there is none).
+    """A value for each token (n,): numbers (float32, NaN where there is none) or words ("" where
+    there is none).
 
-    `logarithmic`: drawn on a logarithmic scale. `order`: the categories that come first, in this order; else the largest do.
+    `logarithmic`: drawn on a logarithmic scale. `order`: the categories that come first, in this
+    order; else the largest do.
     """
 
     name: str
@@ -40,14 +44,23 @@ class Column:
     @property
     def known(self) -> int:
         """How many tokens have a value."""
-        return int(np.isfinite(self.numbers).sum()) if self.numbers is not None else sum(map(bool, self.words or ()))
+        return (
+            int(np.isfinite(self.numbers).sum())
+            if self.numbers is not None
+            else sum(map(bool, self.words or ()))
+        )
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The categories that are told apart, those of `order` first, then the largest; at most MOST, the last then `other`."""
+        """The categories that are told apart, those of `order` first, then the largest; at most
+        MOST, the last then `other`.
+        """
         sizes = Counter(word for word in self.words or () if word)
         first = [name for name in self.order if sizes.pop(name, 0)]
-        names = [*first, *(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0])))]
+        names = [
+            *first,
+            *(name for name, _ in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
+        ]
         return tuple(names) if len(names) <= MOST else (*names[: MOST - 1], OTHER)
 
     @cached_property
@@ -55,7 +68,9 @@ class Column:
         """The category of each token as its place in `categories` (n,); −1 where there is none."""
         place = {name: code for code, name in enumerate(self.categories)}
         rest = place.get(OTHER, -1)
-        return np.array([place.get(word, rest) if word else -1 for word in self.words or ()], dtype=np.int16)
+        return np.array(
+            [place.get(word, rest) if word else -1 for word in self.words or ()], dtype=np.int16
+        )
 
     @property
     def values(self) -> list[float | str | None]:
@@ -67,7 +82,13 @@ class Column:
 
 def length(tokens: Sequence[str], continuation: str = "##") -> Column:
     """Characters of each token, the mark of a continuation not counted."""
-    return Column("length", np.array([len(token.removeprefix(continuation)) or len(token) for token in tokens], dtype=np.float32))
+    return Column(
+        "length",
+        np.array(
+            [len(token.removeprefix(continuation)) or len(token) for token in tokens],
+            dtype=np.float32,
+        ),
+    )
 
 
 def ids(rows: ArrayLike) -> Column:
@@ -83,58 +104,85 @@ def frequency(counts: ArrayLike) -> Column:
 def origin(tokens: Sequence[str], plan: Mapping[str, Any]) -> Column:
     """Where each token comes from, by the plan in an adapted model's record: one of ORIGINS.
 
-    `target`: a token that came with another model's vocabulary. A token that is in none of the plan's lists is of the source.
+    `target`: a token that came with another model's vocabulary. A token that is in none of the
+    plan's lists is of the source.
     """
     new = "target" if _from_target(plan) else "added"
     where = {str(word[0]): new for word in plan.get("added_tokens", ())}
     where |= {str(token): "new row" for token in plan.get("replaced_tokens", ())}
     where |= {str(token): "dropped" for token in plan.get("dropped_tokens", ())}
-    return Column("origin", words=tuple(where.get(token, "source") for token in tokens), order=ORIGINS)
+    return Column(
+        "origin", words=tuple(where.get(token, "source") for token in tokens), order=ORIGINS
+    )
 
 
 def membership(tokens: Sequence[str], chosen: Iterable[str], name: str) -> Column:
     """Whether each token belongs to a selection: in it, or the rest."""
     inside = frozenset(chosen)
     label = name if name != REST else f"{name} (slice)"
-    return Column(name, words=tuple(label if token in inside else REST for token in tokens), order=(label, REST))
+    return Column(
+        name,
+        words=tuple(label if token in inside else REST for token in tokens),
+        order=(label, REST),
+    )
 
 
 def of_table(tokens: Sequence[str], table: Mapping[str, str], name: str) -> Column:
     """The values of a table of one's own: numbers where all that match are, else categories."""
     found = [table.get(token, "").strip() for token in tokens]
     numbers = [_number(value) for value in found]
-    if any(found) and all(number is not None for value, number in zip(found, numbers, strict=True) if value):
-        return Column(name, np.array([math.nan if number is None else number for number in numbers], dtype=np.float32))
+    if any(found) and all(
+        number is not None for value, number in zip(found, numbers, strict=True) if value
+    ):
+        return Column(
+            name,
+            np.array(
+                [math.nan if number is None else number for number in numbers], dtype=np.float32
+            ),
+        )
     return Column(name, words=tuple(found))
 
 
 def read_table(path: Path) -> dict[str, str]:
-    """A file of tokens and values, one pair a line, parted by a comma or a tab → token to value; a heading is passed over.
+    """A file of tokens and values, one pair a line, parted by a comma or a tab → token to value; a
+    heading is passed over.
 
-    Raises InputError for a file that is not UTF-8, has a line without two fields, or none at all. Of a repeated token the last
-    value stays.
+    Raises InputError for a file that is not UTF-8, has a line without two fields, or none at all.
+    Of a repeated token the last value stays.
     """
     file = StringIO(read_document(path), newline="")
     tabs = "\t" in file.readline()
     file.seek(0)
-    # Between tabs a quotation mark is a token like any other; between commas it holds a field together.
-    rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(file, strict=True)
+    # Between tabs a quotation mark is a token like any other; between commas it holds a field
+    # together.
+    rows = (
+        csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if tabs
+        else csv.reader(file, strict=True)
+    )
     try:
         lines = [line for line in rows if line]
     except csv.Error as error:
-        raise InputError(f"{path.name}: cannot be read: {error}.", "Write lines of: token,value") from error
+        raise InputError(
+            f"{path.name}: cannot be read: {error}.", "Write lines of: token,value"
+        ) from error
     lines = lines[1:] if lines and lines[0][0].strip().lower() in HEADINGS else lines
     short = next((number for number, line in enumerate(lines, start=1) if len(line) < 2), None)
     if short or not lines:
         found = f"got one field in pair {short}" if short else "found none"
-        raise InputError(f"{path.name}: expected lines of a token and a value, {found}.", "Write lines of: token,value")
+        raise InputError(
+            f"{path.name}: expected lines of a token and a value, {found}.",
+            "Write lines of: token,value",
+        )
     return {unescape_cell(line[0]): unescape_cell(line[1]) for line in lines}
 
 
 def _from_target(plan: Mapping[str, Any]) -> bool:
     """Whether the added tokens are those of another model's vocabulary."""
     kind = plan.get("kind")
-    return kind == "transfer" or (kind in ("combined", "extend") and plan.get("settings", {}).get("refill") == "target")
+    return kind == "transfer" or (
+        kind in ("combined", "extend") and plan.get("settings", {}).get("refill") == "target"
+    )
 
 
 def _number(text: str) -> float | None:

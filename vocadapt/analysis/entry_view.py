@@ -1,4 +1,6 @@
-"""An entry of the error ledger as people read it: lines of text with what is marked in them, cuts, what rows are made of."""
+"""An entry of the error ledger as people read it: lines of text with what is marked in them, cuts,
+what rows are made of.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,11 @@ from vocadapt.training.mixture import POOLED
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 GOLD, OTHER, RIGHT, WRONG = "gold", "other", "right", "wrong"  # styles of marks
-BEFORE, AFTER, TAIL = 40, 40, 12  # characters round what is marked; of the sides' own lines behind it
+BEFORE, AFTER, TAIL = (
+    40,
+    40,
+    12,
+)  # characters round what is marked; of the sides' own lines behind it
 LONGEST = 420  # characters of a line
 MOST_WORDS, MOST_MADE, MOST_SEEN = 12, 4, 6
 
@@ -36,7 +42,9 @@ class Line:
 
 @dataclass(frozen=True)
 class EntryView:
-    """A card: its id, where the example stands, what happened, its lines, the words shown of so many, made of, the vote."""
+    """A card: its id, where the example stands, what happened, its lines, the words shown of so
+    many, made of, the vote.
+    """
 
     id: str
     title: str
@@ -59,26 +67,39 @@ def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = Non
     shown = telling(held)
     vote = book.vote(entry)
     return EntryView(
-        entry.id, book.titled(entry), f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
-        tuple(_lines(book, example, entry)), shown, len(held), made_of(shown, words, near),
+        entry.id,
+        book.titled(entry),
+        f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
+        tuple(_lines(book, example, entry)),
+        shown,
+        len(held),
+        made_of(shown, words, near),
         _vote_line(entry, vote.line, vote.at) if vote else "",
-    )  # fmt: skip
+    )
 
 
 def words_of(example: Example, entry: Entry, words: WordBook) -> tuple[WordCut, ...]:
     """The words that an entry is about: those of what gold and either side mark; of a text all."""
     units = [entry.unit, *entry.first.said, *entry.second.said]
     if isinstance(example, Sentence):
-        return words.cut(example.words[min(unit.start for unit in units) : max(unit.end for unit in units)])
+        return words.cut(
+            example.words[min(unit.start for unit in units) : max(unit.end for unit in units)]
+        )
     if isinstance(example, Question):
-        return words.cut(dict.fromkeys(word for unit in units for word in words.words_of(unit.text)))
+        return words.cut(
+            dict.fromkeys(word for unit in units for word in words.words_of(unit.text))
+        )
     return words.cut(dict.fromkeys(words.words_of(text_of(example))))
 
 
 def made_of(shown: Sequence[WordCut], words: WordBook, near: Near | None = None) -> tuple[str, ...]:
-    """What the rows of new tokens are made of, how often they stand in the corpus and in training; else how often words do."""
+    """What the rows of new tokens are made of, how often they stand in the corpus and in training;
+    else how often words do.
+    """
     tokens = {token: word for word in shown for token in word.new}
-    lines = [_made_line(words, token, word, near) for token, word in list(tokens.items())[:MOST_MADE]]
+    lines = [
+        _made_line(words, token, word, near) for token, word in list(tokens.items())[:MOST_MADE]
+    ]
     if not lines:
         seen = [f"{word.word} {word.seen:,}" for word in shown if word.seen is not None][:MOST_SEEN]
         return (f"no new token · times in training: {', '.join(seen)}",) if seen else ()
@@ -88,8 +109,12 @@ def made_of(shown: Sequence[WordCut], words: WordBook, near: Near | None = None)
 
 def said_of(claim: Claim) -> str:
     """What a side says of a unit, in a few words; "" for nothing."""
-    return "; ".join(" ".join(filter(None, (unit.text, f"({unit.label})" if unit.text and unit.label else unit.label)))
-                     for unit in claim.said)  # fmt: skip
+    return "; ".join(
+        " ".join(
+            filter(None, (unit.text, f"({unit.label})" if unit.text and unit.label else unit.label))
+        )
+        for unit in claim.said
+    )
 
 
 def _made_line(words: WordBook, token: str, word: WordCut, near: Near | None) -> str:
@@ -134,7 +159,10 @@ def _sentence_lines(book: Ledger, example: Sentence, entry: Entry, sides: Sides)
 
     text, gold = " ".join(example.words), book.judging.units(example, example.tags or ())
     touched = [mark(unit, OTHER) for unit in (entry.unit, *entry.first.said, *entry.second.said)]
-    first, last = max(0, min(one.start for one in touched) - BEFORE), max(one.end for one in touched)
+    first, last = (
+        max(0, min(one.start for one in touched) - BEFORE),
+        max(one.end for one in touched),
+    )
     styles = [mark(unit, GOLD if unit == entry.unit else OTHER) for unit in gold]
     yield _window("gold", text, styles, first, last + AFTER, "nothing here" if entry.alarm else "")
     for name, claim in sides:
@@ -160,7 +188,14 @@ def _answer(name: str, context: str, unit: Unit | None, style: str, note: str) -
         return Line(name, "", note=note)
     if unit.start < 0:
         return _clipped(name, unit.text, style, note)
-    return _window(name, context, [Mark(unit.start, unit.end, style)], max(0, unit.start - BEFORE), unit.end + AFTER, note)
+    return _window(
+        name,
+        context,
+        [Mark(unit.start, unit.end, style)],
+        max(0, unit.start - BEFORE),
+        unit.end + AFTER,
+        note,
+    )
 
 
 def _text_lines(example: Example, entry: Entry, sides: Sides) -> Iterable[Line]:
@@ -189,6 +224,14 @@ def _window(name: str, text: str, marks: Sequence[Mark], start: int, end: int, n
     end = min(len(text) if space < 0 or end >= len(text) else space, start + LONGEST)
     before, after = "… " if start else "", " …" if end < len(text) else ""
     move = len(before) - start
-    kept = (Mark(max(mark.start, start) + move, min(mark.end, end) + move, mark.style)
-            for mark in marks if mark.start < end and mark.end > start)  # fmt: skip
-    return Line(name, f"{before}{text[start:end]}{after}", tuple(sorted(kept, key=lambda mark: mark.start)), note)
+    kept = (
+        Mark(max(mark.start, start) + move, min(mark.end, end) + move, mark.style)
+        for mark in marks
+        if mark.start < end and mark.end > start
+    )
+    return Line(
+        name,
+        f"{before}{text[start:end]}{after}",
+        tuple(sorted(kept, key=lambda mark: mark.start)),
+        note,
+    )

@@ -1,4 +1,5 @@
-"""Cards of the error ledger as HTML, for the page and for the report alike: everything shown is escaped first.
+"""Cards of the error ledger as HTML, for the page and for the report alike: everything shown is
+escaped first.
 
 Colours come as light-dark() pairs; a word goes with every colour.
 """
@@ -67,8 +68,11 @@ def card(view: EntryView, note: str = "") -> str:
     head = f'<div class="ve-head">{safe(view.title)} · {safe(view.event)}</div>'
     lines = "".join(map(_line, view.lines))
     made = [*view.made, *([view.vote] if view.vote else [])]
-    below = [("cut", _cut(view)), ("made of", f'<span class="ve-made">{"<br>".join(map(safe, made))}</span>' if made else ""),
-             ("note", safe(note))]  # fmt: skip
+    below = [
+        ("cut", _cut(view)),
+        ("made of", f'<span class="ve-made">{"<br>".join(map(safe, made))}</span>' if made else ""),
+        ("note", safe(note)),
+    ]
     rows = "".join(_row(name, body) for name, body in below if body)
     return f'<article class="ve-card">{head}{lines}{rows}</article>'
 
@@ -80,7 +84,9 @@ def cards(views: Sequence[EntryView], notes: Sequence[str] = ()) -> str:
 
 
 def counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
-    """The four counts as cards: number, what it counts, its colour ("good", "bad" or ""); one of them is the chosen one."""
+    """The four counts as cards: number, what it counts, its colour ("good", "bad" or ""); one of
+    them is the chosen one.
+    """
     body = "".join(
         f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
         f'<b class="{f"ve-{kind}" if kind else ""}">{count(number)}</b>'
@@ -94,25 +100,34 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1
     """A table of texts; all columns but the first stand to the right."""
     head = "".join(f"<th>{safe(name)}</th>" for name in header)
     body = "".join(
-        f'<tr{" class=ve-chosen" if place == chosen else ""}>{"".join(f"<td>{safe(cell)}</td>" for cell in row)}</tr>'
+        f"<tr{' class=ve-chosen' if place == chosen else ''}>{''.join(f'<td>{safe(cell)}</td>' for cell in row)}</tr>"
         for place, row in enumerate(rows)
     )
     return f'<table class="ve-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def in_context(found: Keywords) -> str:
-    """Each word with its places in the test, in training and in the corpus, folded up; how many of how many each time."""
+    """Each word with its places in the test, in training and in the corpus, folded up; how many of
+    how many each time.
+    """
     return "".join(map(_keyword, found.words, repeat(found.settings.lines)))
 
 
 def _keyword(one: Keyword, lines: ContextSettings) -> str:
-    often = " · ".join(f"{count(context.of)} in {IN[where]}" for where, context in one.found.items())
+    often = " · ".join(
+        f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()
+    )
     entries = f"{count(one.entries)} {'entry' if one.entries == 1 else 'entries'}"
-    parts = [f'<details class="ve-word"><summary><bdi>{safe(one.word)}</bdi> · {entries} · {often}</summary>']
+    parts = [
+        f'<details class="ve-word"><summary><bdi>{safe(one.word)}</bdi> · {entries} ·'
+        f" {often}</summary>"
+    ]
     for where, context in one.found.items():
         told = safe(context.describe(lines)) if context.of else "none"
         hits = "".join(map(_hit, context.hits))
-        parts.append(f'<p class="ve-note">In {IN[where]}: {told}.</p><div class="ve-kwic">{hits}</div>')
+        parts.append(
+            f'<p class="ve-note">In {IN[where]}: {told}.</p><div class="ve-kwic">{hits}</div>'
+        )
     return "".join([*parts, "</details>"])
 
 
@@ -120,18 +135,24 @@ def _hit(hit: Hit) -> str:
     left, match, right = (safe(text) for text in (hit.left, hit.match, hit.right))
     place = f"{safe(hit.file.name)} {count(hit.line)}"
     return (
-        f'<span class="ve-left"><bdi>{left}</bdi></span><b><bdi>{match}</bdi></b><span><bdi>{right}</bdi></span>'
-        f'<span class="ve-name">{place}</span>'
+        "<span"
+        f' class="ve-left"><bdi>{left}</bdi></span><b><bdi>{match}</bdi></b><span><bdi>{right}</bdi></span><span'
+        f' class="ve-name">{place}</span>'
     )
 
 
 def safe(text: str) -> str:
-    """Text for HTML: marks without a shape are shown, everything is escaped; line breaks are blanks."""
+    """Text for HTML: marks without a shape are shown, everything is escaped; line breaks are
+    blanks.
+    """
     return html.escape(visible(" ".join(text.splitlines()) if "\n" in text else text))
 
 
 def _row(name: str, body: str) -> str:
-    return f'<div class="ve-line"><span class="ve-name">{name}</span><div class="ve-text">{body}</div></div>'
+    return (
+        f'<div class="ve-line"><span class="ve-name">{name}</span><div'
+        f' class="ve-text">{body}</div></div>'
+    )
 
 
 def _line(line: Line) -> str:
@@ -143,7 +164,10 @@ def _marked(text: str, marks: Sequence[Mark]) -> str:
     """A text with its marks; they do not overlap."""
     parts, at = [], 0
     for mark in marks:
-        parts += [safe(text[at : mark.start]), f'<mark class="ve-{mark.style}">{safe(text[mark.start : mark.end])}</mark>']
+        parts += [
+            safe(text[at : mark.start]),
+            f'<mark class="ve-{mark.style}">{safe(text[mark.start : mark.end])}</mark>',
+        ]
         at = mark.end
     return "".join([*parts, safe(text[at:])])
 
@@ -154,13 +178,24 @@ def _cut(view: EntryView) -> str:
         return ""
     before = _chips(view.words, [word.before for word in view.words])
     after = _chips(view.words, [word.after for word in view.words])
-    arrow = f"<span>→</span>{after}" if any(word.changed for word in view.words) else '<span class="ve-note">same cut</span>'
-    some = f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>' if len(view.words) < view.of else ""
+    arrow = (
+        f"<span>→</span>{after}"
+        if any(word.changed for word in view.words)
+        else '<span class="ve-note">same cut</span>'
+    )
+    some = (
+        f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>'
+        if len(view.words) < view.of
+        else ""
+    )
     return f'<div class="ve-chips">{before}{arrow}{some}</div>'
 
 
 def _chips(words: Sequence[WordCut], pieces: Sequence[tuple[str, ...]]) -> str:
-    groups = ("".join(_chip(piece, piece in word.new) for piece in own) for word, own in zip(words, pieces, strict=True))
+    groups = (
+        "".join(_chip(piece, piece in word.new) for piece in own)
+        for word, own in zip(words, pieces, strict=True)
+    )
     return '<span class="ve-gap"></span>'.join(groups)
 
 

@@ -1,10 +1,10 @@
 """What is judged in an example, one unit at a time, and in what way a prediction misses it.
 
-    ner                     a unit is a gold entity; a predicted one that touches no gold entity is a false alarm
-    relations               a unit is an example of a gold class; a relation seen in an example of none is a false alarm
-    multilabel              a unit is a gold label of an example; a label that gold has not is a false alarm
-    classification, nli     a unit is an example
-    qa                      a unit is a question; an answer to a question that has none is a false alarm
+ner                     a unit is a gold entity; a predicted one that touches no gold entity is a false alarm
+relations               a unit is an example of a gold class; a relation seen in an example of none is a false alarm
+multilabel              a unit is a gold label of an example; a label that gold has not is a false alarm
+classification, nli     a unit is an example
+qa                      a unit is a question; an answer to a question that has none is a false alarm
 """
 
 import re
@@ -18,7 +18,13 @@ from vocadapt.training.tasks.base import Example, Question, Sentence
 from vocadapt.training.tasks.qa import located
 
 RIGHT = ""  # the kind of error of what is right
-BOUNDARY, TYPE, BOTH, MISSED, SPURIOUS = "boundary", "type", "boundary and type", "missed", "spurious"
+BOUNDARY, TYPE, BOTH, MISSED, SPURIOUS = (
+    "boundary",
+    "type",
+    "boundary and type",
+    "missed",
+    "spurious",
+)
 DIRECTION, NONE, WRONG = "direction", "none", "wrong"
 DISJOINT, PARTIAL, ELSEWHERE = "disjoint", "partial", "right elsewhere"
 ERROR_KINDS: dict[str, dict[str, str]] = {
@@ -37,10 +43,16 @@ ERROR_KINDS: dict[str, dict[str, str]] = {
     },
     "classification": {WRONG: "another class"},
     "nli": {WRONG: "another class"},
-    "multilabel": {MISSED: "the label is not among those predicted", SPURIOUS: "a label that gold has not"},
+    "multilabel": {
+        MISSED: "the label is not among those predicted",
+        SPURIOUS: "a label that gold has not",
+    },
     "qa": {
         PARTIAL: "shares words with an accepted answer",
-        ELSEWHERE: "holds an accepted answer, or is part of one, but stands at another place of the context",
+        ELSEWHERE: (
+            "holds an accepted answer, or is part of one, but stands at another place of the"
+            " context"
+        ),
         DISJOINT: "shares no word with an accepted answer",
         NONE: "no answer",
         SPURIOUS: "an answer to a question that has none",
@@ -49,7 +61,8 @@ ERROR_KINDS: dict[str, dict[str, str]] = {
 
 
 class Unit(NamedTuple):
-    """One thing to be right about: its type or class, where it stands (words for ner, characters for qa), its text.
+    """One thing to be right about: its type or class, where it stands (words for ner, characters
+    for qa), its text.
 
     Places are -1 where it stands nowhere: a class, an answer that its context does not hold.
     """
@@ -71,7 +84,9 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What was said of a unit, and in what way it is wrong ("" for right); nothing said is an empty tuple."""
+    """What was said of a unit, and in what way it is wrong ("" for right); nothing said is an empty
+    tuple.
+    """
 
     error: str
     said: tuple[Unit, ...] = ()
@@ -87,7 +102,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judging:
-    """How predictions of a kind of task are judged: which classes say "no relation", and whether all types are one."""
+    """How predictions of a kind of task are judged: which classes say "no relation", and whether
+    all types are one.
+    """
 
     kind: str
     negative: Collection[str] = field(default_factory=frozenset)
@@ -98,7 +115,10 @@ class Judging:
         if self.kind == "ner":
             return self._tags(example, gold, said)
         if self.kind == "multilabel":
-            claims = {Unit(label): Claim(RIGHT if label in said else MISSED, _classes([label], said)) for label in gold}
+            claims = {
+                Unit(label): Claim(RIGHT if label in said else MISSED, _classes([label], said))
+                for label in gold
+            }
             return Judged(claims, tuple(Unit(label) for label in sorted(set(said) - set(gold))))
         return _answer(example, gold, said) if self.kind == "qa" else self._class(gold, said)
 
@@ -111,7 +131,9 @@ class Judging:
         """The entities that tags mean on the words of a sentence."""
         assert isinstance(example, Sentence)
         spans = spans_of(tags, lambda tag: "") if self.untyped else spans_of(tags)
-        return tuple(Unit(kind, start, end, " ".join(example.words[start:end])) for start, end, kind in spans)
+        return tuple(
+            Unit(kind, start, end, " ".join(example.words[start:end])) for start, end, kind in spans
+        )
 
     def _class(self, gold: Sequence[str], said: Iterable[str]) -> Judged:
         held = tuple(said)
@@ -125,7 +147,9 @@ class Judging:
             return RIGHT
         if said in self.negative:
             return NONE
-        return DIRECTION if self.kind == "relations" and _parts(gold) == _parts(said) != [] else WRONG
+        return (
+            DIRECTION if self.kind == "relations" and _parts(gold) == _parts(said) != [] else WRONG
+        )
 
 
 def _classes(wanted: Iterable[str], said: Iterable[str]) -> tuple[Unit, ...]:
@@ -133,7 +157,9 @@ def _classes(wanted: Iterable[str], said: Iterable[str]) -> tuple[Unit, ...]:
 
 
 def _parts(label: str) -> list[str]:
-    """The words of a label whatever their order: Cause-Effect(e1,e2) and Cause-Effect(e2,e1) have the same."""
+    """The words of a label whatever their order: Cause-Effect(e1,e2) and Cause-Effect(e2,e1) have
+    the same.
+    """
     return sorted(re.findall(r"[^\W_]+", label.lower()))
 
 
@@ -146,7 +172,9 @@ def _span(unit: Unit, theirs: Iterable[Unit]) -> Claim:
         return Claim(RIGHT, (unit,))
     if any((other.start, other.end) == (unit.start, unit.end) for other in touching):
         return Claim(TYPE, touching)
-    return Claim(BOUNDARY if any(other.label == unit.label for other in touching) else BOTH, touching)
+    return Claim(
+        BOUNDARY if any(other.label == unit.label for other in touching) else BOTH, touching
+    )
 
 
 def _answer(example: Question, gold: Sequence[str], said: str) -> Judged:
@@ -157,12 +185,18 @@ def _answer(example: Question, gold: Sequence[str], said: str) -> Judged:
     if not gold:
         return Judged({}, given)
     first = next((answer for answer in places if answer.start is not None), None)
-    unit = Unit("", first.start or 0, (first.start or 0) + len(first.text), first.text) if first else Unit("", text=gold[0])
+    unit = (
+        Unit("", first.start or 0, (first.start or 0) + len(first.text), first.text)
+        if first
+        else Unit("", text=gold[0])
+    )
     return Judged({unit: Claim(_misses(example, gold, said), given)})
 
 
 def _placed(context: str, said: str, near: int) -> Unit:
-    """An answer where it stands in the context, as near to a place as can be: where it was taken from is not kept."""
+    """An answer where it stands in the context, as near to a place as can be: where it was taken
+    from is not kept.
+    """
     start = located(context, said, near)
     return Unit("", text=said) if start is None else Unit("", start, start + len(said), said)
 
@@ -176,8 +210,15 @@ def _misses(example: Question, gold: Sequence[str], said: str) -> str:
     if not any(set(answer.split()) & set(theirs.split()) for answer in ours):
         return DISJOINT
     there = any(
-        _placed(example.context, said, answer.start).touches(Unit("", answer.start, answer.start + len(answer.text)))
-        for answer in example.answers or () if answer.start is not None
-    )  # fmt: skip
-    within = any(f" {answer} " in f" {theirs} " or f" {theirs} " in f" {answer} " for answer in ours if answer)
+        _placed(example.context, said, answer.start).touches(
+            Unit("", answer.start, answer.start + len(answer.text))
+        )
+        for answer in example.answers or ()
+        if answer.start is not None
+    )
+    within = any(
+        f" {answer} " in f" {theirs} " or f" {theirs} " in f" {answer} "
+        for answer in ours
+        if answer
+    )
     return ELSEWHERE if within and not there else PARTIAL

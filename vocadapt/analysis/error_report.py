@@ -1,4 +1,6 @@
-"""The error ledger as files: a self-contained HTML page, CSV, JSON. Nothing is left out that is not said to be."""
+"""The error ledger as files: a self-contained HTML page, CSV, JSON. Nothing is left out that is not
+said to be.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +23,14 @@ from vocadapt.training.scoring.certainty import Comparison
 from vocadapt.training.scoring.tally import Score
 from vocadapt.training.tasks.base import Example
 
-LISTED = (FIXED, BROKEN, WRONG, REMOVED, ADDED, KEPT)  # fates whose entries a report lists; both right are counted only
+LISTED = (
+    FIXED,
+    BROKEN,
+    WRONG,
+    REMOVED,
+    ADDED,
+    KEPT,
+)  # fates whose entries a report lists; both right are counted only
 SAID = {
     FIXED: "wrong before, right now",
     BROKEN: "right before, wrong now",
@@ -32,10 +41,11 @@ SAID = {
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A sliced ledger and what its report contains: names of both sides, the test, slices, notes, the command.
+    """A sliced ledger and what its report contains: names of both sides, the test, slices, notes,
+    the command.
 
-    `train` and `corpus`: texts that the HTML page searches for words, besides the test examples. `why_no_corpus`: why a
-    known corpus was left out.
+    `train` and `corpus`: texts that the HTML page searches for words, besides the test examples.
+    `why_no_corpus`: why a known corpus was left out.
     """
 
     slicing: Slicing
@@ -70,19 +80,26 @@ class Report:
         return f"{self.slicing.scorer.name}: {self.slicing.definition}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values: counts, slices, scores by cut, the entries but those that both have right."""
+        """As JSON values: counts, slices, scores by cut, the entries but those that both have
+        right.
+        """
         book, held = self.slicing.ledger, self.slicing.entries(self.slice)
         listed = self.entries
         return {
-            "first": self.names[0], "second": self.names[1], "kind": book.kind, "slice": self.slice,
+            "first": self.names[0],
+            "second": self.names[1],
+            "kind": book.kind,
+            "slice": self.slice,
             "definition": self.definition,
-            "counts": book.counts, "by_label": book.by_label, "kinds": book.kinds,
+            "counts": book.counts,
+            "by_label": book.by_label,
+            "kinds": book.kinds,
             "slices": [one.to_dict() for one in self.slices],
             "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
             "by_cut_of": self.slicing.title(self.slice),
             "entries": [self._entry(entry) for entry in listed],
             "entries_left_out": {RIGHT: len(held) - len(listed)},
-        }  # fmt: skip
+        }
 
     def csv(self) -> str:
         """The entries as CSV, one line each."""
@@ -92,15 +109,27 @@ class Report:
     def html(self, progress: Progress = silent) -> str:
         """A page of its own that needs nothing else; a corpus is read for it."""
         book, words = self.slicing.ledger, self.slicing.words
-        parts = [f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>", self._counts(), self._tables()]
+        parts = [
+            f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>",
+            self._counts(),
+            self._tables(),
+        ]
         if self.slice != ALL:
-            parts.append(f"<p>Listed is the slice “{safe(self.slicing.title(self.slice))}” only.</p>")
+            parts.append(
+                f"<p>Listed is the slice “{safe(self.slicing.title(self.slice))}” only.</p>"
+            )
         for fate in LISTED:
             held = [entry for entry in self.entries if entry.fate == fate]
             views = [view_of(book, entry, words) for entry in held]
-            body = error_html.cards(views, [self._note(entry) for entry in held]) if held else "<p>None.</p>"
+            body = (
+                error_html.cards(views, [self._note(entry) for entry in held])
+                if held
+                else "<p>None.</p>"
+            )
             opened = " open" if fate == FIXED else ""
-            parts.append(f"<details{opened}><summary>{safe(fate)} {len(held):,}</summary>{body}</details>")
+            parts.append(
+                f"<details{opened}><summary>{safe(fate)} {len(held):,}</summary>{body}</details>"
+            )
         left = sum(entry.fate == RIGHT for entry in self.slicing.entries(self.slice))
         parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
         parts.append(self._words(progress))
@@ -110,28 +139,53 @@ class Report:
 
     def _counts(self) -> str:
         counts = self.slicing.ledger.counts
-        shown = [(counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, "")) for fate in FATES]
+        shown = [
+            (counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, ""))
+            for fate in FATES
+        ]
         alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
         scores, difference = overall(self.test, self.slicing.metric)
         told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p><p>{safe(self.definition)}.</p>"
         return f"{error_html.counts(shown)}{told}<p>{safe(alarms)}</p>"
 
     def _tables(self) -> str:
-        parts = ["<h2>Where the change comes from</h2>", error_html.table(SLICE_HEADER, slice_rows(self.slices))]
+        parts = [
+            "<h2>Where the change comes from</h2>",
+            error_html.table(SLICE_HEADER, slice_rows(self.slices)),
+        ]
         if self.by_cut:
             title = f"Which cut was right: {self.slicing.title(self.slice)}"
-            parts += [f"<h2>{safe(title)}</h2>", error_html.table(("", *self.by_cut), cut_rows(self.by_cut))]
-        kinds = [(kind, f"{n['first']:,}", f"{n['second']:,}") for kind, n in self.slicing.ledger.kinds.items()]
-        parts += ["<h2>Kinds of errors</h2>", error_html.table(("kind", "baseline", "compared"), kinds)]
+            parts += [
+                f"<h2>{safe(title)}</h2>",
+                error_html.table(("", *self.by_cut), cut_rows(self.by_cut)),
+            ]
+        kinds = [
+            (kind, f"{n['first']:,}", f"{n['second']:,}")
+            for kind, n in self.slicing.ledger.kinds.items()
+        ]
+        parts += [
+            "<h2>Kinds of errors</h2>",
+            error_html.table(("kind", "baseline", "compared"), kinds),
+        ]
         return "".join(parts)
 
     def _words(self, progress: Progress) -> str:
         """The words of the entries in context, so many of so many."""
-        found = keywords(self.slicing.ledger, self.entries, self.slicing.words, self.train, self.corpus, progress=progress)
+        found = keywords(
+            self.slicing.ledger,
+            self.entries,
+            self.slicing.words,
+            self.train,
+            self.corpus,
+            progress=progress,
+        )
         if not found.words:
             return ""
         which = "" if len(found.words) == found.of else ", those that stand in most entries"
-        told = f"{count(len(found.words))} of the {count(found.of)} words on the cards{which}.{self._not_looked_up()}"
+        told = (
+            f"{count(len(found.words))} of the {count(found.of)} words on the"
+            f" cards{which}.{self._not_looked_up()}"
+        )
         return f"<h2>Words in context</h2><p>{safe(told)}</p>{error_html.in_context(found)}"
 
     def _not_looked_up(self) -> str:
@@ -139,7 +193,12 @@ class Report:
         left_out = self.corpus is None and self.why_no_corpus
         places = (("training", self.train), ("corpus", True if left_out else self.corpus))
         where = [name for name, there in places if there is None]
-        without = f" Not looked up: {' and '.join(where)}, which {'is' if len(where) == 1 else 'are'} not given." if where else ""
+        without = (
+            f" Not looked up: {' and '.join(where)}, which {'is' if len(where) == 1 else 'are'} not"
+            " given."
+            if where
+            else ""
+        )
         return without + (f" Not looked up: corpus, {self.why_no_corpus}." if left_out else "")
 
     def _note(self, entry: Entry) -> str:
@@ -153,23 +212,57 @@ class Report:
         words = words_of(example, entry, self.slicing.words)
         vote, (note, tags) = book.vote(entry), self.notes.get(entry.id, ("", ()))
         return {
-            "id": entry.id, "where": book.titled(entry), "example": entry.place + 1, "fate": entry.fate, "event": entry.event,
-            "label": entry.unit.label, "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
+            "id": entry.id,
+            "where": book.titled(entry),
+            "example": entry.place + 1,
+            "fate": entry.fate,
+            "event": entry.event,
+            "label": entry.unit.label,
+            "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
             "first": {"said": said_of(entry.first), "error": entry.first.error},
             "second": {"said": said_of(entry.second), "error": entry.second.error},
-            "cuts": {cut: {"said": said_of(claim), "error": claim.error} for cut, claim in entry.cuts.items()},
-            "vote": {"at": vote.at, "said": dict(vote.said), "margins": dict(vote.margins), "outvoted": list(vote.outvoted),
-                     "line": vote.line} if vote else None,
+            "cuts": {
+                cut: {"said": said_of(claim), "error": claim.error}
+                for cut, claim in entry.cuts.items()
+            },
+            "vote": (
+                {
+                    "at": vote.at,
+                    "said": dict(vote.said),
+                    "margins": dict(vote.margins),
+                    "outvoted": list(vote.outvoted),
+                    "line": vote.line,
+                }
+                if vote
+                else None
+            ),
             "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
-            "made_of": list(made_of(words, self.slicing.words)), "note": note, "tags": list(tags),
-        }  # fmt: skip
+            "made_of": list(made_of(words, self.slicing.words)),
+            "note": note,
+            "tags": list(tags),
+        }
 
 
 SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")
 COLUMNS = (
-    "id", "where", "example", "fate", "event", "label", "gold", "first", "first error", "second", "second error",
-    *map(named_cut, CUTS), "outvoted", "words", "made of", "note", "tags",
-)  # fmt: skip
+    "id",
+    "where",
+    "example",
+    "fate",
+    "event",
+    "label",
+    "gold",
+    "first",
+    "first error",
+    "second",
+    "second error",
+    *map(named_cut, CUTS),
+    "outvoted",
+    "words",
+    "made of",
+    "note",
+    "tags",
+)
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -192,15 +285,27 @@ def overall(test: Comparison, metric: str) -> tuple[str, str]:
     "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
     """
     p, interval = test.p_randomisation, test.interval
-    drawn = f"{100 * interval.level:.0f} % interval {points(interval.low)} to {points(interval.high)}"
-    tested = f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ': no claim'}"
-    return f"{metric} {fraction(test.a)} → {fraction(test.b)}", f"{points(test.difference)} points ({drawn}), {tested}"
+    drawn = (
+        f"{100 * interval.level:.0f} % interval {points(interval.low)} to {points(interval.high)}"
+    )
+    tested = (
+        f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ': no claim'}"
+    )
+    return (
+        f"{metric} {fraction(test.a)} → {fraction(test.b)}",
+        f"{points(test.difference)} points ({drawn}), {tested}",
+    )
 
 
 def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
     """Slices as cells of a table."""
     return [
-        (one.title, count(one.n), points(one.difference) or "–", f"{count(one.fixed)} : {count(one.broken)}")
+        (
+            one.title,
+            count(one.n),
+            points(one.difference) or "–",
+            f"{count(one.fixed)} : {count(one.broken)}",
+        )
         for one in slices
     ]
 
@@ -208,7 +313,10 @@ def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
 def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
     """Every figure under each cut."""
     names = list(next(iter(by_cut.values())).values) if by_cut else []
-    return [(figure_name(name), *(fraction(score.values[name]) for score in by_cut.values())) for name in names]
+    return [
+        (figure_name(name), *(fraction(score.values[name]) for score in by_cut.values()))
+        for name in names
+    ]
 
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,6 +328,9 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
         **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
         **{named_cut(cut): cuts[cut]["said"] for cut in cuts},
         "outvoted": vote["line"] if vote else "",
-        "words": " | ".join(f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]),
-        "made of": " | ".join(entry["made_of"]), "tags": ", ".join(entry["tags"]),
-    }  # fmt: skip
+        "words": " | ".join(
+            f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]
+        ),
+        "made of": " | ".join(entry["made_of"]),
+        "tags": ", ".join(entry["tags"]),
+    }

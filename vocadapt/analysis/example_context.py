@@ -1,4 +1,6 @@
-"""Keyword in context within the examples of a task: where a word stands in what was trained or tested on."""
+"""Keyword in context within the examples of a task: where a word stands in what was trained or
+tested on.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,20 +14,32 @@ from vocadapt.training.tasks.base import Example
 
 
 def in_examples(
-    examples: Sequence[Example], word: str, splitter: Splitter, name: str, settings: ContextSettings = DRAWN
+    examples: Sequence[Example],
+    word: str,
+    splitter: Splitter,
+    name: str,
+    settings: ContextSettings = DRAWN,
 ) -> Context:
-    """Every place of a word in the texts of examples, in any form that the splitter makes the same; some of them shown.
+    """Every place of a word in the texts of examples, in any form that the splitter makes the same;
+    some of them shown.
 
-    A place's file is `name`, its line the number of the example, from 1. Raises InputError for several words.
+    A place's file is `name`, its line the number of the example, from 1. Raises InputError for
+    several words.
     """
     wanted = one_word(word, splitter)
     return each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
 
 
 def each_in_examples(
-    examples: Sequence[Example], words: Sequence[str], splitter: Splitter, name: str, settings: ContextSettings = DRAWN
+    examples: Sequence[Example],
+    words: Sequence[str],
+    splitter: Splitter,
+    name: str,
+    settings: ContextSettings = DRAWN,
 ) -> dict[str, Context]:
-    """The same for several words at once, as the splitter gives them: word → its places. Each text is split once at most."""
+    """The same for several words at once, as the splitter gives them: word → its places. Each text
+    is split once at most.
+    """
     hits: dict[str, list[Hit]] = {word: [] for word in words}
     cores = [word.lower() for word in words]
     quick = splitter.lowercase and all(map(str.isascii, cores))
@@ -35,9 +49,15 @@ def each_in_examples(
             continue  # most examples need not be split
         for own, start, end in splitter.spans(text):
             if own in hits:
-                left, right = text[max(0, start - settings.width) : start], text[end : end + settings.width]
+                left, right = (
+                    text[max(0, start - settings.width) : start],
+                    text[end : end + settings.width],
+                )
                 hits[own].append(Hit(left, text[start:end], right, Path(name), number))
-    return {word: Context(word, len(found), tuple(_drawn(found, settings))) for word, found in hits.items()}
+    return {
+        word: Context(word, len(found), tuple(_drawn(found, settings)))
+        for word, found in hits.items()
+    }
 
 
 def _drawn(hits: list[Hit], settings: ContextSettings) -> list[Hit]:

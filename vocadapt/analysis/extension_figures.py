@@ -9,7 +9,9 @@ HEIGHT, TOP = 260, 12  # pixels: of a figure, of its upper margin
 
 
 def token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
-    """Occurrences of the new tokens by rank, both axes logarithmic; the chosen size and the floor of SELDOM as lines."""
+    """Occurrences of the new tokens by rank, both axes logarithmic; the chosen size and the floor
+    of SELDOM as lines.
+    """
     figure = frequency_rank(curve.ranked, SELDOM, "{} times", "new token", GOOD)
     figure.update_layout(height=HEIGHT, margin={"t": TOP})
     _mark(figure, curve, chosen)
@@ -21,10 +23,16 @@ def pieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
     figure = empty_figure("tokens added", "wordpieces a word", HEIGHT)
     figure.update_layout(showlegend=False, margin={"t": TOP})
     figure.add_scatter(
-        x=[at.size for at in curve.sizes], y=[at.fertility for at in curve.sizes], mode="lines+markers",
-        line={"color": SOURCE, "width": 2.5}, marker={"size": 7}, customdata=[curve.shorter(at) for at in curve.sizes],
-        hovertemplate="%{x:,} tokens: %{y:.3f} a word, the text %{customdata:.1%} shorter<extra></extra>",
-    )  # fmt: skip
+        x=[at.size for at in curve.sizes],
+        y=[at.fertility for at in curve.sizes],
+        mode="lines+markers",
+        line={"color": SOURCE, "width": 2.5},
+        marker={"size": 7},
+        customdata=[curve.shorter(at) for at in curve.sizes],
+        hovertemplate=(
+            "%{x:,} tokens: %{y:.3f} a word, the text %{customdata:.1%} shorter<extra></extra>"
+        ),
+    )
     _mark(figure, curve, chosen)
     return figure
 

@@ -1,4 +1,6 @@
-"""Two sets of predictions for the same gold: what the second has right that the first had not (fixed), and so on."""
+"""Two sets of predictions for the same gold: what the second has right that the first had not
+(fixed), and so on.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -36,9 +38,14 @@ def fate_of(first: bool, second: bool) -> str:
 
 
 def fates(
-    kind: str, gold: Sequence[Any], first: Sequence[Any], second: Sequence[Any], untyped: bool = False
+    kind: str,
+    gold: Sequence[Any],
+    first: Sequence[Any],
+    second: Sequence[Any],
+    untyped: bool = False,
 ) -> tuple[Fates, ...]:
-    """Counts by example (all of it right), and for tagged words by gold entity, too (found with its words and type).
+    """Counts by example (all of it right), and for tagged words by gold entity, too (found with its
+    words and type).
 
     `untyped` makes one type of all. Raises InputError where the three are not of the same number.
     """
@@ -47,12 +54,19 @@ def fates(
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
     if kind != "ner":
         same = _answered if kind == "qa" else _labelled
-        right = [(same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)]
+        right = [
+            (same(ours, a), same(ours, b)) for ours, a, b in zip(gold, first, second, strict=True)
+        ]
         return (_counted("example", right),)
     kind_of = (lambda tag: "") if untyped else type_of
-    spans = [tuple(frozenset(spans_of(tags, kind_of)) for tags in three) for three in zip(gold, first, second, strict=True)]
+    spans = [
+        tuple(frozenset(spans_of(tags, kind_of)) for tags in three)
+        for three in zip(gold, first, second, strict=True)
+    ]
     entities = [(span in a, span in b) for ours, a, b in spans for span in ours]
-    return _counted("gold entity", entities), _counted("example", [(ours == a, ours == b) for ours, a, b in spans])
+    return _counted("gold entity", entities), _counted(
+        "example", [(ours == a, ours == b) for ours, a, b in spans]
+    )
 
 
 def _labelled(gold: Sequence[str], said: Sequence[str]) -> bool:
@@ -60,7 +74,9 @@ def _labelled(gold: Sequence[str], said: Sequence[str]) -> bool:
 
 
 def _answered(gold: Sequence[str], said: str) -> bool:
-    """Whether an answer is one of those accepted, by SQuAD's rules; none is right where none is accepted."""
+    """Whether an answer is one of those accepted, by SQuAD's rules; none is right where none is
+    accepted.
+    """
     return any(exact(answer, said) for answer in gold or ("",))
 
 

@@ -1,7 +1,7 @@
 """Values in, plotly figures out. Nothing here computes a number that a reader takes away.
 
-The colour language of every page, plot, chip and table is defined here (Okabe-Ito based); a mark, a word or a shape
-always goes with a colour.
+The colour language of every page, plot, chip and table is defined here (Okabe-Ito based); a mark, a
+word or a shape always goes with a colour.
 """
 
 import html
@@ -30,23 +30,40 @@ MOST_POINTS = 800
 
 
 def frequency_rank(
-    counts: ArrayLike, cut: int = 0, said: str = "min count {}", of: str = "word", colour: str = DOMAIN
+    counts: ArrayLike,
+    cut: int = 0,
+    said: str = "min count {}",
+    of: str = "word",
+    colour: str = DOMAIN,
 ) -> go.Figure:
     """Occurrences of each word, or of each `of`, against its rank, both axes logarithmic.
 
-    counts: occurrences, any order. cut: a floor under which words got no vector, drawn as a line that says so; 0 draws none.
+    counts: occurrences, any order. cut: a floor under which words got no vector, drawn as a line
+    that says so; 0 draws none.
     """
     ordered = np.sort(np.asarray(counts))[::-1]
-    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[: len(ordered)]
+    ranks = np.unique(np.geomspace(1, max(len(ordered), 1), MOST_POINTS).astype(int))[
+        : len(ordered)
+    ]
     figure = empty_figure(f"rank of the {of}", "occurrences", height=300)
     figure.add_scatter(
-        x=ranks, y=ordered[ranks - 1], mode="lines", line={"color": colour, "width": 2.5}, name=f"{of}s",
+        x=ranks,
+        y=ordered[ranks - 1],
+        mode="lines",
+        line={"color": colour, "width": 2.5},
+        name=f"{of}s",
         hovertemplate="rank %{x}: %{y} occurrences<extra></extra>",
-    )  # fmt: skip
+    )
     if cut > 0:
         figure.add_hline(y=cut, line={"color": NULL, "dash": "dot"})
         figure.add_annotation(  # on a logarithmic axis an annotation stands at the logarithm
-            x=0, y=np.log10(cut), text=said.format(cut), showarrow=False, xanchor="left", yanchor="bottom", font={"color": NULL}
+            x=0,
+            y=np.log10(cut),
+            text=said.format(cut),
+            showarrow=False,
+            xanchor="left",
+            yanchor="bottom",
+            font={"color": NULL},
         )
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_yaxes(type="log", dtick=1, exponentformat="power")
@@ -55,85 +72,119 @@ def frequency_rank(
 
 
 def true_and_random_pairs(true: ArrayLike, random: ArrayLike) -> go.Figure:
-    """Two histograms of cosines: words with their own wordpiece (held out), and with a random one."""
+    """Two histograms of cosines: words with their own wordpiece (held out), and with a random
+    one.
+    """
     figure = empty_figure("cosine after the map", "share of pairs", height=340)
     for values, name, colour in ((random, "random pairs", NULL), (true, "held-out anchors", GOOD)):
         figure.add_histogram(
-            x=np.asarray(values), name=name, marker={"color": colour}, opacity=0.72, histnorm="probability",
-            xbins={"start": -1, "end": 1, "size": 0.02}, hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
-        )  # fmt: skip
+            x=np.asarray(values),
+            name=name,
+            marker={"color": colour},
+            opacity=0.72,
+            histnorm="probability",
+            xbins={"start": -1, "end": 1, "size": 0.02},
+            hovertemplate=f"cosine %{{x}}: %{{y:.3f}} of {name}<extra></extra>",
+        )
     figure.update_layout(barmode="overlay", bargap=0.02)
     return figure
 
 
 def progress_over_time(runs: Sequence[tuple[ArrayLike, ArrayLike]]) -> go.Figure:
-    """How far a job was, against the seconds since each of its runs began: one (seconds, fractions) pair a run."""
+    """How far a job was, against the seconds since each of its runs began: one (seconds, fractions)
+    pair a run.
+    """
     figure = empty_figure("seconds", "done", height=210)
     for number, (seconds, fractions) in enumerate(runs, start=1):
         last = number == len(runs)
         line = {"color": SOURCE if last else NULL, "width": 2.5, "dash": "solid" if last else "dot"}
         figure.add_scatter(
-            x=seconds, y=fractions, mode="lines", line=line, name=f"run {number}",
+            x=seconds,
+            y=fractions,
+            mode="lines",
+            line=line,
+            name=f"run {number}",
             hovertemplate="%{x} s: %{y:.3f}<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_yaxes(range=[0, 1.02])
     figure.update_layout(showlegend=len(runs) > 1)
     return figure
 
 
 def pieces_per_word(shares: Mapping[str, Mapping[str, float]]) -> go.Figure:
-    """Share of the words that are cut into one, two, three … pieces; one group of bars a model, in the order given.
+    """Share of the words that are cut into one, two, three … pieces; one group of bars a model, in
+    the order given.
 
-    shares: model → number of pieces, as it stands on the axis → share of the running words, from 0 to 1.
+    shares: model → number of pieces, as it stands on the axis → share of the running words, from 0
+    to 1.
     """
     figure = empty_figure("wordpieces of a word", "share of the words", height=300)
-    for (model, bars), colour, pattern in zip(shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
+    for (model, bars), colour, pattern in zip(
+        shares.items(), cycle(SERIES), cycle(PATTERNS), strict=False
+    ):
         name = html.escape(model)  # plotly reads a few tags in a legend
         figure.add_bar(
-            x=list(bars), y=list(bars.values()), name=name, marker={"color": colour, "pattern": {"shape": pattern}},
+            x=list(bars),
+            y=list(bars.values()),
+            name=name,
+            marker={"color": colour, "pattern": {"shape": pattern}},
             hovertemplate=f"%{{x}} pieces: %{{y:.3f}} of the words<extra>{name}</extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(type="category")
     figure.update_layout(barmode="group", bargap=0.25)
     return figure
 
 
-def leaderboard(names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]) -> go.Figure:
-    """One bar an initialiser, best on top: its centred cosine to the true rows, ± errors; floors hatched and grey."""
+def leaderboard(
+    names: Sequence[str], values: ArrayLike, errors: ArrayLike, floors: Sequence[bool]
+) -> go.Figure:
+    """One bar an initialiser, best on top: its centred cosine to the true rows, ± errors; floors
+    hatched and grey.
+    """
     figure = empty_figure("centred cosine to the true row", "", height=60 + 26 * len(names))
     figure.add_bar(
-        x=np.asarray(values), y=list(names), orientation="h",
+        x=np.asarray(values),
+        y=list(names),
+        orientation="h",
         error_x={"array": np.asarray(errors), "thickness": 1.2, "width": 3, "color": NULL},
         marker={
             "color": [NULL if floor else GOOD for floor in floors],
             "pattern": {"shape": ["/" if floor else "" for floor in floors]},
         },
         hovertemplate="%{y}: %{x:.3f}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_layout(showlegend=False, bargap=0.3)
     return figure
 
 
 def length_distribution(lengths: Mapping[str, Mapping[int, int]]) -> go.Figure:
-    """How many tokens of each length vocabularies have, and have in common: one group of bars for each, in the order given.
+    """How many tokens of each length vocabularies have, and have in common: one group of bars for
+    each, in the order given.
 
     lengths: vocabulary → characters of a token, without ## → tokens.
     """
     figure = empty_figure("characters of a token, without ##", "tokens", height=300)
-    for (name, counts), colour, pattern in zip(lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False):
+    for (name, counts), colour, pattern in zip(
+        lengths.items(), cycle(SERIES), cycle(PATTERNS), strict=False
+    ):
         label = html.escape(name)
         figure.add_bar(
-            x=list(counts), y=list(counts.values()), name=label, marker={"color": colour, "pattern": {"shape": pattern}},
+            x=list(counts),
+            y=list(counts.values()),
+            name=label,
+            marker={"color": colour, "pattern": {"shape": pattern}},
             hovertemplate=f"%{{y:,}} tokens of %{{x}} characters<extra>{label}</extra>",
-        )  # fmt: skip
+        )
     figure.update_layout(barmode="group", bargap=0.2)
     return figure
 
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """One panel of dots, a token each: a title of one line or more, a value for every id (V,), which tokens are dropped (V,)."""
+    """One panel of dots, a token each: a title of one line or more, a value for every id (V,),
+    which tokens are dropped (V,).
+    """
 
     title: str
     values: ArrayLike
@@ -141,64 +192,102 @@ class Dots:
 
 
 def against_id(
-    panels: Sequence[Dots], value: str, logarithmic: bool = False, across: int = 0, lines: Sequence[Sequence[int]] = ()
+    panels: Sequence[Dots],
+    value: str,
+    logarithmic: bool = False,
+    across: int = 0,
+    lines: Sequence[Sequence[int]] = (),
 ) -> go.Figure:
-    """A value of each token against its id, one panel beside the other; dropped tokens grey crosses, kept ones blue dots.
+    """A value of each token against its id, one panel beside the other; dropped tokens grey
+    crosses, kept ones blue dots.
 
-    On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts. `across`: panels in a row of a
-    grid (0: all in one). `lines`: for each panel the ids at which a dotted line stands.
+    On a logarithmic axis tokens of value 0 are not drawn; the panel's title says what it counts.
+    `across`: panels in a row of a grid (0: all in one). `lines`: for each panel the ids at which a
+    dotted line stands.
     """
     across = across or max(len(panels), 1)
     down = max(-(-len(panels) // across), 1)
     titles = [html.escape(panel.title).replace("\n", "<br>") for panel in panels]
-    told = any(np.any(panel.dropped) for panel in panels)  # of one kind only there is nothing to tell apart
+    told = any(
+        np.any(panel.dropped) for panel in panels
+    )  # of one kind only there is nothing to tell apart
     spaced = {"vertical_spacing": 0.5 / down} if down > 1 else {}
     figure = make_subplots(down, across, subplot_titles=titles, shared_yaxes=True, **spaced)
-    figure.update_layout(**layout_of(max(320, 260 * down)))  # not a figure's whole layout: to check that takes plotly .2 s
+    figure.update_layout(
+        **layout_of(max(320, 260 * down))
+    )  # not a figure's whole layout: to check that takes plotly .2 s
     figure.update_annotations(font_size=12)
     for place, panel in enumerate(panels):
         row, column = place // across + 1, place % across + 1
         values, gone = np.asarray(panel.values), np.asarray(panel.dropped, dtype=bool)
-        for mask, name, colour, symbol in ((~gone, "stays", SOURCE, "circle"), (gone, "goes", NULL, "x-thin-open")):
+        for mask, name, colour, symbol in (
+            (~gone, "stays", SOURCE, "circle"),
+            (gone, "goes", NULL, "x-thin-open"),
+        ):
             ids = np.flatnonzero(mask & (values > 0)) if logarithmic else np.flatnonzero(mask)
             figure.add_scattergl(
-                x=ids.astype(np.int32), y=values[ids].astype(np.float32), mode="markers", name=name, legendgroup=name,
-                showlegend=told and place == 0, row=row, col=column,
+                x=ids.astype(np.int32),
+                y=values[ids].astype(np.float32),
+                mode="markers",
+                name=name,
+                legendgroup=name,
+                showlegend=told and place == 0,
+                row=row,
+                col=column,
                 marker={"color": colour, "size": 3, "symbol": symbol, "opacity": 0.55},
                 hovertemplate=f"id %{{x}}: %{{y}}<extra>{name}</extra>",
-            )  # fmt: skip
+            )
         for line in lines[place] if lines else ():
-            figure.add_vline(line, line={"color": NULL, "dash": "dot", "width": 1}, row=row, col=column)
+            figure.add_vline(
+                line, line={"color": NULL, "dash": "dot", "width": 1}, row=row, col=column
+            )
     figure.update_xaxes(showline=False, zeroline=False)
     figure.update_xaxes(title="id of the token", row=down)
-    figure.update_yaxes(showline=False, zeroline=False, title="", type="log" if logarithmic else "linear")
+    figure.update_yaxes(
+        showline=False, zeroline=False, title="", type="log" if logarithmic else "linear"
+    )
     figure.update_yaxes(title=value, col=1)
     above = 34 if any(titles) else 4  # pixels that titles take; the legend stands over them
-    figure.update_layout(legend={"y": 1 + above / 220, "itemsizing": "constant"}, margin={"t": above + (26 if told else 10)})
+    figure.update_layout(
+        legend={"y": 1 + above / 220, "itemsizing": "constant"},
+        margin={"t": above + (26 if told else 10)},
+    )
     return figure
 
 
 def growth_against_size(
     curves: Mapping[str, Mapping[float, float]], here: tuple[str, float, float] | None = None
 ) -> go.Figure:
-    """How much longer a text becomes, against the share of the vocabulary that is kept: a line a heuristic.
+    """How much longer a text becomes, against the share of the vocabulary that is kept: a line a
+    heuristic.
 
-    curves: heuristic → share kept → growth, both fractions. here: a heuristic, a share and its growth, drawn as a ring.
+    curves: heuristic → share kept → growth, both fractions. here: a heuristic, a share and its
+    growth, drawn as a ring.
     """
     figure = empty_figure("share of the vocabulary that is kept", "more wordpieces", height=320)
-    for (name, curve), colour, symbol in zip(curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False):
+    for (name, curve), colour, symbol in zip(
+        curves.items(), cycle(SERIES), cycle(SYMBOLS), strict=False
+    ):
         figure.add_scatter(
-            x=list(curve), y=list(curve.values()), mode="lines+markers", name=html.escape(name),
-            line={"color": colour, "width": 2}, marker={"symbol": symbol, "size": 7},
+            x=list(curve),
+            y=list(curve.values()),
+            mode="lines+markers",
+            name=html.escape(name),
+            line={"color": colour, "width": 2},
+            marker={"symbol": symbol, "size": 7},
             hovertemplate=f"%{{x:.0%}} kept: %{{y:+.2%}}<extra>{html.escape(name)}</extra>",
-        )  # fmt: skip
+        )
     if here:
         name, keep, growth = here
         colour = dict(zip(curves, cycle(SERIES), strict=False))[name]
         figure.add_scatter(
-            x=[keep], y=[growth], mode="markers", showlegend=False, hoverinfo="skip",
+            x=[keep],
+            y=[growth],
+            mode="markers",
+            showlegend=False,
+            hoverinfo="skip",
             marker={"symbol": "circle-open", "size": 16, "color": colour, "line": {"width": 3}},
-        )  # fmt: skip
+        )
     figure.update_xaxes(tickformat=".0%")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     return figure
@@ -206,8 +295,9 @@ def growth_against_size(
 
 def overlap_histogram(
     words: ArrayLike, null: ArrayLike | None = None, kept: tuple[int, int] | None = None
-) -> go.Figure:  # fmt: skip
-    """How many words keep 0, 1, … k neighbours, as shares; the null's as a grey line; bars outside `kept` are pale.
+) -> go.Figure:
+    """How many words keep 0, 1, … k neighbours, as shares; the null's as a grey line; bars outside
+    `kept` are pale.
 
     words, null: numbers of words (k + 1,).
     """
@@ -215,48 +305,75 @@ def overlap_histogram(
     figure = empty_figure("neighbours kept", "share of the words", height=200)
     first, last = kept or (0, len(counts) - 1)
     figure.add_bar(
-        x=np.arange(len(counts)), y=counts / counts.sum(), name="these two spaces", customdata=counts.astype(int),
-        marker={"color": CHANGED, "opacity": [1.0 if first <= i <= last else 0.3 for i in range(len(counts))]},
+        x=np.arange(len(counts)),
+        y=counts / counts.sum(),
+        name="these two spaces",
+        customdata=counts.astype(int),
+        marker={
+            "color": CHANGED,
+            "opacity": [1.0 if first <= i <= last else 0.3 for i in range(len(counts))],
+        },
         hovertemplate="%{x} kept: %{y:.3f} of the words (%{customdata:,})<extra></extra>",
-    )  # fmt: skip
+    )
     if null is not None:
         luck = np.asarray(null, dtype=float)
         figure.add_scatter(
-            x=np.arange(len(luck)), y=luck / luck.sum(), mode="lines+markers", name="null: nothing changed",
-            line={"color": NULL, "width": 2.5, "dash": "dot"}, marker={"symbol": "diamond", "size": 7},
+            x=np.arange(len(luck)),
+            y=luck / luck.sum(),
+            mode="lines+markers",
+            name="null: nothing changed",
+            line={"color": NULL, "width": 2.5, "dash": "dot"},
+            marker={"symbol": "diamond", "size": 7},
             hovertemplate="%{x} kept: %{y:.3f} of the words<extra>null</extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(dtick=1 if len(counts) <= 21 else None)
-    figure.update_layout(showlegend=null is not None, bargap=0.12, margin={"t": 24 if null is not None else 4})
+    figure.update_layout(
+        showlegend=null is not None, bargap=0.12, margin={"t": 24 if null is not None else 4}
+    )
     return figure
 
 
 def overlap_by_frequency(
-    counts: ArrayLike, overlap: ArrayLike, names: Sequence[str], changed: ArrayLike,
+    counts: ArrayLike,
+    overlap: ArrayLike,
+    names: Sequence[str],
+    changed: ArrayLike,
     lines: Mapping[str, tuple[ArrayLike, ArrayLike]],
-) -> go.Figure:  # fmt: skip
-    """A dot a word: its overlap against how often it occurs; changed ones violet diamonds; lines: means by frequency.
+) -> go.Figure:
+    """A dot a word: its overlap against how often it occurs; changed ones violet diamonds; lines:
+    means by frequency.
 
     lines: name → (occurrences, mean overlap); the one called "null" is grey and dotted.
     """
     figure = empty_figure("occurrences of the word", "neighbours kept, share", height=300)
     times, shares, marked = np.asarray(counts), np.asarray(overlap), np.asarray(changed, dtype=bool)
     labels = np.array([html.escape(name[:60]) for name in names], dtype=object)
-    groups = [(~marked, "not changed" if marked.any() else "words", SOURCE, "circle"), (marked, "changed", CHANGED, "diamond")]
+    groups = [
+        (~marked, "not changed" if marked.any() else "words", SOURCE, "circle"),
+        (marked, "changed", CHANGED, "diamond"),
+    ]
     for mask, name, colour, symbol in groups:
         if mask.any():
             figure.add_scattergl(
-                x=times[mask].astype(np.int32), y=shares[mask].astype(np.float32), mode="markers", name=name, text=labels[mask],
+                x=times[mask].astype(np.int32),
+                y=shares[mask].astype(np.float32),
+                mode="markers",
+                name=name,
+                text=labels[mask],
                 marker={"color": colour, "size": 4, "symbol": symbol, "opacity": 0.45},
                 hovertemplate="%{text}: %{y:.2f}, %{x:,} times<extra></extra>",
-            )  # fmt: skip
+            )
     for name, (x, y) in lines.items():
         dash = "dot" if name == "null" else "solid"
         figure.add_scattergl(
-            x=np.asarray(x), y=np.asarray(y), mode="lines+markers", name=f"mean, {name}",
-            line={"color": NULL if name == "null" else DOMAIN, "width": 3, "dash": dash}, marker={"size": 7},
+            x=np.asarray(x),
+            y=np.asarray(y),
+            mode="lines+markers",
+            name=f"mean, {name}",
+            line={"color": NULL if name == "null" else DOMAIN, "width": 3, "dash": dash},
+            marker={"size": 7},
             hovertemplate="about %{x:,} times: mean %{y:.3f}<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(type="log", dtick=1, exponentformat="power")
     figure.update_yaxes(range=[-0.04, 1.04])
     return figure
@@ -274,6 +391,8 @@ def empty_figure(x: str, y: str, height: int) -> go.Figure:
 def layout_of(height: int) -> dict[str, Any]:
     """What every figure has: its height, no frame, its legend above."""
     return {
-        "height": height, "uirevision": "fixed", "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
+        "height": height,
+        "uirevision": "fixed",
+        "margin": {"l": 8, "r": 8, "t": 34, "b": 8},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    }  # fmt: skip
+    }

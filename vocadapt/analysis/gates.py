@@ -1,8 +1,10 @@
-"""How much each layer of an exBERT listens to its extension, by kind of token: the gates, read on a text.
+"""How much each layer of an exBERT listens to its extension, by kind of token: the gates, read on a
+text.
 
-A layer gives g · its own output + (1 − g) · that of the extension module beside it, g a number for each token (Tai et al. 2020,
-3.2). What is told here is 1 − g, the extension's share: 0 is BERT's layer alone, 1 the extension alone; an untrained gate gives
-about what it was begun with (published: .5).
+A layer gives g · its own output + (1 − g) · that of the extension module beside it, g a number for
+each token (Tai et al. 2020, 3.2). What is told here is 1 − g, the extension's share: 0 is BERT's
+layer alone, 1 the extension alone; an untrained gate gives about what it was begun with (published:
+.5).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,8 +41,9 @@ KINDS = {
 class GateShares:
     """The extension's share of what each layer gives, mean and deviation over the tokens of a kind.
 
-    means, deviations: (layers, kinds), the last kind being all tokens; `kinds` are those of KINDS that occur, counts how many
-    tokens they have. `windows` of the text were read; `too_long` more had too many wordpieces for the network.
+    means, deviations: (layers, kinds), the last kind being all tokens; `kinds` are those of KINDS
+    that occur, counts how many tokens they have. `windows` of the text were read; `too_long` more
+    had too many wordpieces for the network.
     """
 
     kinds: tuple[str, ...]
@@ -58,20 +61,34 @@ class GateShares:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         kinds = {
-            kind: {"tokens": count, "share": self.means[:, i].tolist(), "sd": self.deviations[:, i].tolist()}
+            kind: {
+                "tokens": count,
+                "share": self.means[:, i].tolist(),
+                "sd": self.deviations[:, i].tolist(),
+            }
             for i, (kind, count) in enumerate(zip(self.kinds, self.counts, strict=True))
         }
-        return {"layers": self.layers, "kinds": kinds, "windows": self.windows, "too_long": self.too_long}
+        return {
+            "layers": self.layers,
+            "kinds": kinds,
+            "windows": self.windows,
+            "too_long": self.too_long,
+        }
 
 
-def gate_shares(model: LanguageModel, lines: Sequence[str], progress: Progress = silent) -> GateShares:
-    """Read lines of text with an exBERT and tell what share of each layer's output comes from the extension.
+def gate_shares(
+    model: LanguageModel, lines: Sequence[str], progress: Progress = silent
+) -> GateShares:
+    """Read lines of text with an exBERT and tell what share of each layer's output comes from the
+    extension.
 
-    Raises InputError for a model without extension modules, and where the lines hold no word that it can read.
+    Raises InputError for a model without extension modules, and where the lines hold no word that
+    it can read.
     """
     if not ModuleSize.beside(model.config).hidden:
         raise InputError(
-            f"{model.name} has no extension module, so no gate to read.", "Make one: adapt --preset exbert-s3, then pretrain it."
+            f"{model.name} has no extension module, so no gate to read.",
+            "Make one: adapt --preset exbert-s3, then pretrain it.",
         )
     new = np.zeros(len(model.vocabulary), dtype=bool)
     new[new_ids(model)] = True
@@ -80,20 +97,31 @@ def gate_shares(model: LanguageModel, lines: Sequence[str], progress: Progress =
     cut = list(windows(lines, model.splitter, model.vocabulary, usual))
     fitting = [window for window in cut if len(window.ids) <= positions]
     if not fitting:
-        raise InputError("There is no word in this text that the model could read.", "Give another text.")
+        raise InputError(
+            "There is no word in this text that the model could read.", "Give another text."
+        )
     sums = _Sums(len(KINDS) + 1)
     for done, (batch, gates) in enumerate(_read(model, fitting), start=1):
         for window, own in zip(batch, gates, strict=True):
             sums.add(kinds_of(window.ids, model.vocabulary, new), 1 - own[:, : len(window.ids)])
-        progress(min(1.0, done * BATCH / len(fitting)), f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read")
+        progress(
+            min(1.0, done * BATCH / len(fitting)),
+            f"{min(done * BATCH, len(fitting)):,} of {len(fitting):,} windows read",
+        )
     return sums.told(len(fitting), len(cut) - len(fitting))
 
 
-def kinds_of(ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each token of a window its kind, as a place in KINDS; `new`: which ids the extension brought."""
+def kinds_of(
+    ids: NDArray[np.int64], vocabulary: Vocabulary, new: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """For each token of a window its kind, as a place in KINDS; `new`: which ids the extension
+    brought.
+    """
     tokens = [vocabulary.tokens[i] for i in ids]
     special = [token in vocabulary.special or token == vocabulary.unknown for token in tokens]
-    goes_on = [vocabulary.continues(token) and not own for token, own in zip(tokens, special, strict=True)]
+    goes_on = [
+        vocabulary.continues(token) and not own for token, own in zip(tokens, special, strict=True)
+    ]
     names = list(KINDS)
     found = np.empty(len(ids), dtype=np.int64)
     for place, token in enumerate(tokens):
@@ -140,10 +168,14 @@ class _Sums:
         deviations = np.sqrt(np.maximum(self.squares[:, there] / self.counts[there] - means**2, 0))
         names = (*KINDS, ALL)
         counts = tuple(int(self.counts[i]) for i in there)
-        return GateShares(tuple(names[i] for i in there), means, deviations, counts, windows, too_long)
+        return GateShares(
+            tuple(names[i] for i in there), means, deviations, counts, windows, too_long
+        )
 
 
-def _read(model: LanguageModel, asked: Iterable[Window]) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
+def _read(
+    model: LanguageModel, asked: Iterable[Window]
+) -> Iterator[tuple[Sequence[Window], NDArray[np.float64]]]:
     """Batches of windows, and the gates of each: (windows, layers, length)."""
     import torch
 
@@ -152,5 +184,7 @@ def _read(model: LanguageModel, asked: Iterable[Window]) -> Iterator[tuple[Seque
     while batch := list(islice(source, BATCH)):
         ids, attended = padded([window.ids for window in batch], pad)
         with torch.inference_mode():
-            found: Sequence[torch.Tensor] = network(ids, attention_mask=attended, output_gates=True).gates
+            found: Sequence[torch.Tensor] = network(
+                ids, attention_mask=attended, output_gates=True
+            ).gates
         yield batch, torch.stack(list(found), dim=1)[..., 0].double().numpy()

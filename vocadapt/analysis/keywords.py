@@ -1,4 +1,6 @@
-"""The words of an error report in context: where they stand in the test and training examples, and in a text."""
+"""The words of an error report in context: where they stand in the test and training examples, and
+in a text.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,8 @@ TEST, TRAINING, CORPUS = "test", "training", "corpus"
 
 @dataclass(frozen=True)
 class KeywordSettings:
-    """How many words are shown, the commonest of the entries first, and how many of the places of each.
+    """How many words are shown, the commonest of the entries first, and how many of the places of
+    each.
 
     Raises InputError for less than one word.
     """
@@ -34,7 +37,9 @@ class KeywordSettings:
 
 @dataclass(frozen=True)
 class Keyword:
-    """A word, how many entries hold it, and its places in the test, in training and in the corpus, as far as these are there."""
+    """A word, how many entries hold it, and its places in the test, in training and in the corpus,
+    as far as these are there.
+    """
 
     word: str
     entries: int
@@ -51,10 +56,17 @@ class Keywords:
 
 
 def keywords(
-    book: Ledger, entries: Sequence[Entry], words: WordBook, train: Sequence[Example] | None = None,
-    corpus: Corpus | None = None, settings: KeywordSettings | None = None, progress: Progress = silent,
-) -> Keywords:  # fmt: skip
-    """The words on the cards of entries in context; a corpus is read once, whatever the number of words."""
+    book: Ledger,
+    entries: Sequence[Entry],
+    words: WordBook,
+    train: Sequence[Example] | None = None,
+    corpus: Corpus | None = None,
+    settings: KeywordSettings | None = None,
+    progress: Progress = silent,
+) -> Keywords:
+    """The words on the cards of entries in context; a corpus is read once, whatever the number of
+    words.
+    """
     settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
     counts = Counter(word for entry in entries for word in _on_card(book, entry, words, splitter))
     chosen = [word for word, _ in counts.most_common(settings.words)]
@@ -63,11 +75,22 @@ def keywords(
         found[TRAINING] = each_in_examples(train, chosen, splitter, TRAINING, settings.lines)
     if corpus is not None:
         found[CORPUS] = each_in_context(corpus, chosen, splitter, settings.lines, progress)
-    shown = (Keyword(word, counts[word], {where: own[word] for where, own in found.items()}) for word in chosen)
+    shown = (
+        Keyword(word, counts[word], {where: own[word] for where, own in found.items()})
+        for word in chosen
+    )
     return Keywords(tuple(shown), len(counts), settings)
 
 
 def _on_card(book: Ledger, entry: Entry, words: WordBook, splitter: Splitter) -> list[str]:
-    """The words that a card shows, as the model meets them, each once and in their order; signs alone are none."""
-    written = (one.word for one in telling(words_of(book.split.examples[entry.place], entry, words)))
-    return list(dict.fromkeys(word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))))
+    """The words that a card shows, as the model meets them, each once and in their order; signs
+    alone are none.
+    """
+    written = (
+        one.word for one in telling(words_of(book.split.examples[entry.place], entry, words))
+    )
+    return list(
+        dict.fromkeys(
+            word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))
+        )
+    )

@@ -1,8 +1,9 @@
-"""The error ledger: two predictions for the same examples, unit by unit: fixed, broken, both wrong, both right, and why.
+"""The error ledger: two predictions for the same examples, unit by unit: fixed, broken, both wrong,
+both right, and why.
 
-    book = ledger(split, Side("base", said_a), Side("green-bert", said_b), Judging("ner"))
-    book.counts            # {"fixed": 47, "broken": 31, …}
-    book.of("fixed")       # its entries
+book = ledger(split, Side("base", said_a), Side("green-bert", said_b), Judging("ner"))
+book.counts            # {"fixed": 47, "broken": 31, …}
+book.of("fixed")       # its entries
 """
 
 from collections import Counter
@@ -34,9 +35,11 @@ ID = 8  # bytes of an entry's id
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two predictions: its name and its prediction of each example; of a run, also predictions and logits by tokenization.
+    """One of two predictions: its name and its prediction of each example; of a run, also
+    predictions and logits by tokenization.
 
-    `word_rule`: how a question's context was split into words, each of which has one pair of logits.
+    `word_rule`: how a question's context was split into words, each of which has one pair of
+    logits.
     """
 
     name: str
@@ -49,10 +52,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Entry:
-    """One unit of one example (its place in the split, from 0): its fate, and what either side says of it.
+    """One unit of one example (its place in the split, from 0): its fate, and what either side says
+    of it.
 
-    `cuts`: what the cuts of the second side's run say of it (of the first's, where the second has one cut only). `id` depends on
-    the example and the unit alone, so a note on it holds in every comparison.
+    `cuts`: what the cuts of the second side's run say of it (of the first's, where the second has
+    one cut only). `id` depends on the example and the unit alone, so a note on it holds in every
+    comparison.
     """
 
     id: str
@@ -76,12 +81,20 @@ class Entry:
             return self.fate
         if before == after:
             return f"{before} in both" if before else self.fate
-        return f"{before} mended" if not after else f"{after} now" if not before else f"{after}, before {before}"
+        return (
+            f"{before} mended"
+            if not after
+            else f"{after} now"
+            if not before
+            else f"{after}, before {before}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """All entries of two predictions for one split, in its order; `twofold` is the side whose cuts are looked at, if any."""
+    """All entries of two predictions for one split, in its order; `twofold` is the side whose cuts
+    are looked at, if any.
+    """
 
     split: Split
     first: Side
@@ -104,11 +117,16 @@ class Ledger:
     def by_label(self) -> dict[str, dict[str, int]]:
         """The same for each type or class."""
         labels = sorted({entry.unit.label for entry in self.entries})
-        return {label: counted(entry for entry in self.entries if entry.unit.label == label) for label in labels}
+        return {
+            label: counted(entry for entry in self.entries if entry.unit.label == label)
+            for label in labels
+        }
 
     @cached_property
     def kinds(self) -> dict[str, dict[str, int]]:
-        """How many errors of which kind either side makes: kind → {"first": n, "second": n}, the commonest first."""
+        """How many errors of which kind either side makes: kind → {"first": n, "second": n}, the
+        commonest first.
+        """
         before = Counter(entry.first.error for entry in self.entries if entry.first.error)
         after = Counter(entry.second.error for entry in self.entries if entry.second.error)
         ordered = sorted({*before, *after}, key=lambda kind: (-before[kind] - after[kind], kind))
@@ -119,18 +137,38 @@ class Ledger:
         return tuple(entry for entry in self.entries if entry.fate in fates)
 
     def vote(self, entry: Entry) -> Vote | None:
-        """Who was outvoted on an entry; None where the cuts agree, or there are not two of them with their logits."""
+        """Who was outvoted on an entry; None where the cuts agree, or there are not two of them
+        with their logits.
+        """
         side, place = self.twofold, entry.place
-        if side is None or side.outputs is None or not side.logits or side.cuts[BASE][place] == side.cuts[ADAPTED][place]:
+        if (
+            side is None
+            or side.outputs is None
+            or not side.logits
+            or side.cuts[BASE][place] == side.cuts[ADAPTED][place]
+        ):
             return None
-        touched = (entry.unit, *(said for claim in (entry.first, entry.second, *entry.cuts.values()) for said in claim.said))
-        places = {word for one in touched for word in range(one.start, one.end)} if self.kind == "ner" else set()
+        touched = (
+            entry.unit,
+            *(
+                said
+                for claim in (entry.first, entry.second, *entry.cuts.values())
+                for said in claim.said
+            ),
+        )
+        places = (
+            {word for one in touched for word in range(one.start, one.end)}
+            if self.kind == "ner"
+            else set()
+        )
         logits = {cut: own[place] for cut, own in side.logits.items()}
         (example,) = apply_word_rule([self.split.examples[place]], side.word_rule)
         return vote_on(side.outputs, logits, example, places, entry.unit.label)
 
     def titled(self, entry: Entry) -> str:
-        """Where an example stands: its document and its number there, "10369876 · sentence 4", or in the split."""
+        """Where an example stands: its document and its number there, "10369876 · sentence 4", or
+        in the split.
+        """
         document, number = self._numbers[entry.place]
         example = self.split.examples[entry.place]
         what = {Sentence: "sentence", Question: "question"}.get(type(example), "example")
@@ -153,15 +191,24 @@ class Ledger:
         return numbers
 
     def _searched(self, entry: Entry) -> str:
-        said = [unit.text or unit.label for claim in (entry.first, entry.second) for unit in claim.said]
-        return "\n".join([self.titled(entry), text_of(self.split.examples[entry.place]), entry.unit.label, *said]).lower()
+        said = [
+            unit.text or unit.label for claim in (entry.first, entry.second) for unit in claim.said
+        ]
+        return "\n".join(
+            [self.titled(entry), text_of(self.split.examples[entry.place]), entry.unit.label, *said]
+        ).lower()
 
 
 def ledger(split: Split, first: Side, second: Side, judging: Judging) -> Ledger:
-    """Judge two predictions for the same examples; raises InputError where their numbers differ, or nothing is labelled."""
+    """Judge two predictions for the same examples; raises InputError where their numbers differ, or
+    nothing is labelled.
+    """
     gold = split.gold
     if not len(gold) == len(first.said) == len(second.said):
-        problem = f"{len(gold):,} gold examples; {first.name}: {len(first.said):,}, {second.name}: {len(second.said):,}."
+        problem = (
+            f"{len(gold):,} gold examples; {first.name}: {len(first.said):,}, {second.name}:"
+            f" {len(second.said):,}."
+        )
         raise InputError(f"Only predictions for the same examples can be compared: {problem}")
     twofold = next((side for side in (second, first) if len(side.cuts) == len(CUTS)), None)
     cuts = {cut: twofold.cuts[cut] for cut in CUTS} if twofold else {}
@@ -174,7 +221,8 @@ def ledger(split: Split, first: Side, second: Side, judging: Judging) -> Ledger:
 
 
 def judging_of(kind: str, split: Split, rules: Rules, scorer: Scorer) -> Judging:
-    """How predictions are judged, in keeping with their score: which classes say "no relation", whether all types are one.
+    """How predictions are judged, in keeping with their score: which classes say "no relation",
+    whether all types are one.
 
     A score about one class (binary-f1) makes every other class none.
     """
@@ -191,7 +239,9 @@ def counted(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def text_of(example: Example) -> str:
-    """The text of an example: words between blanks, a text with its pair, a question with its context."""
+    """The text of an example: words between blanks, a text with its pair, a question with its
+    context.
+    """
     if isinstance(example, Sentence):
         return " ".join(example.words)
     if isinstance(example, Question):
@@ -202,18 +252,25 @@ def text_of(example: Example) -> str:
 
 def _claim(judged: Judged, unit: Unit) -> Claim:
     """A claim on a gold unit; where gold has none, whether the alarm is given."""
-    return judged.units.get(unit) or (Claim(SPURIOUS, (unit,)) if unit in judged.alarms else Claim(RIGHT))
+    return judged.units.get(unit) or (
+        Claim(SPURIOUS, (unit,)) if unit in judged.alarms else Claim(RIGHT)
+    )
 
 
-def _entries(place: int, example: Example, first: Judged, second: Judged, cuts: Mapping[str, Judged]) -> Iterator[Entry]:
-    stem = blake2b(f"{type(example).__name__}\0{text_of(example)}".encode("utf-8", "replace"), digest_size=ID).hexdigest()
+def _entries(
+    place: int, example: Example, first: Judged, second: Judged, cuts: Mapping[str, Judged]
+) -> Iterator[Entry]:
+    stem = blake2b(
+        f"{type(example).__name__}\0{text_of(example)}".encode("utf-8", "replace"), digest_size=ID
+    ).hexdigest()
     for unit in (*first.units, *sorted({*first.alarms, *second.alarms})):
         pair = (_claim(first, unit), _claim(second, unit))
-        fate = fate_of(not pair[0].error, not pair[1].error) if unit in first.units else _alarm(*pair)
+        fate = (
+            fate_of(not pair[0].error, not pair[1].error) if unit in first.units else _alarm(*pair)
+        )
         claims = {cut: _claim(judged, unit) for cut, judged in cuts.items()}
         yield Entry(f"{stem}:{unit.name}", place, fate, unit, *pair, claims)
 
 
 def _alarm(first: Claim, second: Claim) -> str:
     return KEPT if first.error and second.error else REMOVED if first.error else ADDED
-

@@ -1,4 +1,6 @@
-"""Figures of the page Pretraining: held-out loss as it fell, and the gates. They draw, and compute nothing."""
+"""Figures of the page Pretraining: held-out loss as it fell, and the gates. They draw, and compute
+nothing.
+"""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -21,40 +23,68 @@ DARKEST = 0.65  # of the way to its full colour a field goes at most: dark digit
 
 
 def held_out_losses(
-    curves: Mapping[str, HeldOutCurve], against: str = "tokens", height: int = 320, among: Sequence[str] = ()
+    curves: Mapping[str, HeldOutCurve],
+    against: str = "tokens",
+    height: int = 320,
+    among: Sequence[str] = (),
 ) -> go.Figure:
-    """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are: each keeps its colour."""
+    """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are:
+    each keeps its colour.
+    """
     figure = empty_figure(AGAINST[against], "held-out loss per character", height)
-    styles = dict(zip(dict.fromkeys([*among, *curves]), zip(cycle(SERIES), cycle(SYMBOLS), strict=False), strict=False))
+    styles = dict(
+        zip(
+            dict.fromkeys([*among, *curves]),
+            zip(cycle(SERIES), cycle(SYMBOLS), strict=False),
+            strict=False,
+        )
+    )
     for name, curve in curves.items():
         colour, symbol = styles[name]
         figure.add_scatter(
-            x=[getattr(point, against) for point in curve.points], y=[point.loss for point in curve.points],
-            mode="lines+markers", name=html.escape(name), line={"color": colour, "width": 2.2},
+            x=[getattr(point, against) for point in curve.points],
+            y=[point.loss for point in curve.points],
+            mode="lines+markers",
+            name=html.escape(name),
+            line={"color": colour, "width": 2.2},
             marker={"symbol": symbol, "size": 7},
             customdata=[fraction(point.loss) for point in curve.points],
-            hovertemplate=f"%{{x:,.0f}} {AGAINST[against]}: %{{customdata}}<extra>{html.escape(name)}</extra>",
-        )  # fmt: skip
+            hovertemplate=(
+                f"%{{x:,.0f}} {AGAINST[against]}: %{{customdata}}<extra>{html.escape(name)}</extra>"
+            ),
+        )
     figure.update_layout(showlegend=len(curves) > 1)
     figure.update_xaxes(rangemode="tozero")
     return figure
 
 
 def gate_heat(shares: GateShares) -> go.Figure:
-    """The extension's share by layer (first one below) and kind of token: blue is BERT's layer, green the extension."""
+    """The extension's share by layer (first one below) and kind of token: blue is BERT's layer,
+    green the extension.
+    """
     half = max(NARROWEST, float(abs(shares.means - 0.5).max())) / DARKEST
     kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(shares.kinds, shares.counts, strict=True)]
     figure = go.Figure(
         go.Heatmap(
-            z=shares.means, x=kinds, y=[f"layer {layer + 1}" for layer in range(shares.layers)],
-            text=_fractions(shares.means), customdata=_fractions(shares.deviations),
-            zmin=0.5 - half, zmax=0.5 + half, colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)], xgap=2, ygap=2,
-            texttemplate="%{text}", textfont={"size": 12, "color": "#101418"},
+            z=shares.means,
+            x=kinds,
+            y=[f"layer {layer + 1}" for layer in range(shares.layers)],
+            text=_fractions(shares.means),
+            customdata=_fractions(shares.deviations),
+            zmin=0.5 - half,
+            zmax=0.5 + half,
+            colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)],
+            xgap=2,
+            ygap=2,
+            texttemplate="%{text}",
+            textfont={"size": 12, "color": "#101418"},
             showscale=False,  # every cell says its number
             hovertemplate="%{y}, %{x}: %{text} ± %{customdata}<extra></extra>",
         )
-    )  # fmt: skip
-    figure.update_layout(**layout_of(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}})
+    )
+    figure.update_layout(
+        **layout_of(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}}
+    )
     figure.update_xaxes(type="category", showline=False, automargin=True)
     figure.update_yaxes(type="category", showline=False, automargin=True)
     return figure

@@ -1,6 +1,8 @@
-"""A leaderboard as a table to take away: CSV with every figure in full, Markdown and LaTeX as they go into a text.
+"""A leaderboard as a table to take away: CSV with every figure in full, Markdown and LaTeX as they
+go into a text.
 
-Names are hostile text: each form escapes what it would read as markup, and a CSV what a spreadsheet would compute.
+Names are hostile text: each form escapes what it would read as markup, and a CSV what a spreadsheet
+would compute.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,36 +13,85 @@ from vocadapt.text.spreadsheet import format_csv
 FORMATS = ("csv", "markdown", "latex")
 LEAST = 0.001  # of a p that is told as it is
 LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "−": r"$-$", "Δ": r"$\Delta$", "≥": r"$\geq$",
-    "–": "--", "·": r"$\cdot$",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "Δ": r"$\Delta$",
+    "≥": r"$\geq$",
+    "–": "--",
+    "·": r"$\cdot$",
+}
 MARKDOWN = "\\`*_{}[]()<>#+!|~$&^"
 COLUMNS = ("Run", "Cut", "Seeds", "Mean ± sd", "95 % interval", "Δ points", "p", "Verdict")
 MEAN = COLUMNS.index("Mean ± sd")
 
 
 def as_csv(boards: Sequence[Board]) -> str:
-    """A line for each run and cut, figures as fractions in full, an empty cell where there is none."""
-    names = list(dict.fromkeys(name for board in boards for one in board.standings for name in one.figures))
+    """A line for each run and cut, figures as fractions in full, an empty cell where there is
+    none.
+    """
+    names = list(
+        dict.fromkeys(name for board in boards for one in board.standings for name in one.figures)
+    )
     header = (
-        ["task", "score", "metric", "units", "run", "model", "tokenization", "cut", "seeds", "n_seeds", "collapsed"]
+        [
+            "task",
+            "score",
+            "metric",
+            "units",
+            "run",
+            "model",
+            "tokenization",
+            "cut",
+            "seeds",
+            "n_seeds",
+            "collapsed",
+        ]
         + [f"{name}_{part}" for name in names for part in ("mean", "sd")]
-        + ["mean_of_learned", "interval_low", "interval_high", "baseline", "baseline_cut", "delta", "p_randomisation", "verdict"]
+        + [
+            "mean_of_learned",
+            "interval_low",
+            "interval_high",
+            "baseline",
+            "baseline_cut",
+            "delta",
+            "p_randomisation",
+            "verdict",
+        ]
         + ["definition"]
     )
     lines = [_line(board, one, names) for board in boards for one in board.standings]
-    return format_csv([header, *([cell if cell is not None else "" for cell in line] for line in lines)])
+    return format_csv(
+        [header, *([cell if cell is not None else "" for cell in line] for line in lines)]
+    )
 
 
 def as_markdown(boards: Sequence[Board]) -> str:
-    """A table for each task, the best mean of it bold; under it which score it is and what was tested."""
+    """A table for each task, the best mean of it bold; under it which score it is and what was
+    tested.
+    """
     return "\n".join(line for board in boards for line in _markdown_table(board))
 
 
 def as_latex(boards: Sequence[Board]) -> str:
-    """A booktabs table for each task, the best mean of it bold; over it, as a comment, which score it is."""
+    """A booktabs table for each task, the best mean of it bold; over it, as a comment, which score
+    it is.
+    """
     return "\n".join(line for board in boards for line in _latex_table(board))
 
 
@@ -94,7 +145,10 @@ def about(board: Board) -> str:
     against = f" Δ is to {board.baseline[0]} ({board.baseline[1]})" if board.baseline else ""
     paired = "."
     if tests:
-        drawn = f"two-sided, {tests[0].rounds:,} draws, not corrected for the number of comparisons ({len(tests)})"
+        drawn = (
+            f"two-sided, {tests[0].rounds:,} draws, not corrected for the number of comparisons"
+            f" ({len(tests)})"
+        )
         paired = f", p of approximate randomisation over test units, {drawn}."
     score = f"{figure_name(board.metric)} of {board.scorer} ({board.definition})"
     said = f"{score}, {board.units:,} test units; mean ± sd (n − 1) over seeds."
@@ -102,15 +156,23 @@ def about(board: Board) -> str:
 
 
 def collapsed_note(one: Standing) -> str:
-    """How many runs never left the majority baseline, and the mean without them; "" where none did."""
+    """How many runs never left the majority baseline, and the mean without them; "" where none
+    did.
+    """
     if not one.collapsed:
         return ""
-    rest = f", {fraction(one.headline.mean_learned)} without" if one.headline.mean_learned is not None else ""
+    rest = (
+        f", {fraction(one.headline.mean_learned)} without"
+        if one.headline.mean_learned is not None
+        else ""
+    )
     return f"{one.collapsed} of {len(one.seeds)} collapsed{rest}"
 
 
 def group_cell(held: Mapping[str, float | int | None]) -> str:
-    """The mean over a group of tasks, over how many of how many, and how many of the runs in it collapsed."""
+    """The mean over a group of tasks, over how many of how many, and how many of the runs in it
+    collapsed.
+    """
     collapsed = f", {held['collapsed']} collapsed" if held["collapsed"] else ""
     return f"{fraction(held['mean'])} ({held['scored']} of {held['of']}{collapsed})"
 
@@ -123,11 +185,31 @@ def _line(board: Board, one: Standing, names: Sequence[str]) -> list[object]:
     base = board.baseline or ("", "")
     learned = one.headline.mean_learned if one.collapsed else None
     test = one.test.p_randomisation if one.test else None
-    text = [board.task, board.scorer, board.metric, board.units, one.name, one.model, one.tokenization, one.cut]
+    text = [
+        board.task,
+        board.scorer,
+        board.metric,
+        board.units,
+        one.name,
+        one.model,
+        one.tokenization,
+        one.cut,
+    ]
     return [
-        *(_named(cell) for cell in text), " ".join(map(str, one.seeds)), len(one.seeds), one.collapsed, *figures, learned,
-        one.interval.low, one.interval.high, *map(_named, base), one.delta, test, one.verdict, _named(board.definition),
-    ]  # fmt: skip
+        *(_named(cell) for cell in text),
+        " ".join(map(str, one.seeds)),
+        len(one.seeds),
+        one.collapsed,
+        *figures,
+        learned,
+        one.interval.low,
+        one.interval.high,
+        *map(_named, base),
+        one.delta,
+        test,
+        one.verdict,
+        _named(board.definition),
+    ]
 
 
 def _named(cell: object) -> object:
@@ -140,7 +222,16 @@ def _cells(one: Standing) -> tuple[str, ...]:
     note = collapsed_note(one)
     said = one.verdict + (f" ({note})" if note else "")
     test = p_value(one.test.p_randomisation if one.test else None)
-    return one.name, one.cut, str(len(one.seeds)), mean_and_sd(one), interval, points(one.delta), test, said
+    return (
+        one.name,
+        one.cut,
+        str(len(one.seeds)),
+        mean_and_sd(one),
+        interval,
+        points(one.delta),
+        test,
+        said,
+    )
 
 
 def _rows(board: Board, text: Callable[[str], str], bold: str) -> list[list[str]]:
@@ -166,4 +257,14 @@ def _latex_table(board: Board) -> list[str]:
     lines = [" & ".join(cells) + r" \\" for cells in _rows(board, latex_text, r"\textbf{{}}")]
     heads = " & ".join(map(latex_text, COLUMNS)) + r" \\"
     notes = [f"% {one_line(said)}" for said in (f"{board.task}: {about(board)}", *board.findings)]
-    return [*notes, r"\begin{tabular}{llrrrrrl}", r"\toprule", heads, r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", ""]
+    return [
+        *notes,
+        r"\begin{tabular}{llrrrrrl}",
+        r"\toprule",
+        heads,
+        r"\midrule",
+        *lines,
+        r"\bottomrule",
+        r"\end{tabular}",
+        "",
+    ]

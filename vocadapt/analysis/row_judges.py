@@ -1,4 +1,6 @@
-"""What the rows of an initialiser are held against: the true rows of hidden tokens, and the neighbours of new ones."""
+"""What the rows of an initialiser are held against: the true rows of hidden tokens, and the
+neighbours of new ones.
+"""
 
 from dataclasses import replace
 
@@ -21,27 +23,39 @@ NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, 
 def hide(materials: Materials, n: int = 0, seed: int = 1) -> tuple[tuple[str, ...], int]:
     """The `n` common tokens to be hidden (0: 500, or a quarter of them), and of how many.
 
-    Those are of two characters or more: without them all others can be spelled. Raises InputError where half would not stay.
+    Those are of two characters or more: without them all others can be spelled. Raises InputError
+    where half would not stay.
     """
     pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
     n = n or min(HELD_OUT, int(MOST_HELD_OUT * len(pool)))
     if not 0 < n <= len(pool) // 2:
-        problem = f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of them must stay."
-        raise InputError(problem, "Hide fewer, or give a target that has more tokens in common with the model.")
+        problem = (
+            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of"
+            " them must stay."
+        )
+        raise InputError(
+            problem, "Hide fewer, or give a target that has more tokens in common with the model."
+        )
     drawn = np.random.default_rng(seed).choice(len(pool), n, replace=False)
     return tuple(pool[i] for i in sorted(drawn)), len(pool)
 
 
 def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Materials:
-    """The materials of a model that never had these tokens, under the plan that brings them back."""
+    """The materials of a model that never had these tokens, under the plan that brings them
+    back.
+    """
     gone = frozenset(hidden)
     visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
-    plan = VocabularyPlan(materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden))
+    plan = VocabularyPlan(
+        materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden)
+    )
     return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
 
 
 def materials_of_some(materials: Materials, most: int, seed: int) -> Materials:
-    """The materials of a plan that needs so many rows at most, drawn by the seed; what stays is the same."""
+    """The materials of a plan that needs so many rows at most, drawn by the seed; what stays is the
+    same.
+    """
     plan = materials.plan
     drawn = np.random.default_rng(seed).permutation(len(plan.new_rows))[:most]
     some = frozenset(plan.new_rows[i] for i in drawn)
@@ -53,7 +67,9 @@ def materials_of_some(materials: Materials, most: int, seed: int) -> Materials:
 
 
 class Truth:
-    """The true rows of hidden tokens among all old rows, everything minus the mean of the visible ones."""
+    """The true rows of hidden tokens among all old rows, everything minus the mean of the visible
+    ones.
+    """
 
     def __init__(self, model: EmbeddingSpace, mean: Matrix, hidden: tuple[str, ...]) -> None:
         self.mean = mean
@@ -62,7 +78,9 @@ class Truth:
         self.own = model.rows(hidden)
 
     def judge(self, rows: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
-        """Centred cosine (n,) of each row to the true one, and how many old rows are nearer (n,), equal ones counting half."""
+        """Centred cosine (n,) of each row to the true one, and how many old rows are nearer (n,),
+        equal ones counting half.
+        """
         queries = self._centred(rows)
         cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
         ranks = np.empty(len(rows))
@@ -73,14 +91,18 @@ class Truth:
         return cosines, ranks
 
     def _centred(self, rows: Matrix) -> Matrix:
-        """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to everything."""
+        """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to
+        everything.
+        """
         centred: Matrix = rows - self.mean
         centred[np.linalg.norm(centred, axis=1) <= self.least] = 0
         return unit_rows(centred)
 
 
 class Around:
-    """What new rows are compared with: the lengths of the old ones, and the neighbours of the new tokens in the target space."""
+    """What new rows are compared with: the lengths of the old ones, and the neighbours of the new
+    tokens in the target space.
+    """
 
     def __init__(self, materials: Materials, k: int) -> None:
         space, self.model = materials.similar, materials.model
@@ -92,14 +114,19 @@ class Around:
         self.names = self.donors + self.new
         self.places = np.arange(len(self.donors), len(self.names))
         self.k = min(k, len(self.names) - 1)
-        self.wanted = self._nearest(space.matrix[space.rows(self.names)]) if self.new else np.empty((0, self.k), np.int64)
+        self.wanted = (
+            self._nearest(space.matrix[space.rows(self.names)])
+            if self.new
+            else np.empty((0, self.k), np.int64)
+        )
 
     def norm_ratio(self, made: Rows) -> float:
         """Mean length of the new rows to that of the old ones."""
         return float(np.linalg.norm(_rows_of(made, self.judged), axis=1).mean()) / self.length
 
     def overlap(self, made: Rows) -> float | None:
-        """Share of a new token's k nearest tokens in the target space that are among its k nearest in the model.
+        """Share of a new token's k nearest tokens in the target space that are among its k nearest
+        in the model.
 
         None where no new token has a vector in the target space.
         """
@@ -107,11 +134,15 @@ class Around:
             return None
         old = self.model.matrix[self.model.rows(self.donors)]
         found = self._nearest(np.vstack([old, _rows_of(made, self.new)]))
-        shared = [len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)]
+        shared = [
+            len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)
+        ]
         return float(np.mean(shared)) / self.k
 
     def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
-        return nearest(matrix[self.places], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.places).rows
+        return nearest(
+            matrix[self.places], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.places
+        ).rows
 
 
 def _rows_of(made: Rows, tokens: tuple[str, ...]) -> Matrix:

@@ -1,7 +1,8 @@
-"""Where a change comes from: slices of a ledger by the words of its units, and the difference that each makes.
+"""Where a change comes from: slices of a ledger by the words of its units, and the difference that
+each makes.
 
-A slice is one function from a unit's words to yes or no, registered where it stands: it appears on the page, on the command
-line, in the report and in the tests by that.
+A slice is one function from a unit's words to yes or no, registered where it stands: it appears on
+the page, on the command line, in the report and in the tests by that.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,9 @@ ALL, REST = "all", "rest"
 
 @dataclass(frozen=True)
 class SliceSettings:
-    """The ending of a word, from how many pieces on a word counts as cut small, below how many times one is seldom seen."""
+    """The ending of a word, from how many pieces on a word counts as cut small, below how many
+    times one is seldom seen.
+    """
 
     suffix: str = "ia"
     pieces: int = bounded(4, 2, 100, "Pieces of a word")
@@ -42,7 +45,9 @@ class SliceSettings:
 
 @dataclass(frozen=True)
 class Sliced:
-    """The words of a unit with their cuts, and whether an entity of these words stood in training (None: not known, or none)."""
+    """The words of a unit with their cuts, and whether an entity of these words stood in training
+    (None: not known, or none).
+    """
 
     words: tuple[WordCut, ...]
     entity_seen: bool | None = None
@@ -63,40 +68,56 @@ class ErrorSlice:
 
 SLICES: dict[str, ErrorSlice] = {
     "new-token": ErrorSlice(
-        lambda _: "holds a new token", "a word of it is cut into a token that was added",
-        lambda unit, _: any(word.new for word in unit.words), "cuts",
+        lambda _: "holds a new token",
+        "a word of it is cut into a token that was added",
+        lambda unit, _: any(word.new for word in unit.words),
+        "cuts",
     ),
     "other-cut": ErrorSlice(
-        lambda _: "is cut otherwise", "a word of it is cut otherwise than before",
-        lambda unit, _: any(word.changed for word in unit.words), "cuts",
+        lambda _: "is cut otherwise",
+        "a word of it is cut otherwise than before",
+        lambda unit, _: any(word.changed for word in unit.words),
+        "cuts",
     ),
     "pieces": ErrorSlice(
-        lambda asked: f"cut into ≥ {asked.pieces} before", "a word of it was cut into so many pieces or more before",
-        lambda unit, asked: any(len(word.before) >= asked.pieces for word in unit.words), "cuts",
+        lambda asked: f"cut into ≥ {asked.pieces} before",
+        "a word of it was cut into so many pieces or more before",
+        lambda unit, asked: any(len(word.before) >= asked.pieces for word in unit.words),
+        "cuts",
     ),
     "suffix": ErrorSlice(
-        lambda asked: f"ends in -{asked.suffix}", "a word of it ends so, whatever its case",
+        lambda asked: f"ends in -{asked.suffix}",
+        "a word of it ends so, whatever its case",
         lambda unit, asked: any(word.word.lower().endswith(asked.suffix) for word in unit.words),
     ),
     "unseen": ErrorSlice(
-        lambda _: "unseen word", "a word of it stands nowhere in the training examples",
-        lambda unit, _: any(word.seen == 0 for word in unit.words), "training",
+        lambda _: "unseen word",
+        "a word of it stands nowhere in the training examples",
+        lambda unit, _: any(word.seen == 0 for word in unit.words),
+        "training",
     ),
     "seldom": ErrorSlice(
-        lambda asked: f"seen < {asked.seldom} times", "its rarest word was seen in training, but so seldom",
-        lambda unit, asked: 0 < min((word.seen or 0 for word in unit.words), default=0) < asked.seldom, "training",
+        lambda asked: f"seen < {asked.seldom} times",
+        "its rarest word was seen in training, but so seldom",
+        lambda unit, asked: (
+            0 < min((word.seen or 0 for word in unit.words), default=0) < asked.seldom
+        ),
+        "training",
     ),
     "unseen-entity": ErrorSlice(
-        lambda _: "unseen entity", "no entity of just these words stood in the training examples",
-        lambda unit, _: unit.entity_seen is False, "entities",
+        lambda _: "unseen entity",
+        "no entity of just these words stood in the training examples",
+        lambda unit, _: unit.entity_seen is False,
+        "entities",
     ),
-}  # fmt: skip
+}
 NAMES = {ALL: "everything", REST: "everything else"}
 
 
 @dataclass(frozen=True)
 class SliceScore:
-    """A slice of a ledger: gold units in it, the score of either side on it, how many units were fixed and broken.
+    """A slice of a ledger: gold units in it, the score of either side on it, how many units were
+    fixed and broken.
 
     `first` and `second` are fractions, None where nothing was to be scored.
     """
@@ -117,14 +138,22 @@ class SliceScore:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         return {
-            "slice": self.name, "title": self.title, "n": self.n, "first": self.first, "second": self.second,
-            "difference": self.difference, "fixed": self.fixed, "broken": self.broken,
-        }  # fmt: skip
+            "slice": self.name,
+            "title": self.title,
+            "n": self.n,
+            "first": self.first,
+            "second": self.second,
+            "difference": self.difference,
+            "fixed": self.fixed,
+            "broken": self.broken,
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """A ledger with the cuts of its words, ready to be sliced; `scorer` and `rules` score what has no units of its own."""
+    """A ledger with the cuts of its words, ready to be sliced; `scorer` and `rules` score what has
+    no units of its own.
+    """
 
     ledger: Ledger
     words: WordBook
@@ -148,17 +177,28 @@ class Slicing:
     def available(self) -> tuple[str, ...]:
         """The slices that what is known allows."""
         trained, ner = self.words.trained is not None, self.ledger.kind == "ner"
-        there = {"": True, "cuts": self.words.cuts, "training": trained, "entities": trained and ner}
+        there = {
+            "": True,
+            "cuts": self.words.cuts,
+            "training": trained,
+            "entities": trained and ner,
+        }
         return tuple(name for name, one in SLICES.items() if there[one.needs])
 
     def title(self, name: str) -> str:
-        """A slice's name for people; raises InputError for one that does not exist, or cannot be told here."""
+        """A slice's name for people; raises InputError for one that does not exist, or cannot be
+        told here.
+        """
         if name in NAMES:
             return NAMES[name]
         if name not in SLICES:
-            raise InputError(f"There is no slice {name!r}.", f"Choose one of: {', '.join((ALL, *SLICES, REST))}.")
+            raise InputError(
+                f"There is no slice {name!r}.", f"Choose one of: {', '.join((ALL, *SLICES, REST))}."
+            )
         if name not in self.available:
-            lacking = "two cuts" if SLICES[name].needs == "cuts" else "the training examples of a run"
+            lacking = (
+                "two cuts" if SLICES[name].needs == "cuts" else "the training examples of a run"
+            )
             there = ", ".join((ALL, *self.available, REST))
             raise InputError(f"The slice {name!r} needs {lacking}.", f"There are here: {there}.")
         return SLICES[name].named(self.settings)
@@ -166,25 +206,32 @@ class Slicing:
     def entries(self, name: str = ALL) -> tuple[Entry, ...]:
         """The entries of a slice, false alarms with them."""
         self.title(name)
-        return tuple(entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit))
+        return tuple(
+            entry for entry in self.ledger.entries if self.holds(name, entry.place, entry.unit)
+        )
 
     def holds(self, name: str, place: int, unit: Unit) -> bool:
         """Whether a slice holds a unit of the example at a place."""
         return name == ALL or name in self._held(place, unit)
 
     def scores(self, names: Sequence[str] = ()) -> tuple[SliceScore, ...]:
-        """The slices that were asked for, else all that there are, and everything else: what no slice holds."""
+        """The slices that were asked for, else all that there are, and everything else: what no
+        slice holds.
+        """
         chosen = tuple(names) or (*self.available, REST)
         return tuple(self._score(name) for name in chosen)
 
     def by_cut(self, name: str = ALL) -> dict[str, Score]:
-        """Score each tokenization over a slice, for the run with two tokenizations; empty if there is none.
+        """Score each tokenization over a slice, for the run with two tokenizations; empty if there
+        is none.
 
-        NER: recall is over the gold entities of the slice, precision over the predicted entities of the slice, each entity
-        belonging to it by its own words. For the slice by suffix these are the figures behind "recall on -ia diseases" and
-        "precision on -ia diseases" (Poerner et al. 2020, section 3.3).
+        NER: recall is over the gold entities of the slice, precision over the predicted entities of
+        the slice, each entity belonging to it by its own words. For the slice by suffix these are
+        the figures behind "recall on -ia diseases" and "precision on -ia diseases" (Poerner et al.
+        2020, section 3.3).
 
-        Example, suffix -ia: gold anemia, fever, mania; predicted fever, mania, media -> P 1/2, R 1/2 (over all: 2/3, 2/3).
+        Example, suffix -ia: gold anemia, fever, mania; predicted fever, mania, media -> P 1/2, R
+        1/2 (over all: 2/3, 2/3).
         """
         self.title(name)
         side = self.ledger.twofold
@@ -194,11 +241,15 @@ class Slicing:
         return {cut: score for cut, score in scores.items() if score is not None}
 
     def words_of(self, place: int, unit: Unit) -> tuple[WordCut, ...]:
-        """The words that a unit is sliced by: an entity's; all words of a text; a question's and its answer's."""
+        """The words that a unit is sliced by: an entity's; all words of a text; a question's and
+        its answer's.
+        """
         example = self.ledger.split.examples[place]
         if isinstance(example, Sentence):
             return self.words.cut(example.words[unit.start : unit.end])
-        text = f"{example.question} {unit.text}" if isinstance(example, Question) else text_of(example)
+        text = (
+            f"{example.question} {unit.text}" if isinstance(example, Question) else text_of(example)
+        )
         return self.words.cut(self.words.words_of(text))
 
     @cached_property
@@ -211,22 +262,29 @@ class Slicing:
         if key not in self._known:
             seen = self.words.seen_entity(unit.text) if self.ledger.kind == "ner" else None
             sliced = Sliced(self.words_of(place, unit), seen)
-            found = frozenset(name for name in self.available if SLICES[name].holds(sliced, self.settings))
+            found = frozenset(
+                name for name in self.available if SLICES[name].holds(sliced, self.settings)
+            )
             self._known[key] = found or frozenset([REST])
         return self._known[key]
 
     def _score(self, name: str) -> SliceScore:
         title = self.title(name)
         fates = [entry.fate for entry in self.entries(name) if entry.fate in FATES]
-        scores = (self._score_of(name, side.said) for side in (self.ledger.first, self.ledger.second))
+        scores = (
+            self._score_of(name, side.said) for side in (self.ledger.first, self.ledger.second)
+        )
         first, second = (None if score is None else score.value for score in scores)
-        return SliceScore(name, title, len(fates), first, second, fates.count(FIXED), fates.count(BROKEN))
+        return SliceScore(
+            name, title, len(fates), first, second, fates.count(FIXED), fates.count(BROKEN)
+        )
 
     def _score_of(self, name: str, said: Sequence[Said]) -> Score | None:
-        """Score a prediction over a slice, None if it is empty; without a slice, the task's own score.
+        """Score a prediction over a slice, None if it is empty; without a slice, the task's own
+        score.
 
-        A slice of a NER task is always scored by entity (entity-strict); that of another task by the task's score, over
-        the examples that contain an entry of the slice.
+        A slice of a NER task is always scored by entity (entity-strict); that of another task by
+        the task's score, over the examples that contain an entry of the slice.
         """
         if name != ALL and self.ledger.kind == "ner":
             return self._entity_score(name, said)

@@ -1,4 +1,6 @@
-"""What a leaderboard of initialisers is made from: a model and a target → the plan, the materials, the masked-word loss."""
+"""What a leaderboard of initialisers is made from: a model and a target → the plan, the materials,
+the masked-word loss.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +8,14 @@ from functools import cached_property
 
 from vocadapt.analysis.leaderboard import Loss
 from vocadapt.models.adapt import apply_plan
-from vocadapt.models.contextual import MaskedLoss, Window, WindowSettings, head_on, masked_word_loss, windows
+from vocadapt.models.contextual import (
+    MaskedLoss,
+    Window,
+    WindowSettings,
+    head_on,
+    masked_word_loss,
+    windows,
+)
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.initialise import Materials, Rows
@@ -16,21 +25,31 @@ from vocadapt.vocabulary.tokenizer import tokenizer_after
 from vocadapt.vocabulary.wordpiece import Vocabulary, vocabulary_of
 
 
-def materials_from_target(model: LanguageModel, target: Vocabulary, space: EmbeddingSpace) -> Materials:
-    """A target's vocabulary taken over whole, its rows (or vectors trained over its tokens) as the target space."""
-    plan = plan_vocabulary(model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer"))
+def materials_from_target(
+    model: LanguageModel, target: Vocabulary, space: EmbeddingSpace
+) -> Materials:
+    """A target's vocabulary taken over whole, its rows (or vectors trained over its tokens) as the
+    target space.
+    """
+    plan = plan_vocabulary(
+        model.vocabulary, model.splitter, PlanSources(target=target), PlanSettings("transfer")
+    )
     return Materials(plan, model.space, target=space)
 
 
 def materials_from_vectors(model: LanguageModel, vectors: EmbeddingSpace) -> Materials:
     """The words that the model lacks added, their vectors as the target space."""
-    plan = plan_vocabulary(model.vocabulary, model.splitter, PlanSources(domain=vectors), PlanSettings("append"))
+    plan = plan_vocabulary(
+        model.vocabulary, model.splitter, PlanSources(domain=vectors), PlanSettings("append")
+    )
     return Materials(plan, model.space, domain=vectors)
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedQuestion:
-    """Lines that nothing was trained on, asked of a model before and after a plan; each word is hidden or not in both."""
+    """Lines that nothing was trained on, asked of a model before and after a plan; each word is
+    hidden or not in both.
+    """
 
     model: LanguageModel
     plan: VocabularyPlan
@@ -38,8 +57,12 @@ class MaskedQuestion:
     settings: WindowSettings
 
     @classmethod
-    def of(cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]) -> "MaskedQuestion":
-        """The question at window lengths that the network can read; raises InputError where it has no masked-word head."""
+    def of(
+        cls, model: LanguageModel, plan: VocabularyPlan, lines: Sequence[str]
+    ) -> "MaskedQuestion":
+        """The question at window lengths that the network can read; raises InputError where it has
+        no masked-word head.
+        """
         head_on(model.reader)
         positions = int(getattr(model.reader.config, "max_position_embeddings", 512))
         return cls(model, plan, lines, WindowSettings().within(positions))
@@ -47,7 +70,9 @@ class MaskedQuestion:
     @cached_property
     def before(self) -> MaskedLoss:
         """The loss of the model as it is."""
-        return masked_word_loss(self.model.reader, self.model.vocabulary, self._asked(self.model.vocabulary))
+        return masked_word_loss(
+            self.model.reader, self.model.vocabulary, self._asked(self.model.vocabulary)
+        )
 
     @property
     def mode(self) -> str:

@@ -33,7 +33,9 @@ class Tried:
         return {cut: self.outputs.said(rows, self.example) for cut, rows in self.logits.items()}
 
     def shares(self, cut: str) -> NDArray[np.float64]:
-        """The probability of every output, (rows, outputs): of all outputs together 1, for multilabel each by itself."""
+        """The probability of every output, (rows, outputs): of all outputs together 1, for
+        multilabel each by itself.
+        """
         logits = self.logits[cut].astype(np.float64)
         if self.outputs.kind == "multilabel":
             return np.asarray(1 / (1 + np.exp(-logits)))
@@ -42,23 +44,37 @@ class Tried:
 
     @cached_property
     def votes(self) -> tuple[tuple[int, Vote], ...]:
-        """Every place where the two cuts disagree: the number of the word (or 0), and who was outvoted."""
+        """Every place where the two cuts disagree: the number of the word (or 0), and who was
+        outvoted.
+        """
         if isinstance(self.example, Sentence):
-            asked = [(row, vote_on(self.outputs, self.logits, self.example, [row])) for row in range(len(self.example.words))]
+            asked = [
+                (row, vote_on(self.outputs, self.logits, self.example, [row]))
+                for row in range(len(self.example.words))
+            ]
         elif self.outputs.kind == "multilabel":
-            asked = [(0, vote_on(self.outputs, self.logits, self.example, label=label)) for label in self.outputs.names]
+            asked = [
+                (0, vote_on(self.outputs, self.logits, self.example, label=label))
+                for label in self.outputs.names
+            ]
         else:
             asked = [(0, vote_on(self.outputs, self.logits, self.example))]
         return tuple((row, vote) for row, vote in asked if vote is not None)
 
 
 def try_out(run: SavedRun, example: Example) -> Tried:
-    """Predict one example under every cut of a run; raises InputError for what the run cannot read."""
-    return Tried(example, run.outputs, {cut: rows[0] for cut, rows in run.logits([example]).items()})
+    """Predict one example under every cut of a run; raises InputError for what the run cannot
+    read.
+    """
+    return Tried(
+        example, run.outputs, {cut: rows[0] for cut, rows in run.logits([example]).items()}
+    )
 
 
 def disagreed(run: SavedRun) -> Example | None:
-    """The first test example of a run of which its two cuts said different things, else the first one; None without any."""
+    """The first test example of a run of which its two cuts said different things, else the first
+    one; None without any.
+    """
     if not run.tested:
         return None
     kept = run.kept

@@ -1,4 +1,6 @@
-"""Two cuts of the same words by one run: what each of them says, what their mean says, and who was outvoted, by how much."""
+"""Two cuts of the same words by one run: what each of them says, what their mean says, and who was
+outvoted, by how much.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -18,7 +20,8 @@ Option = Any  # the place of an output; a pair of words
 
 @dataclass(frozen=True)
 class Vote:
-    """What each cut says at one place (a word; "" for a whole text), and by how many logits it prefers that to the other's.
+    """What each cut says at one place (a word; "" for a whole text), and by how many logits it
+    prefers that to the other's.
 
     `margins` has the base and the adapted cut; where the two agree there is no vote.
     """
@@ -37,18 +40,30 @@ class Vote:
         """In words: "base cut outvoted by adapted cut (2.1 against 0.7 logits)"."""
         if len(self.outvoted) != 1:
             said = self.said[POOLED] or "nothing"
-            return f"neither cut had its way: their mean says {said if len(said) <= SHOWN else f'{said[:SHOWN]}…'}"
+            return (
+                "neither cut had its way: their mean says"
+                f" {said if len(said) <= SHOWN else f'{said[:SHOWN]}…'}"
+            )
         loser = self.outvoted[0]
         winner = ADAPTED if loser == BASE else BASE
-        return f"{loser} cut outvoted by {winner} cut ({self.margins[winner]:.1f} against {self.margins[loser]:.1f} logits)"
+        return (
+            f"{loser} cut outvoted by {winner} cut ({self.margins[winner]:.1f} against"
+            f" {self.margins[loser]:.1f} logits)"
+        )
 
 
 def vote_on(
-    outputs: Outputs, logits: Mapping[str, Logits], example: Any, places: Collection[int] = (), label: str = ""
+    outputs: Outputs,
+    logits: Mapping[str, Logits],
+    example: Any,
+    places: Collection[int] = (),
+    label: str = "",
 ) -> Vote | None:
-    """The vote on an example: for ner at the word among `places` where it was decided most firmly, for multilabel on a label.
+    """The vote on an example: for ner at the word among `places` where it was decided most firmly,
+    for multilabel on a label.
 
-    `logits`: cut → (rows, outputs) of this example. None where the cuts agree, and where there are not two cuts and their mean.
+    `logits`: cut → (rows, outputs) of this example. None where the cuts agree, and where there are
+    not two cuts and their mean.
     """
     if any(cut not in logits for cut in CUTS):
         return None
@@ -56,7 +71,11 @@ def vote_on(
         return _on_answer(logits, example)
     if outputs.kind == "multilabel":
         return _on_label(outputs, logits, label)
-    rows = [row for row in sorted(places) if row < len(logits[POOLED])] if outputs.kind == "ner" else [0]
+    rows = (
+        [row for row in sorted(places) if row < len(logits[POOLED])]
+        if outputs.kind == "ner"
+        else [0]
+    )
     votes = [vote for row in rows if (vote := _on_row(outputs, logits, row, example)) is not None]
     return max(votes, key=lambda vote: max(vote.margins.values()), default=None)
 
@@ -64,7 +83,12 @@ def vote_on(
 def _on_row(outputs: Outputs, logits: Mapping[str, Logits], row: int, example: Any) -> Vote | None:
     best = {cut: int(logits[cut][row].argmax()) for cut in CUTS}
     at = example.words[row] if outputs.kind == "ner" else ""
-    return _vote(at, best, lambda cut, place: float(logits[cut][row, place]), lambda place: outputs.names[place])
+    return _vote(
+        at,
+        best,
+        lambda cut, place: float(logits[cut][row, place]),
+        lambda place: outputs.names[place],
+    )
 
 
 def _on_label(outputs: Outputs, logits: Mapping[str, Logits], label: str) -> Vote | None:
@@ -91,11 +115,16 @@ def _on_answer(logits: Mapping[str, Logits], example: Question) -> Vote | None:
     def score(cut: str, span: Option) -> float:
         return float(logits[cut][span[0], 0]) + float(logits[cut][span[1], 1])
 
-    return _vote("", best, score, lambda span: example.context[bounds[span[0], 0] : bounds[span[1], 1]])
+    return _vote(
+        "", best, score, lambda span: example.context[bounds[span[0], 0] : bounds[span[1], 1]]
+    )
 
 
 def _vote(
-    at: str, best: Mapping[str, Option], score: Callable[[str, Option], float], named: Callable[[Option], str]
+    at: str,
+    best: Mapping[str, Option],
+    score: Callable[[str, Option], float],
+    named: Callable[[Option], str],
 ) -> Vote | None:
     """The vote between the option that the base cut likes best and the adapted cut's."""
     said = {cut: named(best[cut]) for cut in CUTS}

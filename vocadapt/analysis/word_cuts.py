@@ -1,4 +1,6 @@
-"""The words of an example as two models cut them: before and after, which tokens are new, what their rows are made of."""
+"""The words of an example as two models cut them: before and after, which tokens are new, what
+their rows are made of.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +24,8 @@ from vocadapt.vocabulary.materials import Provenance, provenance_line
 
 @dataclass(frozen=True)
 class WordCut:
-    """A word as it is written, its wordpieces before and after, those of the latter that were added, times in training.
+    """A word as it is written, its wordpieces before and after, those of the latter that were
+    added, times in training.
 
     `seen` is None where the training examples are not known.
     """
@@ -41,7 +44,9 @@ class WordCut:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What a model saw in training: its words, as the model meets them, and its entities, with their counts."""
+    """What a model saw in training: its words, as the model meets them, and its entities, with
+    their counts.
+    """
 
     words: Counter[str]
     entities: Counter[str]
@@ -49,7 +54,9 @@ class Trained:
 
 @dataclass(frozen=True)
 class Added:
-    """A token that an adaptation added: how its row was made, of which tokens with which weights, its count in the corpus."""
+    """A token that an adaptation added: how its row was made, of which tokens with which weights,
+    its count in the corpus.
+    """
 
     token: str
     made: Provenance
@@ -64,7 +71,9 @@ class Added:
 
 @dataclass(frozen=True, eq=False)
 class WordBook:
-    """Two cuts of words, the added tokens by name, and what was seen in training; every part may be missing."""
+    """Two cuts of words, the added tokens by name, and what was seen in training; every part may be
+    missing.
+    """
 
     before: Tokenizer | None = None
     after: Tokenizer | None = None
@@ -106,33 +115,46 @@ class WordBook:
 
 
 def near(space: EmbeddingSpace, token: str, k: int = 3) -> str:
-    """The tokens whose rows lie nearest to a token's, with their cosines: "near bipolar .61, remitted .55"; "" for a stranger."""
+    """The tokens whose rows lie nearest to a token's, with their cosines: "near bipolar .61,
+    remitted .55"; "" for a stranger.
+    """
     if token not in space:
         return ""
     found = nearest(space[token][None], space, k, "cosine", np.array([space.index[token]]))
     pairs = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
-    return "near " + ", ".join(f"{space.words[row]} {score:.2f}".replace(" 0.", " .") for row, score in pairs)
+    return "near " + ", ".join(
+        f"{space.words[row]} {score:.2f}".replace(" 0.", " .") for row, score in pairs
+    )
 
 
 def word_book(
-    first: LanguageModel | None, second: LanguageModel | None, train: Sequence[Example] | None = None
+    first: LanguageModel | None,
+    second: LanguageModel | None,
+    train: Sequence[Example] | None = None,
 ) -> WordBook:
     """The cuts of the models of two runs.
 
-    Where the two tokenizers differ, before is the first's and after the second's; where they are the same, the cuts are those
-    before and after that model was adapted. `train`: what was trained on.
+    Where the two tokenizers differ, before is the first's and after the second's; where they are
+    the same, the cuts are those before and after that model was adapted. `train`: what was trained
+    on.
     """
     last = second or first
     if last is None:
         return WordBook(trained=None if train is None else trained_on(train, None))
-    begin = first if first is not None and first.vocabulary.tokens != last.vocabulary.tokens else before_of(last) or last
+    begin = (
+        first
+        if first is not None and first.vocabulary.tokens != last.vocabulary.tokens
+        else before_of(last) or last
+    )
     added = {name: one for model in (begin, last) for name, one in added_to(model).items()}
     seen = None if train is None else trained_on(train, last.splitter)
     return WordBook(begin.fast_tokenizer, last.fast_tokenizer, last.splitter, added, seen)
 
 
 def added_to(model: LanguageModel) -> dict[str, Added]:
-    """The tokens that an adapted model's record names, by what their rows are made of; none for any other model."""
+    """The tokens that an adapted model's record names, by what their rows are made of; none for any
+    other model.
+    """
     path = model.path / RECORD
     if not path.is_file():
         return {}
@@ -141,28 +163,42 @@ def added_to(model: LanguageModel) -> dict[str, Added]:
     counts = {token: count for token, _, count in plan.get("added_tokens", ())}
     ways = made.get("how", ())
     return {
-        token: Added(token, Provenance(ways[way], tuple((name, weight) for name, weight in donors)), counts.get(token))
+        token: Added(
+            token,
+            Provenance(ways[way], tuple((name, weight) for name, weight in donors)),
+            counts.get(token),
+        )
         for token, (way, donors) in made.get("tokens", {}).items()
         if token in counts
     }
 
 
 def trained_on(examples: Iterable[Example], splitter: Splitter | None) -> Trained:
-    """Count the words and entities of training examples, as a model meets them; each distinct word is split once."""
+    """Count the words and entities of training examples, as a model meets them; each distinct word
+    is split once.
+    """
     words: Counter[str] = Counter()
     entities: Counter[str] = Counter()
     for example in examples:
         if isinstance(example, Sentence):
             words.update(example.words)
-            entities.update(" ".join(example.words[start:end]) for start, end, _ in spans_of(example.tags or ()))
+            entities.update(
+                " ".join(example.words[start:end]) for start, end, _ in spans_of(example.tags or ())
+            )
         else:
-            text = f"{example.question} {example.context}" if isinstance(example, Question) else _both(example)
+            text = (
+                f"{example.question} {example.context}"
+                if isinstance(example, Question)
+                else _both(example)
+            )
             words.update(splitter.words(text) if splitter else text.lower().split())
     return Trained(_met(words, splitter), _met(entities, splitter))
 
 
 def met(text: str, splitter: Splitter | None) -> str:
-    """A word or phrase as a model meets it: its casing and its form, blanks between what it splits."""
+    """A word or phrase as a model meets it: its casing and its form, blanks between what it
+    splits.
+    """
     return " ".join(splitter.words(text)) if splitter else text.lower()
 
 
@@ -179,4 +215,6 @@ def _both(example: Example) -> str:
 
 
 def _pieces(tokenizer: Tokenizer | None, word: str) -> tuple[str, ...]:
-    return () if tokenizer is None else tuple(encode(tokenizer, word, add_special_tokens=False).tokens)
+    return (
+        () if tokenizer is None else tuple(encode(tokenizer, word, add_special_tokens=False).tokens)
+    )

@@ -1,4 +1,5 @@
-"""The command line: `python -m vocadapt GROUP …`. One file per group; a command's module is imported when it is called.
+"""The command line: `python -m vocadapt GROUP …`. One file per group; a command's module is
+imported when it is called.
 
 Answers go to stdout (with --json strict JSON and nothing else), everything else to stderr.
 Exit codes: 0 done, 1 a negative verdict, 2 bad input, 130 cancelled.
@@ -31,7 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(format_error(error), file=sys.stderr)
         return 2
     except MemoryError:
-        print("Not enough memory.\nGive less text or fewer words, or close other programs.", file=sys.stderr)
+        print(
+            "Not enough memory.\nGive less text or fewer words, or close other programs.",
+            file=sys.stderr,
+        )
         return 2
     except BrokenPipeError:  # `… | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,7 +71,8 @@ def _print_anything() -> None:
 def _stop(number: int, frame: FrameType | None) -> None:
     """Ctrl-C and SIGTERM end a command alike.
 
-    Not by KeyboardInterrupt: one that passes through `exec` of a string, as every dataclass and namedtuple runs while it
-    is imported, makes Python end by SIGINT after it was caught and whatever the exit code says.
+    Not by KeyboardInterrupt: one that passes through `exec` of a string, as every dataclass and
+    namedtuple runs while it is imported, makes Python end by SIGINT after it was caught and
+    whatever the exit code says.
     """
     raise Cancelled

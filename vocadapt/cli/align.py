@@ -15,25 +15,49 @@ from vocadapt.lab.spec import AlignmentStep, Spec
 from vocadapt.lab.steps import judge
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress
-from vocadapt.spaces.alignment import METHODS, WEIGHTS, AlignmentSettings, AnchorFilter, fit_alignment
+from vocadapt.spaces.alignment import (
+    METHODS,
+    WEIGHTS,
+    AlignmentSettings,
+    AnchorFilter,
+    fit_alignment,
+)
 from vocadapt.spaces.comparison import left_out
 from vocadapt.spaces.files import load_space
-from vocadapt.spaces.neighbours import METRICS, CrossSpace, FourLists, Listed, ListSettings, as_known, shared
+from vocadapt.spaces.neighbours import (
+    METRICS,
+    CrossSpace,
+    FourLists,
+    Listed,
+    ListSettings,
+    as_known,
+    shared,
+)
 from vocadapt.spaces.space import EmbeddingSpace
 
 WITHOUT = ("single-characters", "digits", "continuation")
 TITLES = {
-    "within_words": "within words", "within_pieces": "within wordpieces", "to_pieces": "to wordpieces", "to_words": "to words",
-}  # fmt: skip
+    "within_words": "within words",
+    "within_pieces": "within wordpieces",
+    "to_pieces": "to wordpieces",
+    "to_words": "to words",
+}
 ROWS = "hub name or model folder"
 
 
 def _map_options(parser: Parser) -> None:
     default = AlignmentSettings()
-    parser.add_argument("--vectors", metavar="DIR", required=True, help="word vectors, as vectors train or import wrote them")
+    parser.add_argument(
+        "--vectors",
+        metavar="DIR",
+        required=True,
+        help="word vectors, as vectors train or import wrote them",
+    )
     add_model(parser, help=ROWS)
     methods = f"{', '.join(METHODS)} (default {default.method})"
-    parser.add_argument("--method", default=default.method, choices=METHODS, metavar="NAME", help=methods)
+    parser.add_argument(
+        "--method", default=default.method, choices=METHODS, metavar="NAME", help=methods
+    )
     parser.add_argument("--unit", action="store_true", help="bring rows to length 1 first")
     parser.add_argument("--centre", action="store_true", help="take the mean of each side away")
     parser.add_argument(
@@ -43,9 +67,18 @@ def _map_options(parser: Parser) -> None:
         metavar="X",
         help="penalty of the ridge map",
     )
-    parser.add_argument("--weights", default=default.weights, choices=WEIGHTS, help="count frequent anchors more (default none)")
     parser.add_argument(
-        "--anchors-without", action="append", default=[], choices=WITHOUT, help="leave these out; may be repeated"
+        "--weights",
+        default=default.weights,
+        choices=WEIGHTS,
+        help="count frequent anchors more (default none)",
+    )
+    parser.add_argument(
+        "--anchors-without",
+        action="append",
+        default=[],
+        choices=WITHOUT,
+        help="leave these out; may be repeated",
     )
     parser.add_argument(
         "--min-count",
@@ -64,7 +97,15 @@ def _map_options(parser: Parser) -> None:
 def _settings(options: Namespace) -> AlignmentSettings:
     without = {name.replace("-", "_"): True for name in options.anchors_without}
     anchors = AnchorFilter(**without, min_count=options.min_count)
-    return AlignmentSettings(options.method, options.unit, options.centre, options.ridge, options.weights, anchors, options.seed)
+    return AlignmentSettings(
+        options.method,
+        options.unit,
+        options.centre,
+        options.ridge,
+        options.weights,
+        anchors,
+        options.seed,
+    )
 
 
 def _align_options(parser: Parser) -> None:
@@ -75,7 +116,9 @@ def _align_options(parser: Parser) -> None:
         default=AlignmentStep().folds,
         help="parts that judge in turn (default 10)",
     )
-    parser.add_argument("--all", action="store_true", help="judge all maps, not only the chosen one")
+    parser.add_argument(
+        "--all", action="store_true", help="judge all maps, not only the chosen one"
+    )
     add_out(parser, "--save")
 
 
@@ -107,14 +150,35 @@ def _spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
 
 
 def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]) -> str:
-    """One row per map: its scores among all anchors and, under "all: …", all pieces, with n and chance; then what is left out."""
+    """One row per map: its scores among all anchors and, under "all: …", all pieces, with n and
+    chance; then what is left out.
+    """
     among = ("P@5", "P@5 CSLS", "chance@5", "of")
-    header = ("map", "anchors", "cosine", "P@1", "P@5", "P@10", "P@5 CSLS", "chance@5", *(f"all: {name}" for name in among))
+    header = (
+        "map",
+        "anchors",
+        "cosine",
+        "P@1",
+        "P@5",
+        "P@10",
+        "P@5 CSLS",
+        "chance@5",
+        *(f"all: {name}" for name in among),
+    )
     rows = []
     for found in maps:
         held, pieces = found["held_out"], found["held_out"]["all_pieces"]
-        scores = (*(held[name] for name in ("cosine", "p@1", "p@5", "p@10")), held["csls"]["p@5"], held["chance@5"])
-        wide = (pieces["p@5"], held["csls"]["all_pieces"]["p@5"], pieces["chance@5"], pieces["candidates"])
+        scores = (
+            *(held[name] for name in ("cosine", "p@1", "p@5", "p@10")),
+            held["csls"]["p@5"],
+            held["chance@5"],
+        )
+        wide = (
+            pieces["p@5"],
+            held["csls"]["all_pieces"]["p@5"],
+            pieces["chance@5"],
+            pieces["candidates"],
+        )
         rows.append((_named(found), found["anchors"], *scores, *wide, held["verdict"]))
     chosen = maps[0]["held_out"]
     lines = [table((*header, "verdict"), rows), ""]
@@ -122,20 +186,31 @@ def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[st
     lines += [_best(found, len(maps)) for found in maps if found["best"] and found["against_first"]]
     lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
     if chosen["verdict"] == "chance":
-        lines.append("Chance: there is too little text, or text of another language, for a map that generalises.")
+        lines.append(
+            "Chance: there is too little text, or text of another language, for a map that"
+            " generalises."
+        )
     return "\n".join([*lines, *(f"{key}: {value}" for key, value in written.items())])
 
 
 def _best(found: dict[str, Any], among: int) -> str:
     """Which map is best, and whether that is more than luck."""
     against = found["against_first"]
-    gain = f"{against['difference']:+.3g} over the first, ahead in {against['won']} of {against['folds']} folds"
+    gain = (
+        f"{against['difference']:+.3g} over the first, ahead in {against['won']} of"
+        f" {against['folds']} folds"
+    )
     picked = f"picked among {among} maps on the same folds, so p is optimistic"
-    return f"Best on these words by P@5 CSLS: {_named(found)} ({gain}, p = {against['p']:.2g}; {picked})."
+    return (
+        f"Best on these words by P@5 CSLS: {_named(found)} ({gain}, p = {against['p']:.2g};"
+        f" {picked})."
+    )
 
 
 def _named(found: dict[str, Any]) -> str:
-    return " ".join([found["method"], *(name for name in ("unit", "centre") if found["settings"][name])])
+    return " ".join(
+        [found["method"], *(name for name in ("unit", "centre") if found["settings"][name])]
+    )
 
 
 def _neighbours_options(parser: Parser) -> None:
@@ -147,7 +222,9 @@ def _neighbours_options(parser: Parser) -> None:
         default=10,
         help="neighbours in each list (default 10)",
     )
-    parser.add_argument("--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)")
+    parser.add_argument(
+        "--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)"
+    )
     parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
 
 
@@ -160,8 +237,13 @@ def _neighbours(options: Namespace, progress: Progress) -> Answer:
     settings = ListSettings(options.k, options.metric, options.csls)
     spaces = CrossSpace(space, model.space, alignment, special)
     found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
-    shown = [_lists(typed if typed == form else f"{typed}: {form}", found[typed]) for typed, form in forms.items()]
-    return Answer(found, "\n\n".join([*shown, f"Scores: {settings.measure}. *: in more than one list."]))
+    shown = [
+        _lists(typed if typed == form else f"{typed}: {form}", found[typed])
+        for typed, form in forms.items()
+    ]
+    return Answer(
+        found, "\n\n".join([*shown, f"Scores: {settings.measure}. *: in more than one list."])
+    )
 
 
 def _lists(word: str, lists: FourLists) -> str:

@@ -15,15 +15,28 @@ from vocadapt.training.mixture import CHOICES, POOLED, chosen_cut, cut_that_coun
 from vocadapt.training.run_files import load_run
 from vocadapt.training.tasks.windows import AnswerSettings
 
-NONE = f"(no answer: no word of the context that the model reads fits into {AnswerSettings().characters} characters)"
+NONE = (
+    "(no answer: no word of the context that the model reads fits into"
+    f" {AnswerSettings().characters} characters)"
+)
 
 
 def _options(parser: Parser) -> None:
     model = "a run that finetune wrote, or any model folder with a head for questions"
     parser.add_argument("--model", metavar="DIR", required=True, help=model)
-    parser.add_argument("--context", metavar="FILE", required=True, help="the text in which the answers stand, of any length")
+    parser.add_argument(
+        "--context",
+        metavar="FILE",
+        required=True,
+        help="the text in which the answers stand, of any length",
+    )
     parser.add_argument("--question", metavar="Q", nargs="+", required=True, help="one or several")
-    parser.add_argument("--tokenization", choices=CHOICES, default="", help="this cut only; mixed and both mean pooled (all)")
+    parser.add_argument(
+        "--tokenization",
+        choices=CHOICES,
+        default="",
+        help="this cut only; mixed and both mean pooled (all)",
+    )
     parser.add_argument(
         "-n",
         type=whole(1, 1_000),
@@ -45,7 +58,9 @@ def _answer(options: Namespace, progress: Progress) -> Answer:
     judged = shown[0] if options.tokenization else cut_that_counts(cuts)
     return Answer(
         {
-            "model": options.model, "cut": judged, "word_rule": options.word_rule or run.word_rule,
+            "model": options.model,
+            "cut": judged,
+            "word_rule": options.word_rule or run.word_rule,
             "answers": [_as_json(one, judged, shown) for one in found],
         },
         "\n\n".join(_text(one, shown) for one in found),
@@ -56,9 +71,21 @@ def _as_json(found: Answered, judged: str, shown: Sequence[str]) -> dict[str, ob
     """The best answer under the cut that counts (null without one), and all under each cut."""
     values = found.to_dict()
     values["best"] = {cut: values["best"][cut] for cut in shown}
-    values["windows"] = {cut: part for cut, part in values["windows"].items() if cut in shown or judged == POOLED}
-    best = next(iter(values["best"][judged]), None) or {"text": None, "start": None, "end": None, "score": None}
-    return {"question": found.question, "answer": best["text"], **{key: best[key] for key in ("score", "start", "end")}, **values}
+    values["windows"] = {
+        cut: part for cut, part in values["windows"].items() if cut in shown or judged == POOLED
+    }
+    best = next(iter(values["best"][judged]), None) or {
+        "text": None,
+        "start": None,
+        "end": None,
+        "score": None,
+    }
+    return {
+        "question": found.question,
+        "answer": best["text"],
+        **{key: best[key] for key in ("score", "start", "end")},
+        **values,
+    }
 
 
 def _text(found: Answered, shown: Sequence[str]) -> str:
@@ -74,7 +101,14 @@ def _rows(found: Answered, cut: str) -> Iterator[tuple[object, ...]]:
         yield cut, NONE, None, None, "", ""
     for place, one in enumerate(found.best[cut]):
         said = " ".join(one.text.split())
-        yield cut, said, one.score, number(one.probability), f"{one.start}–{one.end}", window if place == 0 else ""
+        yield (
+            cut,
+            said,
+            one.score,
+            number(one.probability),
+            f"{one.start}–{one.end}",
+            window if place == 0 else "",
+        )
 
 
 ANSWER = Command(_options, _answer)

@@ -15,18 +15,37 @@ from vocadapt.progress import Progress
 
 
 def _app_options(parser: Parser) -> None:
-    parser.add_argument("--workspace", metavar="W", default="workspace", help="folder of the project (default ./workspace)")
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="folder of the project (default ./workspace)",
+    )
     parser.add_argument(
         "--port", type=whole(1, 65_535), metavar="N", help="default 8501, or the next free one"
     )
-    parser.add_argument("--address", metavar="A", help="network address to serve on (default: 127.0.0.1, this machine only)")
-    parser.add_argument("--files-root", metavar="DIR", help="with another --address: folder whose files the pages may open")
+    parser.add_argument(
+        "--address",
+        metavar="A",
+        help="network address to serve on (default: 127.0.0.1, this machine only)",
+    )
+    parser.add_argument(
+        "--files-root",
+        metavar="DIR",
+        help="with another --address: folder whose files the pages may open",
+    )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 
 def _app(options: Namespace, progress: Progress) -> Answer:
     """Become the server's process: the pages are not this floor's to import."""
-    command = [sys.executable, "-m", "vocadapt.ui.server", "--workspace", str(Workspace(Path(options.workspace)).root)]
+    command = [
+        sys.executable,
+        "-m",
+        "vocadapt.ui.server",
+        "--workspace",
+        str(Workspace(Path(options.workspace)).root),
+    ]
     command += ["--port", str(options.port)] if options.port is not None else []
     command += ["--address", options.address] if options.address is not None else []
     command += ["--files-root", options.files_root] if options.files_root is not None else []
@@ -44,7 +63,9 @@ def _job_options(parser: Parser) -> None:
 def _job(options: Namespace, progress: Progress) -> Answer:
     from vocadapt.lab.worker import work
 
-    logging.basicConfig(force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        force=True, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
     logging.getLogger("vocadapt").setLevel(logging.INFO)
     logging.captureWarnings(True)
     warnings.simplefilter("default")

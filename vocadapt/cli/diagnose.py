@@ -11,7 +11,15 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import number, table
 from vocadapt.errors import InputError
-from vocadapt.lab.diagnosing import TOKENS, Diagnosis, ListScores, counted_tokens, diagnose, labels, score_lists
+from vocadapt.lab.diagnosing import (
+    TOKENS,
+    Diagnosis,
+    ListScores,
+    counted_tokens,
+    diagnose,
+    labels,
+    score_lists,
+)
 from vocadapt.lab.opening import Opened, open_space
 from vocadapt.progress import Progress, part
 from vocadapt.spaces.diagnostics import CosineTables, cosine_tables, mean_cosine
@@ -20,28 +28,50 @@ from vocadapt.spaces.relations import NullSettings, few, pair_cosines
 
 SPACE = "hub name or model folder, or a folder of word vectors"
 MEASURES = {
-    "mean_cosine": "mean cosine over all pairs of tokens, none with itself (thesis, table 3.2); null: different widths",
+    "mean_cosine": (
+        "mean cosine over all pairs of tokens, none with itself (thesis, table 3.2); null:"
+        " different widths"
+    ),
     "mean_cosine_common": "mean cosine of the two rows of each common token (thesis, table 3.3)",
-    "isotropy": "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on rows of length 1 (Mu and Viswanath 2018)",
+    "isotropy": (
+        "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on rows of length 1 (Mu and"
+        " Viswanath 2018)"
+    ),
     "isotropy_as_published": "the same on the rows as they are",
     "isoscore": "IsoScore (Rudman et al. 2022)",
-    "first_direction": "share of the unit rows' squared length along their first principal direction; even: 1/dim",
-    "hubness": "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al. 2010)",
-    "frequency_bias": "Spearman correlation of frequency with the norm of an embedding and with its cosine to the mean "
-    "direction, over the original tokens",
-    "added_norms": "median norm of the embeddings of added and of original tokens; null: no added tokens",
+    "first_direction": (
+        "share of the unit rows' squared length along their first principal direction; even: 1/dim"
+    ),
+    "hubness": (
+        "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al."
+        " 2010)"
+    ),
+    "frequency_bias": (
+        "Spearman correlation of frequency with the norm of an embedding and with its cosine to the"
+        " mean direction, over the original tokens"
+    ),
+    "added_norms": (
+        "median norm of the embeddings of added and of original tokens; null: no added tokens"
+    ),
 }
 
 
 def _tokens_option(parser: Parser) -> None:
     said = "; ".join(f"{name}: {meaning}" for name, meaning in TOKENS.items())
-    parser.add_argument("--tokens", default="all", choices=tuple(TOKENS), help=f"which tokens count (default all). {said}")
+    parser.add_argument(
+        "--tokens",
+        default="all",
+        choices=tuple(TOKENS),
+        help=f"which tokens count (default all). {said}",
+    )
 
 
 def _diagnose_options(parser: Parser) -> None:
     parser.add_argument("spaces", nargs="+", metavar="A", help=SPACE)
     _tokens_option(parser)
-    parser.add_argument("--no-hubness", action="store_true", help="leave out hubness, which takes seconds")
+    parser.add_argument(
+        "--no-hubness", action="store_true", help="leave out hubness, which takes seconds"
+    )
     add_offline(parser)
 
 
@@ -51,7 +81,12 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
     spaces = [counted_tokens(one, options.tokens) for one in opened]
     tables, many = cosine_tables(spaces), len(spaces)
     found = [
-        diagnose(space, not options.no_hubness, part(progress, i / many, (i + 1) / many, names[i]), opened[i].added)
+        diagnose(
+            space,
+            not options.no_hubness,
+            part(progress, i / many, (i + 1) / many, names[i]),
+            opened[i].added,
+        )
         for i, space in enumerate(spaces)
     ]
     answer = {
@@ -73,22 +108,41 @@ def _diagnose(options: Namespace, progress: Progress) -> Answer:
     return Answer(answer, _diagnosis_text(names, tables, found, options.tokens))
 
 
-def _diagnosis_text(names: Sequence[str], tables: CosineTables, found: Sequence[Diagnosis], tokens: str) -> str:
+def _diagnosis_text(
+    names: Sequence[str], tables: CosineTables, found: Sequence[Diagnosis], tokens: str
+) -> str:
     counted = [f"{name} (n = {number(n)})" for name, n in zip(names, tables.counted, strict=True)]
     common = [
         [f"{_cosine(value)} (n = {number(n)})" for value, n in zip(values, row, strict=True)]
         for values, row in zip(tables.mean_cosine_common, tables.common, strict=True)
     ]
     header = (
-        "space", "zero rows", "isotropy", "IsoScore", "first direction", "hubness", "norm", "sd", "norm ~ frequency",
-        "mean direction ~ frequency", "frequency by",
-    )  # fmt: skip
+        "space",
+        "zero rows",
+        "isotropy",
+        "IsoScore",
+        "first direction",
+        "hubness",
+        "norm",
+        "sd",
+        "norm ~ frequency",
+        "mean direction ~ frequency",
+        "frequency by",
+    )
     rows = [(name, *_figures(one)) for name, one in zip(names, found, strict=True)]
     parts = [
-        _square("mean cosine of all pairs", counted, [[_cosine(value) for value in row] for row in tables.mean_cosine]),
+        _square(
+            "mean cosine of all pairs",
+            counted,
+            [[_cosine(value) for value in row] for row in tables.mean_cosine],
+        ),
         _square("mean cosine of common tokens", names, common),
         table(header, rows),
-        *(_describe_added_norms(name, one) for name, one in zip(names, found, strict=True) if one.added),
+        *(
+            _describe_added_norms(name, one)
+            for name, one in zip(names, found, strict=True)
+            if one.added
+        ),
         f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows.",
     ]
     return "\n\n".join(parts)
@@ -99,8 +153,9 @@ def _describe_added_norms(name: str, one: Diagnosis) -> str:
     added = one.added
     assert added is not None
     return (
-        f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its {added.original_n:,} original ones "
-        f"{added.original_median:.3f}. Correlations with frequency are over the original tokens."
+        f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its"
+        f" {added.original_n:,} original ones {added.original_median:.3f}. Correlations with"
+        " frequency are over the original tokens."
     )
 
 
@@ -121,9 +176,25 @@ def _cosine(value: float | None) -> str:
 
 def _relations_options(parser: Parser) -> None:
     default = NullSettings()
-    parser.add_argument("--model", metavar="M", nargs="+", action="extend", default=[], help="hub names or model folders")
-    parser.add_argument("--vectors", metavar="DIR", nargs="+", action="extend", default=[], help="folders of word vectors")
-    parser.add_argument("--pairs", metavar="FILE", nargs="+", action="extend", default=[], help=PAIRS)
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="hub names or model folders",
+    )
+    parser.add_argument(
+        "--vectors",
+        metavar="DIR",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="folders of word vectors",
+    )
+    parser.add_argument(
+        "--pairs", metavar="FILE", nargs="+", action="extend", default=[], help=PAIRS
+    )
     parser.add_argument(
         "--draws",
         type=setting(NullSettings, "draws"),
@@ -142,21 +213,31 @@ def _relations_options(parser: Parser) -> None:
 
 
 PAIRS = (
-    "pairs of words, with a relation or a score or none; analogy questions; paradigms under a header that begins with lemma "
-    "(default: the pairs of the thesis, Google's analogies, SimLex-999, WordSim-353)"
+    "pairs of words, with a relation or a score or none; analogy questions; paradigms under a"
+    " header that begins with lemma (default: the pairs of the thesis, Google's analogies,"
+    " SimLex-999, WordSim-353)"
 )
 
 
 def _relations(options: Namespace, progress: Progress) -> Answer:
     given = [*options.model, *options.vectors]
     if not given:
-        raise InputError("relations needs a space to look in.", "Give --model M, or --vectors DIR, as many as you like.")
-    lists = [read_relations(Path(file)) for file in options.pairs] if options.pairs else list(bundled_relations())
+        raise InputError(
+            "relations needs a space to look in.",
+            "Give --model M, or --vectors DIR, as many as you like.",
+        )
+    lists = (
+        [read_relations(Path(file)) for file in options.pairs]
+        if options.pairs
+        else list(bundled_relations())
+    )
     names, null = labels(given), NullSettings(options.draws, options.seed)
     spaces = [open_space(name, options.offline or None) for name in given]
     means = [mean_cosine(counted_tokens(one, options.tokens)) for one in spaces]
     scores = [
-        score_lists(one, lists, mean, null, part(progress, i / len(spaces), (i + 1) / len(spaces), names[i]))
+        score_lists(
+            one, lists, mean, null, part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
+        )
         for i, (one, mean) in enumerate(zip(spaces, means, strict=True))
     ]
     answer = {
@@ -177,12 +258,17 @@ def _relations_json(
     """One entry a relation: its list, its name, and its score in each space."""
     return [
         {
-            "list": one.name, "relation": relation.name, "of": len(relation.pairs),
-            "results": [{"model": name, **asdict(scored[i].relations[j])} for name, scored in zip(names, scores, strict=True)],
+            "list": one.name,
+            "relation": relation.name,
+            "of": len(relation.pairs),
+            "results": [
+                {"model": name, **asdict(scored[i].relations[j])}
+                for name, scored in zip(names, scores, strict=True)
+            ],
         }
         for i, one in enumerate(lists)
         for j, relation in enumerate(one.relations)
-    ]  # fmt: skip
+    ]
 
 
 def _similarity_json(
@@ -192,14 +278,19 @@ def _similarity_json(
     found = []
     for i, one in enumerate(lists):
         if one.judged:
-            judged = [(name, scored[i].similarity) for name, scored in zip(names, scores, strict=True)]
+            judged = [
+                (name, scored[i].similarity) for name, scored in zip(names, scores, strict=True)
+            ]
             results = [{"model": name, **asdict(score)} for name, score in judged if score]
             found.append({"list": one.name, "of": len(one.judged.pairs), "results": results})
     return found
 
 
 def _each(
-    names: Sequence[str], spaces: Sequence[Opened], lists: Sequence[RelationList], means: Sequence[float | None]
+    names: Sequence[str],
+    spaces: Sequence[Opened],
+    lists: Sequence[RelationList],
+    means: Sequence[float | None],
 ) -> list[dict[str, Any]]:
     return [
         {"model": name, "list": one.name, "relation": relation.name, **asdict(pair)}
@@ -211,7 +302,20 @@ def _each(
 
 
 def _relations_text(answer: dict[str, Any]) -> str:
-    header = ("list", "relation", "space", "corrected", "sd", "cosine", "re-paired", "z", "p", "pairs", "of", "words it lacks")
+    header = (
+        "list",
+        "relation",
+        "space",
+        "corrected",
+        "sd",
+        "cosine",
+        "re-paired",
+        "z",
+        "p",
+        "pairs",
+        "of",
+        "words it lacks",
+    )
     keys = ("model", "corrected", "sd", "mean", "null_mean", "z", "p", "usable", "of")
     rows = [
         (one["list"], one["relation"], *(got[key] for key in keys), few(got["lacking"]))
@@ -228,8 +332,13 @@ def _relations_text(answer: dict[str, Any]) -> str:
         parts.append(_number_table(("similarity set", "space", "Spearman", "pairs", "of"), judged))
     if "pairs" in answer:
         columns = ("relation", "first", "second", "model", "cosine", "corrected")
-        parts.append(_number_table(columns, [[one[key] for key in columns] for one in answer["pairs"]]))
-    means = ", ".join(f"{name} {_cosine(mean)}" for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True))
+        parts.append(
+            _number_table(columns, [[one[key] for key in columns] for one in answer["pairs"]])
+        )
+    means = ", ".join(
+        f"{name} {_cosine(mean)}"
+        for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True)
+    )
     parts.append(
         f"Corrected: minus the space's own mean cosine ({means}; {answer['tokens']['meaning']}).\n"
         f"Re-paired: the same words paired at random, mean of {answer['null']['draws']} draws."
@@ -239,7 +348,9 @@ def _relations_text(answer: dict[str, Any]) -> str:
 
 def _number_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table whose cells are cut to a readable length: they may quote a file."""
-    return table(header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows])
+    return table(
+        header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows]
+    )
 
 
 DIAGNOSE = Command(_diagnose_options, _diagnose)

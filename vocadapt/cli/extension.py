@@ -24,7 +24,8 @@ PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
 
 def _options(parser: Parser) -> None:
     parser.description = (
-        "How many wordpieces to put behind the old ones: what the first N that adapt --preset exbert-s… would add do to a text."
+        "How many wordpieces to put behind the old ones: what the first N that adapt --preset"
+        " exbert-s… would add do to a text."
     )
     add_model(parser)
     add_casing(parser)
@@ -38,7 +39,11 @@ def _options(parser: Parser) -> None:
         metavar="N",
         help=sizes,
     )
-    parser.add_argument("--workspace", metavar="W", help="keep the word counts in this workspace, and use those that it keeps")
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        help="keep the word counts in this workspace, and use those that it keeps",
+    )
     add_text(parser)
 
 
@@ -51,12 +56,29 @@ def _extension(options: Namespace, progress: Progress) -> Answer:
     recipe = preset(PRESET)
     recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))
     plan = plan_for(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))
-    sizes = [min(size, len(plan.added)) for size in options.sizes]  # the note says where a text gives fewer
+    sizes = [
+        min(size, len(plan.added)) for size in options.sizes
+    ]  # the note says where a text gives fewer
     found = extension_curve(plan, counts, sizes, part(progress, 0.8, 1))
     rows = [
-        (at.size, at.tokens, at.fertility, f"{found.shorter(at):.2%}", f"{at.new_share:.2%}", at.seldom) for at in found.sizes
+        (
+            at.size,
+            at.tokens,
+            at.fertility,
+            f"{found.shorter(at):.2%}",
+            f"{at.new_share:.2%}",
+            at.seldom,
+        )
+        for at in found.sizes
     ]
-    header = ("tokens added", "wordpieces", "a word", "text shorter", "are new tokens", f"under {SELDOM} times")
+    header = (
+        "tokens added",
+        "wordpieces",
+        "a word",
+        "text shorter",
+        "are new tokens",
+        f"under {SELDOM} times",
+    )
     note = plan.note or ""
     answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}
     return Answer(answer, "\n\n".join(filter(None, [table(header, rows), note])))

@@ -54,15 +54,24 @@ def _options(parser: Parser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = FORMS
     add_model(parser, help="hub name or model folder")
-    task = f"a task's .toml or folder, the name of one in the workspace, or a kind of task ({', '.join(KINDS)}) with its files"
+    task = (
+        "a task's .toml or folder, the name of one in the workspace, or a kind of task"
+        f" ({', '.join(KINDS)}) with its files"
+    )
     parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
     for split in SPLITS:
         parser.add_argument(f"--{split}", metavar="F", help=f"the {split} file of a kind of task")
-    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items()).replace("%", "%%")
-    parser.add_argument("--settings", choices=tuple(TRAININGS), default="quick", help=f"{presets} (default quick)")
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items()).replace(
+        "%", "%%"
+    )
+    parser.add_argument(
+        "--settings", choices=tuple(TRAININGS), default="quick", help=f"{presets} (default quick)"
+    )
     cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
     usual = "default mixed, or base where the model was not adapted"
-    parser.add_argument("--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})")
+    parser.add_argument(
+        "--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})"
+    )
     for name, meaning in CHANGES.items():
         flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
         parser.add_argument(
@@ -75,9 +84,13 @@ def _options(parser: Parser) -> None:
     freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
     parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
     add_word_rule(parser, "code")
-    parser.add_argument("--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')")
+    parser.add_argument(
+        "--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')"
+    )
     for name, meaning in SWITCHES.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning
+        )
     parser.add_argument(
         "--seeds",
         type=setting(FinetuneStep, "seeds"),
@@ -86,8 +99,16 @@ def _options(parser: Parser) -> None:
         help="a run for each (default: the settings', mostly 1)",
     )
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
-    parser.add_argument("--fold", type=_fold, default=0, metavar="N", help="of a k-fold task (1 is the first), or all")
-    unit = "of multilabel files: document makes one example of all sentences of a document (example)"
+    parser.add_argument(
+        "--fold",
+        type=_fold,
+        default=0,
+        metavar="N",
+        help="of a k-fold task (1 is the first), or all",
+    )
+    unit = (
+        "of multilabel files: document makes one example of all sentences of a document (example)"
+    )
     parser.add_argument("--unit", choices=UNITS, default="", help=unit)
     limit = "examples of each split at most, drawn at random (0: all)"
     parser.add_argument(
@@ -108,7 +129,11 @@ def _fold(text: str) -> Any:
 def _finetune(options: Namespace, progress: Progress) -> Answer:
     made = write(_spec(options), options, progress)
     numbers = made.manifest.numbers
-    place = {"out": str(made.folder), "seconds": made.manifest.seconds, "manifest": str(made.folder / "manifest.json")}
+    place = {
+        "out": str(made.folder),
+        "seconds": made.manifest.seconds,
+        "manifest": str(made.folder / "manifest.json"),
+    }
     return Answer({**numbers, **place}, "\n\n".join([shown(numbers), facts(place)]))
 
 
@@ -117,22 +142,50 @@ def _spec(options: Namespace) -> Spec:
     changes = {name: value for name in names if (value := getattr(options, name)) is not None}
     seeds = tuple(options.seeds or TRAININGS[options.settings].seeds)
     if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
-        raise InputError(f"The seed {twice[0]} was given twice.", "The same seed gives the same run: give each once.")
+        raise InputError(
+            f"The seed {twice[0]} was given twice.",
+            "The same seed gives the same run: give each once.",
+        )
     kind = options.task if options.task in KINDS else ""
     given = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
     if not kind:
         given["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
     settings = FinetuneStep(
-        training_preset(options.settings, **changes), options.tokenization, seeds, kind, options.scorer,
-        options.fold, options.limit, options.unit,
-    )  # fmt: skip
-    return Spec("finetune", settings, {role: (path,) for role, path in given.items() if path}, options.offline)
+        training_preset(options.settings, **changes),
+        options.tokenization,
+        seeds,
+        kind,
+        options.scorer,
+        options.fold,
+        options.limit,
+        options.unit,
+    )
+    return Spec(
+        "finetune",
+        settings,
+        {role: (path,) for role, path in given.items() if path},
+        options.offline,
+    )
 
 
 def _evaluate_options(parser: Parser) -> None:
-    parser.add_argument("--run", metavar="DIR", required=True, help="a folder that finetune wrote, of one seed or several")
-    parser.add_argument("--test", metavar="F", help="other examples (default: the run's own test split, as it was predicted)")
-    parser.add_argument("--tokenization", choices=CHOICES, default="", help="this cut only; mixed and both mean pooled (all)")
+    parser.add_argument(
+        "--run",
+        metavar="DIR",
+        required=True,
+        help="a folder that finetune wrote, of one seed or several",
+    )
+    parser.add_argument(
+        "--test",
+        metavar="F",
+        help="other examples (default: the run's own test split, as it was predicted)",
+    )
+    parser.add_argument(
+        "--tokenization",
+        choices=CHOICES,
+        default="",
+        help="this cut only; mixed and both mean pooled (all)",
+    )
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
     parser.add_argument(
         "--limit",
@@ -141,14 +194,24 @@ def _evaluate_options(parser: Parser) -> None:
         metavar="N",
         help="of the --test examples at most, drawn at random",
     )
-    unseen = "zero-shot: refuse examples of which the run was trained on any (of questions: on their context, or the question)"
+    unseen = (
+        "zero-shot: refuse examples of which the run was trained on any (of questions: on their"
+        " context, or the question)"
+    )
     add_word_rule(parser)
     parser.add_argument("--unseen", action="store_true", help=unseen)
 
 
 def _evaluate(options: Namespace, progress: Progress) -> Answer:
     test = Path(options.test) if options.test else None
-    how = EvaluateSettings(test, options.limit, options.tokenization, options.scorer, options.unseen, options.word_rule or "")
+    how = EvaluateSettings(
+        test,
+        options.limit,
+        options.tokenization,
+        options.scorer,
+        options.unseen,
+        options.word_rule or "",
+    )
     numbers = evaluated(Path(options.run), how, progress)
     return Answer(numbers, shown(numbers))
 
@@ -157,9 +220,15 @@ def shown(numbers: Mapping[str, Any]) -> str:
     """A row for each seed and cut, mean and deviation, what to know."""
     names = list(numbers["mean"])
     rows = [
-        (_named(seed), cut, *(values[name] for name in names), "collapsed" if seed.get("collapsed") else "")
-        for seed in numbers["seeds"] for cut, values in seed["scores"].items()
-    ]  # fmt: skip
+        (
+            _named(seed),
+            cut,
+            *(values[name] for name in names),
+            "collapsed" if seed.get("collapsed") else "",
+        )
+        for seed in numbers["seeds"]
+        for cut, values in seed["scores"].items()
+    ]
     nothing = "Nothing is scored: there is no test split, or it holds no labels."
     lines = [table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
     if len(numbers["seeds"]) > 1 and names:
@@ -168,17 +237,31 @@ def shown(numbers: Mapping[str, Any]) -> str:
     if learned := numbers.get("mean_learned"):
         held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
         others = "the seeds without one" if _folds(numbers) > 1 else "the others"
-        lines += [f"{held}; mean of {others}: " + "; ".join(f"{name} {number(value)}" for name, value in learned.items())]
+        lines += [
+            f"{held}; mean of {others}: "
+            + "; ".join(f"{name} {number(value)}" for name, value in learned.items())
+        ]
     if numbers.get("definition"):
         lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
     if "examples_per_second" in numbers:
-        counts = f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights trained"
+        counts = (
+            f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights"
+            " trained"
+        )
         pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
-        memory = f", {numbers['peak_memory'] / 2**30:.1f} GiB at most" if "peak_memory" in numbers else ""
+        memory = (
+            f", {numbers['peak_memory'] / 2**30:.1f} GiB at most"
+            if "peak_memory" in numbers
+            else ""
+        )
         lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
     if numbers.get("seen") is not None:
         lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
-    own = [f"Seed {_named(seed)}: {said}" for seed in numbers["seeds"] for said in seed.get("findings", [])]
+    own = [
+        f"Seed {_named(seed)}: {said}"
+        for seed in numbers["seeds"]
+        for said in seed.get("findings", [])
+    ]
     return "\n".join([*lines, *numbers.get("findings", []), *own])
 
 
@@ -186,7 +269,11 @@ def _over(numbers: Mapping[str, Any]) -> str:
     """What mean and deviation are over."""
     seeds = len({seed["seed"] for seed in numbers["seeds"]})
     counted = f"{seeds} seed{'s' * (seeds > 1)}"
-    return f"{counted}, of each the mean over {_folds(numbers)} folds" if _folds(numbers) > 1 else counted
+    return (
+        f"{counted}, of each the mean over {_folds(numbers)} folds"
+        if _folds(numbers) > 1
+        else counted
+    )
 
 
 def _folds(numbers: Mapping[str, Any]) -> int:
@@ -202,7 +289,6 @@ def _named(seed: Mapping[str, Any]) -> str | int:
 def _mean(numbers: Mapping[str, Any], name: str) -> str:
     sd = numbers["sd"][name]
     return number(numbers["mean"][name]) + ("" if sd is None else f" ± {number(sd)}")
-
 
 
 FINETUNE = Command(_options, _finetune)

@@ -28,7 +28,12 @@ def _workspace(options: Namespace) -> Workspace:
 
 
 def _list_options(parser: Parser) -> None:
-    parser.add_argument("--workspace", metavar="W", default="workspace", help="folder of the project (default ./workspace)")
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="folder of the project (default ./workspace)",
+    )
 
 
 def _job_options(parser: Parser) -> None:
@@ -49,7 +54,9 @@ def _show_options(parser: Parser) -> None:
 
 def _resume_options(parser: Parser) -> None:
     _job_options(parser)
-    parser.add_argument("--wait", action="store_true", help="follow the job to its end; Ctrl-C leaves it running")
+    parser.add_argument(
+        "--wait", action="store_true", help="follow the job to its end; Ctrl-C leaves it running"
+    )
 
 
 def _list(options: Namespace, progress: Progress) -> Answer:
@@ -57,14 +64,24 @@ def _list(options: Namespace, progress: Progress) -> Answer:
     answer = {"jobs": [_values(job, status) for job, status in found]}
     header = ("id", "state", "step", "target", "progress", "ran", "left", "")
     rows = [(job.id, *_row(job, status)) for job, status in found]
-    return Answer(answer, table(header, rows) if rows else f"There are no jobs in {_workspace(options).root}.")
+    return Answer(
+        answer, table(header, rows) if rows else f"There are no jobs in {_workspace(options).root}."
+    )
 
 
 def _row(job: Job, status: Status) -> tuple[str, ...]:
     share = "" if status.fraction is None else f"{status.fraction:.0%}"
     left = "" if status.seconds_left is None else _clock(status.seconds_left)
     target = f"{job.target.parent.name}/{job.target.name}"
-    return status.state, job.spec.step, target, share, _clock(status.seconds), left, _note(job, status)
+    return (
+        status.state,
+        job.spec.step,
+        target,
+        share,
+        _clock(status.seconds),
+        left,
+        _note(job, status),
+    )
 
 
 def _note(job: Job, status: Status) -> str:
@@ -80,12 +97,17 @@ def _show(options: Namespace, progress: Progress) -> Answer:
     job = jobs.find_job(_workspace(options), options.id)
     status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
     values = _values(job, status)
-    shown = {key: value for key, value in values.items() if value not in (None, "", []) and key != "past"}
+    shown = {
+        key: value for key, value in values.items() if value not in (None, "", []) and key != "past"
+    }
     shown |= {key: _date(values[key]) for key in ("queued", "started", "updated") if values[key]}
     past = [f"{state} {_date(when)}" for state, when in status.past]
     parts = [facts({**shown, **({"earlier": ", ".join(past)} if past else {})})]
     if metrics:
-        last = [(line["run"], line["seconds"], line["fraction"], line["message"]) for line in metrics[-SHOWN:]]
+        last = [
+            (line["run"], line["seconds"], line["fraction"], line["message"])
+            for line in metrics[-SHOWN:]
+        ]
         said = f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl"
         parts.append(f"{said}\n{table(('run', 'seconds', 'fraction', 'message'), last)}")
     parts.append(f"Log\n{log}" if log else "The log is empty.")
@@ -96,8 +118,14 @@ def _cancel(options: Namespace, progress: Progress) -> Answer:
     job = jobs.find_job(_workspace(options), options.id)
     before = job.status()
     after = job.cancel() if before.alive else before
-    said = f"{job.id} had ended before: {after.state}." if not before.alive else f"{job.id}: {after.state}."
-    return Answer({**_values(job, after), "had_ended": not before.alive}, said, 1 if after.alive else 0)
+    said = (
+        f"{job.id} had ended before: {after.state}."
+        if not before.alive
+        else f"{job.id}: {after.state}."
+    )
+    return Answer(
+        {**_values(job, after), "had_ended": not before.alive}, said, 1 if after.alive else 0
+    )
 
 
 def _resume(options: Namespace, progress: Progress) -> Answer:
@@ -106,7 +134,10 @@ def _resume(options: Namespace, progress: Progress) -> Answer:
     goes_on = job.goes_on
     jobs.resume(workspace, job)
     status = _follow(job, progress) if options.wait else job.status()
-    said = f"{job.id}: {status.state}, {'from its checkpoint' if goes_on else 'anew: it had no checkpoint'}."
+    said = (
+        f"{job.id}: {status.state},"
+        f" {'from its checkpoint' if goes_on else 'anew: it had no checkpoint'}."
+    )
     lines = [said, *filter(None, (status.error, status.remedy))]
     code = EXITS.get(status.state, 130) if options.wait else 0
     return Answer({**_values(job, status), "from_checkpoint": goes_on}, "\n".join(lines), code)
@@ -128,12 +159,22 @@ def _values(job: Job, status: Status) -> dict[str, Any]:
     before = job.waits_for() if status.state == "waiting" else None
     known = asdict(status)
     return {
-        "id": job.id, "state": status.state, "step": job.spec.step, "target": str(job.target),
-        **{key: known[key] for key in ("fraction", "message", "error", "remedy", "queued", "started", "updated")},
-        "seconds": status.seconds, "seconds_left": status.seconds_left, "waits_for": before.id if before else None,
+        "id": job.id,
+        "state": status.state,
+        "step": job.spec.step,
+        "target": str(job.target),
+        **{
+            key: known[key]
+            for key in ("fraction", "message", "error", "remedy", "queued", "started", "updated")
+        },
+        "seconds": status.seconds,
+        "seconds_left": status.seconds_left,
+        "waits_for": before.id if before else None,
         "past": [{"state": state, "time": when} for state, when in status.past],
-        "checkpoint": job.goes_on, "folder": str(job.folder), "command": job.command,
-    }  # fmt: skip
+        "checkpoint": job.goes_on,
+        "folder": str(job.folder),
+        "command": job.command,
+    }
 
 
 def _clock(seconds: float) -> str:

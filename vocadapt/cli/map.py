@@ -47,19 +47,39 @@ def _options(parser: Parser) -> None:
     choice, layout = TokenChoice(), ProjectionSettings()
     add_model(parser, required=False, help="hub name or model folder, whose wordpieces are shown")
     parser.add_argument("--vectors", metavar="DIR", help="word vectors, which are shown")
-    parser.add_argument("--other", metavar="M|DIR", help="a second space, over the words that both share")
-    parser.add_argument("--method", default=layout.method, choices=METHODS, help=f"default {layout.method}")
+    parser.add_argument(
+        "--other", metavar="M|DIR", help="a second space, over the words that both share"
+    )
+    parser.add_argument(
+        "--method", default=layout.method, choices=METHODS, help=f"default {layout.method}"
+    )
     for name, meaning in CHOICE.items():
         _number(parser, name, choice, meaning)
-    parser.add_argument("--band", default=choice.band, choices=BANDS, help="what --low and --high are (default rank)")
+    parser.add_argument(
+        "--band",
+        default=choice.band,
+        choices=BANDS,
+        help="what --low and --high are (default rank)",
+    )
     for name in ("specials", "continuations", "unused"):
-        parser.add_argument(f"--{name}", action="store_true", help=f"show {name.replace('unused', '[unusedN]')} too")
+        parser.add_argument(
+            f"--{name}", action="store_true", help=f"show {name.replace('unused', '[unusedN]')} too"
+        )
     parser.add_argument("--search", default="", metavar="TEXT", help="only tokens that hold this")
-    parser.add_argument("--around", default="", metavar="WORD", help="a word and its nearest instead of the first")
+    parser.add_argument(
+        "--around", default="", metavar="WORD", help="a word and its nearest instead of the first"
+    )
     for name, meaning in LAYOUT.items():
         _number(parser, name, layout, meaning)
-    parser.add_argument("--metric", default=layout.metric, choices=METRICS, help=f"default {layout.metric}")
-    parser.add_argument("--engine", default=layout.engine, choices=("auto", *ENGINES), help="of t-SNE (default: by size)")
+    parser.add_argument(
+        "--metric", default=layout.metric, choices=METRICS, help=f"default {layout.metric}"
+    )
+    parser.add_argument(
+        "--engine",
+        default=layout.engine,
+        choices=("auto", *ENGINES),
+        help="of t-SNE (default: by size)",
+    )
     add_out(parser)
 
 
@@ -74,35 +94,56 @@ def _number(
 def _settings(options: Namespace) -> MapStep:
     given = vars(options)
     choice = TokenChoice(**{name: given[name] for name in asdict(TokenChoice())})
-    return MapStep(choice, ProjectionSettings(**{name: given[name] for name in asdict(ProjectionSettings())}))
+    return MapStep(
+        choice, ProjectionSettings(**{name: given[name] for name in asdict(ProjectionSettings())})
+    )
 
 
 def _map(options: Namespace, progress: Progress) -> Answer:
     start = time.perf_counter()
     if bool(options.model) == bool(options.vectors):
-        raise InputError("A map shows the wordpieces of a model or word vectors: give --model or --vectors, one of them.")
+        raise InputError(
+            "A map shows the wordpieces of a model or word vectors: give --model or --vectors, one"
+            " of them."
+        )
     space, step = options.model or options.vectors, _settings(options)
     if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
         return _artefact(space, step, options, progress)
     destination(options, "maps")
     check_file(Path(options.out), options.overwrite)
     offline = options.offline or None
-    drawn = draw_map(open_space(space, offline), open_space(options.other, offline) if options.other else None, step, progress)
+    drawn = draw_map(
+        open_space(space, offline),
+        open_space(options.other, offline) if options.other else None,
+        step,
+        progress,
+    )
     write_map(drawn, Path(options.out), options.overwrite)
     place = {"out": options.out, "seconds": time.perf_counter() - start}
-    return Answer({**place, "settings": asdict(step), **headline(drawn)}, _told(headline(drawn), place))
+    return Answer(
+        {**place, "settings": asdict(step), **headline(drawn)}, _told(headline(drawn), place)
+    )
 
 
 def _artefact(space: str, step: MapStep, options: Namespace, progress: Progress) -> Answer:
     inputs = {"space": space, **({"other": options.other} if options.other else {})}
     artefact = write(Spec("map", step, inputs, options.offline), options, progress)
     manifest = artefact.manifest
-    place = {"out": str(artefact.folder), "seconds": manifest.seconds, "manifest": str(artefact.folder / "manifest.json")}
-    return Answer({**place, "settings": asdict(step), **manifest.numbers}, _told(dict(manifest.numbers), place))
+    place = {
+        "out": str(artefact.folder),
+        "seconds": manifest.seconds,
+        "manifest": str(artefact.folder / "manifest.json"),
+    }
+    return Answer(
+        {**place, "settings": asdict(step), **manifest.numbers},
+        _told(dict(manifest.numbers), place),
+    )
 
 
 def _told(numbers: dict[str, Any], place: dict[str, Any]) -> str:
-    return facts({key: value for key, value in {**numbers, **place}.items() if not isinstance(value, dict)})
+    return facts(
+        {key: value for key, value in {**numbers, **place}.items() if not isinstance(value, dict)}
+    )
 
 
 MAP = Command(_options, _map)

@@ -33,7 +33,12 @@ def add_offline(parser: Parser) -> None:
 def add_casing(parser: Parser) -> None:
     """--casing, for commands that take a bare vocab.txt."""
     choices = tuple(filter(None, CASINGS))
-    parser.add_argument("--casing", default="", choices=choices, help="of a bare vocab.txt (default: inferred from its tokens)")
+    parser.add_argument(
+        "--casing",
+        default="",
+        choices=choices,
+        help="of a bare vocab.txt (default: inferred from its tokens)",
+    )
 
 
 def lowercase(options: Namespace) -> bool | None:
@@ -42,9 +47,13 @@ def lowercase(options: Namespace) -> bool | None:
 
 
 def add_text(parser: Parser, own_seed: bool = True) -> None:
-    """The options of every command that reads text; --seed too, unless the command has another use for it."""
+    """The options of every command that reads text; --seed too, unless the command has another use
+    for it.
+    """
     default = CorpusSettings()
-    parser.add_argument("--field", default=default.field, help="JSON field or table column that holds the text")
+    parser.add_argument(
+        "--field", default=default.field, help="JSON field or table column that holds the text"
+    )
     parser.add_argument(
         "--min-length",
         type=setting(default, "min_length"),
@@ -65,8 +74,14 @@ def add_text(parser: Parser, own_seed: bool = True) -> None:
         dest="sample_seed",
         help="seed of --sample (default 1)",
     )
-    parser.add_argument("--language", action="store_true", help="drop lines that do not look like the text's main language")
-    longest = f"maximum length of a line (or table record, article) in MB (default {default.max_line_mb})"
+    parser.add_argument(
+        "--language",
+        action="store_true",
+        help="drop lines that do not look like the text's main language",
+    )
+    longest = (
+        f"maximum length of a line (or table record, article) in MB (default {default.max_line_mb})"
+    )
     parser.add_argument(
         "--max-line-mb",
         type=setting(default, "max_line_mb"),
@@ -80,34 +95,58 @@ def corpus_settings(options: Namespace) -> CorpusSettings:
     """What `add_text` asked for."""
     seeds = (options.sample_seed, getattr(options, "seed", None), CorpusSettings().seed)
     seed = next(seed for seed in seeds if seed is not None)
-    return CorpusSettings(options.field, options.min_length, options.sample, seed, options.language, options.max_line_mb)
+    return CorpusSettings(
+        options.field,
+        options.min_length,
+        options.sample,
+        seed,
+        options.language,
+        options.max_line_mb,
+    )
 
 
 def add_word_rule(parser: Parser, default: str = "the run's") -> None:
     """Add the option for how the context of a question is split into words."""
     rules = "; ".join(f"{name}: {about}" for name, about in WORD_RULES.items())
-    help = f"of questions: how to split the context into the words over which logits are pooled: {rules} (default: {default})"
+    help = (
+        "of questions: how to split the context into the words over which logits are pooled:"
+        f" {rules} (default: {default})"
+    )
     parser.add_argument("--word-rule", choices=tuple(WORD_RULES), metavar="RULE", help=help)
 
 
 def add_out(parser: Parser, flag: str = "--out") -> None:
     """Where a command writes."""
     parser.add_argument(flag, metavar="DIR", dest="out", help="write here …")
-    parser.add_argument("--workspace", metavar="W", default="workspace", help="… or into this workspace (default ./workspace)")
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="… or into this workspace (default ./workspace)",
+    )
     parser.add_argument("--name", metavar="N", help="under this name")
-    parser.add_argument("--overwrite", action="store_true", help="replace what vocadapt wrote there before")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace what vocadapt wrote there before"
+    )
 
 
 def add_checkpoints(parser: Parser) -> None:
     """Where a training keeps what it goes on from."""
-    help = "keep checkpoints here: after a kill the same command goes on from them (a job of the lab keeps its own)"
+    help = (
+        "keep checkpoints here: after a kill the same command goes on from them (a job of the lab"
+        " keeps its own)"
+    )
     parser.add_argument("--checkpoints", metavar="DIR", help=help)
 
 
 def destination(options: Namespace, kind: str) -> Path | None:
-    """The folder to write, None where none was asked for; raises InputError for two, and for a name that may not be one."""
+    """The folder to write, None where none was asked for; raises InputError for two, and for a name
+    that may not be one.
+    """
     if options.out is not None and options.name is not None:
-        raise InputError("Give either a folder to write to, or a --name in the workspace, not both.")
+        raise InputError(
+            "Give either a folder to write to, or a --name in the workspace, not both."
+        )
     if options.name is not None:
         return Workspace(Path(options.workspace)).folder(kind, options.name)
     return None if options.out is None else Path(options.out)
@@ -119,19 +158,31 @@ def write(spec: Spec, options: Namespace, progress: Progress) -> Artefact:
     if folder is None:
         raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
     keep = getattr(options, "checkpoints", None)
-    return run_step(spec.absolute(), folder, progress, options.overwrite, keep=Path(keep) if keep else None)
+    return run_step(
+        spec.absolute(), folder, progress, options.overwrite, keep=Path(keep) if keep else None
+    )
 
 
 def written(artefact: Artefact, exit: int = 0) -> Answer:
     """The answer of a command that wrote an artefact."""
     manifest = artefact.manifest
-    place = {"out": str(artefact.folder), "seconds": manifest.seconds, "manifest": str(artefact.folder / "manifest.json")}
-    flat = {key: shown for key, value in manifest.numbers.items() if (shown := _flat(value)) not in ("", None)}
+    place = {
+        "out": str(artefact.folder),
+        "seconds": manifest.seconds,
+        "manifest": str(artefact.folder / "manifest.json"),
+    }
+    flat = {
+        key: shown
+        for key, value in manifest.numbers.items()
+        if (shown := _flat(value)) not in ("", None)
+    }
     return Answer({**place, "numbers": manifest.numbers}, facts({**flat, **place}), exit)
 
 
 def _flat(value: Any) -> Any:
-    """A figure for people: lists and tables of plain values in one line, nothing for what holds more."""
+    """A figure for people: lists and tables of plain values in one line, nothing for what holds
+    more.
+    """
     parts = [f"{name}: {one}" for name, one in value.items()] if isinstance(value, dict) else value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if any(isinstance(one, dict | list) for one in inner):

@@ -1,4 +1,6 @@
-"""argparse, with mistakes as one-line InputErrors that name the nearest match, and the options that commands share."""
+"""argparse, with mistakes as one-line InputErrors that name the nearest match, and the options that
+commands share.
+"""
 
 import argparse
 from difflib import get_close_matches
@@ -7,7 +9,11 @@ from typing import Any, NoReturn
 from vocadapt.errors import InputError
 from vocadapt.settings import Bounds, bounds_of, show_value
 
-REWORDED = {"argument ": "", "the following arguments are required": "it needs", "unrecognized arguments": "it takes no"}
+REWORDED = {
+    "argument ": "",
+    "the following arguments are required": "it needs",
+    "unrecognized arguments": "it takes no",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,10 +29,15 @@ class Parser(argparse.ArgumentParser):
             if argument == "--":
                 break
             name = argument.partition("=")[0]
-            if _is_option(name) and name not in known and not (name[:2] in known and not name.startswith("--")):
+            if (
+                _is_option(name)
+                and name not in known
+                and not (name[:2] in known and not name.startswith("--"))
+            ):
                 near = get_close_matches(name, known, n=1, cutoff=0.5)
                 raise InputError(
-                    f"There is no option {name}. " + (f"Did you mean {near[0]}?" if near else f"{self.prog} --help lists them.")
+                    f"There is no option {name}. "
+                    + (f"Did you mean {near[0]}?" if near else f"{self.prog} --help lists them.")
                 )
         return self.parse_args(arguments)
 
@@ -35,7 +46,10 @@ class Parser(argparse.ArgumentParser):
         command = self.prog.removeprefix("python -m vocadapt ")
         for said, ours in REWORDED.items():
             message = message.replace(said, ours)
-        raise InputError(f"{command}: {message}" + ("" if message.endswith("?") else "."), f"{self.prog} --help tells more.")
+        raise InputError(
+            f"{command}: {message}" + ("" if message.endswith("?") else "."),
+            f"{self.prog} --help tells more.",
+        )
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Argparse's check of a choice, with the nearest one."""
@@ -47,7 +61,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def _is_option(argument: str) -> bool:
-    return len(argument) > 1 and argument[0] == "-" and (argument[1] == "-" or argument[1].isalpha())
+    return (
+        len(argument) > 1 and argument[0] == "-" and (argument[1] == "-" or argument[1].isalpha())
+    )
 
 
 class Number:

@@ -4,7 +4,14 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from vocadapt.cli.options import add_checkpoints, add_offline, add_out, add_text, corpus_settings, write
+from vocadapt.cli.options import (
+    add_checkpoints,
+    add_offline,
+    add_out,
+    add_text,
+    corpus_settings,
+    write,
+)
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import facts
@@ -21,7 +28,11 @@ from vocadapt.training.schedules import SCHEDULES
 from vocadapt.training.stages import PRETRAININGS, STAGES, pretraining_preset
 from vocadapt.vocabulary.wordpiece_training import TRAINERS
 
-SIZES = {"vocabulary": "wordpieces, at most", "layers": "layers", "hidden": "width, a multiple of 64"}
+SIZES = {
+    "vocabulary": "wordpieces, at most",
+    "layers": "layers",
+    "hidden": "width, a multiple of 64",
+}
 TRAINING = {
     "length": "wordpieces of a block",
     "batch": "blocks a step",
@@ -39,11 +50,24 @@ BUDGET = {
     "hours": "time, turned into steps by the pace of the first ones",
 }
 REPORTED = (
-    "tokens", "steps", "seconds", "tokens_per_second", "trainable", "frozen", "loss_per_character", "loss_interval",
-    "loss_change", "held_out_words", "held_out_windows",
-)  # fmt: skip
+    "tokens",
+    "steps",
+    "seconds",
+    "tokens_per_second",
+    "trainable",
+    "frozen",
+    "loss_per_character",
+    "loss_interval",
+    "loss_change",
+    "held_out_words",
+    "held_out_windows",
+)
 ROUNDED = ("stored_as", "updates_lost_to_rounding")
-NESTED = ("loss_per_character", "loss_interval", "loss_change")  # rendered as sentences in the text output
+NESTED = (
+    "loss_per_character",
+    "loss_interval",
+    "loss_change",
+)  # rendered as sentences in the text output
 PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
 FEW = 50  # steps below which a training has hardly begun
 SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
@@ -51,15 +75,33 @@ NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has t
 
 
 def _options(parser: Parser) -> None:
-    parser.add_argument("--from-scratch", action="store_true", help="build a new model, small, with a vocabulary of its own …")
-    parser.add_argument("--model", metavar="M", help="… or train this one further: hub name or model folder, with its head")
+    parser.add_argument(
+        "--from-scratch",
+        action="store_true",
+        help="build a new model, small, with a vocabulary of its own …",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="… or train this one further: hub name or model folder, with its head",
+    )
     stages = "; ".join(f"{name}: {about}" for name, about in STAGES.items())
-    parser.add_argument("--stage", choices=STAGES, metavar="STAGE", help=f"of --model, what is trained. {stages}")
-    parser.add_argument("--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text")
+    parser.add_argument(
+        "--stage", choices=STAGES, metavar="STAGE", help=f"of --model, what is trained. {stages}"
+    )
+    parser.add_argument(
+        "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
+    )
     _training_options(parser)
-    heads, kept = "of the stage extension: the heads are trained too", "save a model on the way every so many minutes"
+    heads, kept = (
+        "of the stage extension: the heads are trained too",
+        "save a model on the way every so many minutes",
+    )
     parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
-    pairs = "of --model: pairs of sentences: does the second follow the first? (documents: empty lines, else each line)"
+    pairs = (
+        "of --model: pairs of sentences: does the second follow the first? (documents: empty lines,"
+        " else each line)"
+    )
     parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
     parser.add_argument(
         "--keep-minutes",
@@ -76,8 +118,15 @@ def _options(parser: Parser) -> None:
 
 def _training_options(parser: Parser) -> None:
     new, further = MaskedSettings(), PRETRAININGS["quick"].settings
-    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items()).replace("%", "%%")
-    parser.add_argument("--settings", choices=PRETRAININGS, metavar="NAME", help=f"of --model (default quick). {presets}")
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items()).replace(
+        "%", "%%"
+    )
+    parser.add_argument(
+        "--settings",
+        choices=PRETRAININGS,
+        metavar="NAME",
+        help=f"of --model (default quick). {presets}",
+    )
     budget = parser.add_mutually_exclusive_group()
     for name, meaning in BUDGET.items():
         budget.add_argument(
@@ -93,7 +142,11 @@ def _training_options(parser: Parser) -> None:
             help=f"{meaning} (default {default})",
         )
     schedules = "; ".join(f"{name}: {schedule.about}" for name, schedule in SCHEDULES.items())
-    parser.add_argument("--schedule", choices=SCHEDULES, help=f"of the learning rate (default {new.schedule}). {schedules}")
+    parser.add_argument(
+        "--schedule",
+        choices=SCHEDULES,
+        help=f"of the learning rate (default {new.schedule}). {schedules}",
+    )
 
 
 def _scratch_options(parser: Parser) -> None:
@@ -104,22 +157,36 @@ def _scratch_options(parser: Parser) -> None:
     trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
     help = f"of the wordpieces of a new model; {trainers} (default {sizes.trainer})"
     parser.add_argument("--trainer", choices=TRAINERS, help=help)
-    parser.add_argument("--cased", action="store_true", default=None, help="a new model keeps capitals and accents")
-    parser.add_argument("--random-rows", action="store_true", default=None, help="a new model starts from random rows")
+    parser.add_argument(
+        "--cased", action="store_true", default=None, help="a new model keeps capitals and accents"
+    )
+    parser.add_argument(
+        "--random-rows",
+        action="store_true",
+        default=None,
+        help="a new model starts from random rows",
+    )
     parser.add_argument("--half", action="store_true", help="save a new model in float16")
 
 
 def _pretrain(options: Namespace, progress: Progress) -> Answer:
     if options.from_scratch == bool(options.model):
-        raise InputError("Say what is to be trained.", "A new model: --from-scratch. One there is: --model M --stage S.")
+        raise InputError(
+            "Say what is to be trained.",
+            "A new model: --from-scratch. One there is: --model M --stage S.",
+        )
     spec = _new(options) if options.from_scratch else _further(options)
     return _answer(write(spec, options, progress))
 
 
 def _new(options: Namespace) -> Spec:
     """A model from scratch."""
-    _refuse(options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings")
-    scratch = ScratchSettings(**_given(options, *NEW), training=MaskedSettings(**_training(options)))
+    _refuse(
+        options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings"
+    )
+    scratch = ScratchSettings(
+        **_given(options, *NEW), training=MaskedSettings(**_training(options))
+    )
     settings = PretrainStep(corpus_settings(options), scratch, options.half)
     return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
 
@@ -128,9 +195,13 @@ def _further(options: Namespace) -> Spec:
     """A model trained further."""
     _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
     if options.stage is None:
-        raise InputError("Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}.")
+        raise InputError(
+            "Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}."
+        )
     training = pretraining_preset(options.settings or "quick", **_training(options))
-    further = FurtherSettings(options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training)
+    further = FurtherSettings(
+        options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training
+    )
     inputs = {"model": options.model, "text": options.corpus}
     return Spec("further", FurtherStep(corpus_settings(options), further), inputs, options.offline)
 
@@ -145,7 +216,10 @@ def check_budget(options: Namespace) -> None:
     """Raises InputError for a budget that is given and buys nothing."""
     for name in BUDGET:
         if (value := getattr(options, name)) is not None and not value > 0:
-            raise InputError(f"--{name} must be above 0, got {value}.", "Leave it out for the default, or give a budget.")
+            raise InputError(
+                f"--{name} must be above 0, got {value}.",
+                "Leave it out for the default, or give a budget.",
+            )
 
 
 def _given(options: Namespace, *names: str) -> dict[str, Any]:
@@ -162,7 +236,10 @@ def _refuse(options: Namespace, remedy: str, *names: str) -> None:
 def _answer(made: Artefact) -> Answer:
     numbers: Mapping[str, Any] = made.manifest.numbers
     place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
-    shown = {f"loss a character, {name}": _format_loss(numbers, name) for name in ("unigram", "before", "after")}
+    shown = {
+        f"loss a character, {name}": _format_loss(numbers, name)
+        for name in ("unigram", "before", "after")
+    }
     shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
     optional = [name for name in (*PAIRS, *ROUNDED) if name in numbers]
     reported = {name: numbers[name] for name in (*REPORTED, *optional)}

@@ -1,4 +1,6 @@
-"""Progress on stderr: one line that is written over on a terminal; with -v a line now and then elsewhere."""
+"""Progress on stderr: one line that is written over on a terminal; with -v a line now and then
+elsewhere.
+"""
 
 import sys
 import time
@@ -20,11 +22,21 @@ class ProgressLine:
         self.last = time.monotonic()
         share = "      " if fraction is None else f"{fraction:4.0%}  "
         line = f"{share}{message}"[:110]
-        print(f"\r\x1b[K{line}" if self.terminal else line, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[K{line}" if self.terminal else line,
+            end="" if self.terminal else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def __enter__(self) -> "ProgressLine":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

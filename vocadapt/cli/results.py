@@ -29,18 +29,38 @@ from vocadapt.progress import Progress
 from vocadapt.training.mixture import CUTS
 from vocadapt.training.scoring.certainty import Draws
 
-EXPORTS: Mapping[str, Callable[[Sequence[Board]], str]] = {"csv": as_csv, "markdown": as_markdown, "latex": as_latex}
+EXPORTS: Mapping[str, Callable[[Sequence[Board]], str]] = {
+    "csv": as_csv,
+    "markdown": as_markdown,
+    "latex": as_latex,
+}
 
 
 def _options(parser: Parser) -> None:
-    where = "folders that finetune wrote, or names of runs in the workspace (default: all of its runs)"
+    where = (
+        "folders that finetune wrote, or names of runs in the workspace (default: all of its runs)"
+    )
     parser.add_argument("runs", nargs="*", metavar="RUN", help=where)
-    parser.add_argument("--workspace", metavar="W", default="workspace", help="folder of the project (default ./workspace)")
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="folder of the project (default ./workspace)",
+    )
     parser.add_argument("--task", default="", metavar="T", help="only the runs on this task")
-    parser.add_argument("--baseline", default="", metavar="RUN", help="one of the runs: differences and tests are to it")
-    parser.add_argument("--baseline-cut", choices=CUTS, default="", help="of the baseline (pooled, or its only one)")
+    parser.add_argument(
+        "--baseline",
+        default="",
+        metavar="RUN",
+        help="one of the runs: differences and tests are to it",
+    )
+    parser.add_argument(
+        "--baseline-cut", choices=CUTS, default="", help="of the baseline (pooled, or its only one)"
+    )
     parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
-    parser.add_argument("--format", choices=("table", *EXPORTS), default="table", help="of what people read (table)")
+    parser.add_argument(
+        "--format", choices=("table", *EXPORTS), default="table", help="of what people read (table)"
+    )
     parser.add_argument(
         "--rounds",
         type=setting(Draws, "rounds"),
@@ -56,7 +76,9 @@ def _results(options: Namespace, progress: Progress) -> Answer:
     if options.rounds < 1:
         raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
     if options.baseline_cut and not options.baseline:
-        raise InputError("A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too.")
+        raise InputError(
+            "A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too."
+        )
     workspace = Workspace(Path(options.workspace))
     named = [_opened(given, workspace) for given in options.runs]
     runs, broken = (named, {}) if named else runs_and_unreadable(workspace)
@@ -71,14 +93,20 @@ def _results(options: Namespace, progress: Progress) -> Answer:
     draws = Draws(options.rounds, seed=options.seed)
     results = results_of(found, baseline, options.scorer, draws)
     export = EXPORTS.get(options.format)
-    text = export(results.boards).rstrip("\n") if export else _shown(results.boards, results.groups, unread)
+    text = (
+        export(results.boards).rstrip("\n")
+        if export
+        else _shown(results.boards, results.groups, unread)
+    )
     return Answer({**results.to_dict(), "unreadable": broken}, text)
 
 
 def _opened(given: str, workspace: Workspace) -> RunSet:
     """A folder of runs, or runs of the workspace by name."""
     path = Path(given)
-    if not os.path.exists(path) and given in {artefact.name for artefact in workspace.artefacts("runs")}:
+    if not os.path.exists(path) and given in {
+        artefact.name for artefact in workspace.artefacts("runs")
+    }:
         path = workspace.folder("runs", given)
     return open_runs(path)
 
@@ -87,20 +115,45 @@ def _shown(boards: Sequence[Board], groups: GroupMeans, unread: str) -> str:
     parts = [_board(board) for board in boards]
     if groups:
         names = list(dict.fromkeys(name for own in groups.values() for name in own))
-        rows = [(model, *(group_cell(own[name]) for name in names)) for model, own in groups.items()]
+        rows = [
+            (model, *(group_cell(own[name]) for name in names)) for model, own in groups.items()
+        ]
         parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
     return "\n\n".join([*parts, *filter(None, [unread])])
 
 
 def _board(board: Board) -> str:
     rows = [
-        (one_line(one.name), one.cut, len(one.seeds), mean_and_sd(one), f"{one.interval.low:.3f} to {one.interval.high:.3f}",
-         points(one.delta), p_value(one.test.p_randomisation if one.test else None),
-         "; ".join(filter(None, (one.verdict, collapsed_note(one)))))
+        (
+            one_line(one.name),
+            one.cut,
+            len(one.seeds),
+            mean_and_sd(one),
+            f"{one.interval.low:.3f} to {one.interval.high:.3f}",
+            points(one.delta),
+            p_value(one.test.p_randomisation if one.test else None),
+            "; ".join(filter(None, (one.verdict, collapsed_note(one)))),
+        )
         for one in board.standings
-    ]  # fmt: skip
-    header = ("run", "cut", "seeds", f"{board.metric}, mean ± sd", "95 % interval", "Δ points", "p", "")
-    return "\n".join([one_line(board.task), table(header, rows), "", *map(one_line, (about(board), *board.findings))])
+    ]
+    header = (
+        "run",
+        "cut",
+        "seeds",
+        f"{board.metric}, mean ± sd",
+        "95 % interval",
+        "Δ points",
+        "p",
+        "",
+    )
+    return "\n".join(
+        [
+            one_line(board.task),
+            table(header, rows),
+            "",
+            *map(one_line, (about(board), *board.findings)),
+        ]
+    )
 
 
 RESULTS = Command(_options, _results)

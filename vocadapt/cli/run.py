@@ -17,50 +17,155 @@ from vocadapt.cli.progress import ProgressLine
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
 
-# Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to show the help.
+# Command → where it is (module, name of its Command) and its sentence. Nothing of it is imported to
+# show the help.
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "demo": ("demo", "DEMO", "walk the whole path on what comes with vocadapt, in a minute, each step really run"),
-    "advise": ("advise", "ADVISE", "from word counts alone: is a new vocabulary worth a run, and which"),
+    "demo": (
+        "demo",
+        "DEMO",
+        "walk the whole path on what comes with vocadapt, in a minute, each step really run",
+    ),
+    "advise": (
+        "advise",
+        "ADVISE",
+        "from word counts alone: is a new vocabulary worth a run, and which",
+    ),
     "words count": ("words", "COUNT", "count the words of a text as a model meets them"),
     "context": ("context", "CONTEXT", "the lines of a text in which a word or a wordpiece stands"),
     "vectors train": ("vectors", "TRAIN", "train word vectors on a text"),
     "vectors import": ("vectors", "IMPORT", "take over word vectors of another program"),
     "vectors evaluate": ("evaluate", "EVALUATE", "compare word vectors with human judgement"),
-    "vectors contextual": ("vectors", "CONTEXTUAL", "vectors of words in their context: what a layer of a model makes of them"),
-    "align": ("align", "ALIGN", "fit a map from word vectors to a model's wordpieces, and judge it on held-out words"),
+    "vectors contextual": (
+        "vectors",
+        "CONTEXTUAL",
+        "vectors of words in their context: what a layer of a model makes of them",
+    ),
+    "align": (
+        "align",
+        "ALIGN",
+        "fit a map from word vectors to a model's wordpieces, and judge it on held-out words",
+    ),
     "initialisers": ("initialisers", "COMPARE", "initialisers compared before any training"),
-    "neighbours": ("align", "NEIGHBOURS", "what lies next to a word: in either space, and across through the map"),
+    "neighbours": (
+        "align",
+        "NEIGHBOURS",
+        "what lies next to a word: in either space, and across through the map",
+    ),
     "map": ("map", "MAP", "the words of a space, or of two, in the plane: PCA, t-SNE, UMAP"),
-    "diagnose": ("diagnose", "DIAGNOSE", "the geometry of spaces: mean cosines within and between, isotropy, hubness, norms"),
-    "relations": ("diagnose", "RELATIONS", "how near the words of a relation lie, against the space's mean and random pairs"),
-    "change": ("change", "CHANGE", "which words have other neighbours in one space than in another"),
-    "vocabulary compare": ("vocabulary", "COMPARE", "what vocabularies have in common, and each in figures"),
-    "vocabulary study": ("vocabulary", "STUDY", "how much longer a text becomes when a vocabulary is made smaller"),
+    "diagnose": (
+        "diagnose",
+        "DIAGNOSE",
+        "the geometry of spaces: mean cosines within and between, isotropy, hubness, norms",
+    ),
+    "relations": (
+        "diagnose",
+        "RELATIONS",
+        "how near the words of a relation lie, against the space's mean and random pairs",
+    ),
+    "change": (
+        "change",
+        "CHANGE",
+        "which words have other neighbours in one space than in another",
+    ),
+    "vocabulary compare": (
+        "vocabulary",
+        "COMPARE",
+        "what vocabularies have in common, and each in figures",
+    ),
+    "vocabulary study": (
+        "vocabulary",
+        "STUDY",
+        "how much longer a text becomes when a vocabulary is made smaller",
+    ),
     "vocabulary reduce": ("vocabulary", "REDUCE", "take a share of the tokens out of a model"),
-    "vocabulary extension": ("extension", "EXTENSION_CURVE", "how a text is cut with more and more wordpieces of its own"),
+    "vocabulary extension": (
+        "extension",
+        "EXTENSION_CURVE",
+        "how a text is cut with more and more wordpieces of its own",
+    ),
     "adapt": ("adapt", "ADAPT", "teach a model the words of a domain"),
     "certify": ("adapt", "CERTIFY", "check that an adapted model kept what it should"),
-    "pretrain": ("pretrain", "PRETRAIN", "train on a text: a model by stages, or a small one of one's own from scratch"),
-    "gates": ("gates", "GATES", "how much each layer of an exBERT listens to its extension, by kind of token"),
+    "pretrain": (
+        "pretrain",
+        "PRETRAIN",
+        "train on a text: a model by stages, or a small one of one's own from scratch",
+    ),
+    "gates": (
+        "gates",
+        "GATES",
+        "how much each layer of an exBERT listens to its extension, by kind of token",
+    ),
     "tokenize": ("tokenize", "TOKENIZE", "how models cut a text"),
     "lens": ("lens", "LENS", "how models cut a text, in figures, and the words they cut otherwise"),
-    "presets": ("adapt", "PRESETS", "the built-in recipes, and everything a recipe can choose from"),
+    "presets": (
+        "adapt",
+        "PRESETS",
+        "the built-in recipes, and everything a recipe can choose from",
+    ),
     "convert": ("adapt", "CONVERT", "turn a published .bin model into safetensors"),
     "tasks list": ("tasks", "LIST", "the benchmarks of the papers (tasks alone does the same)"),
-    "tasks card": ("tasks", "CARD", "what is known of a benchmark: labels, sizes, metric, licence, where to get it"),
-    "tasks download": ("tasks", "DOWNLOAD", "fetch a benchmark that is free, checked, ready to train on"),
-    "score": ("score", "SCORE", "score predictions of any program, each score under its exact definition"),
-    "finetune": ("finetune", "FINETUNE", "train a model on a task, under its tokenizations, and score it"),
-    "evaluate": ("finetune", "EVALUATE", "score a fine-tuned run again: other examples, another score"),
-    "predict": ("predict", "PREDICT", "what a fine-tuned run says of other text, both tokenizations pooled"),
-    "zero-shot": ("zero_shot", "ZERO_SHOT", "general questions learned, words of a domain taught, its questions answered unseen"),
-    "answer": ("answer", "ANSWER", "questions on a text of any length, answered under each cut and pooled"),
-    "compare": ("compare", "COMPARE", "two runs or predictions on the same examples: paired test, fixed, broken, and where from"),
-    "results": ("results", "RESULTS", "fine-tuned runs beside each other: mean ± sd over seeds, paired tests to a baseline"),
-    "jobs list": ("jobs", "LIST", "long steps beside the page: how each stands (jobs alone does the same)"),
+    "tasks card": (
+        "tasks",
+        "CARD",
+        "what is known of a benchmark: labels, sizes, metric, licence, where to get it",
+    ),
+    "tasks download": (
+        "tasks",
+        "DOWNLOAD",
+        "fetch a benchmark that is free, checked, ready to train on",
+    ),
+    "score": (
+        "score",
+        "SCORE",
+        "score predictions of any program, each score under its exact definition",
+    ),
+    "finetune": (
+        "finetune",
+        "FINETUNE",
+        "train a model on a task, under its tokenizations, and score it",
+    ),
+    "evaluate": (
+        "finetune",
+        "EVALUATE",
+        "score a fine-tuned run again: other examples, another score",
+    ),
+    "predict": (
+        "predict",
+        "PREDICT",
+        "what a fine-tuned run says of other text, both tokenizations pooled",
+    ),
+    "zero-shot": (
+        "zero_shot",
+        "ZERO_SHOT",
+        "general questions learned, words of a domain taught, its questions answered unseen",
+    ),
+    "answer": (
+        "answer",
+        "ANSWER",
+        "questions on a text of any length, answered under each cut and pooled",
+    ),
+    "compare": (
+        "compare",
+        "COMPARE",
+        "two runs or predictions on the same examples: paired test, fixed, broken, and where from",
+    ),
+    "results": (
+        "results",
+        "RESULTS",
+        "fine-tuned runs beside each other: mean ± sd over seeds, paired tests to a baseline",
+    ),
+    "jobs list": (
+        "jobs",
+        "LIST",
+        "long steps beside the page: how each stands (jobs alone does the same)",
+    ),
     "jobs show": ("jobs", "SHOW", "a job in full: progress, command line, log, metrics"),
     "jobs cancel": ("jobs", "CANCEL", "stop a job, and say how it ended"),
-    "jobs resume": ("jobs", "RESUME", "start a job again that was interrupted, cancelled or failed"),
+    "jobs resume": (
+        "jobs",
+        "RESUME",
+        "start a job again that was interrupted, cancelled or failed",
+    ),
     "app": ("app", "APP", "open the lab in the browser"),
 }
 HIDDEN = {
@@ -100,10 +205,16 @@ def run(arguments: list[str]) -> int:
     name, rest = find(arguments)
     module, attribute, sentence = (COMMANDS | HIDDEN)[name]
     command: Command = getattr(import_module(f"vocadapt.cli.{module}"), attribute)
-    parser = Parser(prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}.")
+    parser = Parser(
+        prog=f"python -m vocadapt {name}", description=f"{sentence[0].upper()}{sentence[1:]}."
+    )
     command.options(parser)
-    parser.add_argument("--json", action="store_true", help="print strict JSON, and nothing else, on stdout")
-    parser.add_argument("-v", "--verbose", action="store_true", help="progress, logs and warnings on stderr")
+    parser.add_argument(
+        "--json", action="store_true", help="print strict JSON, and nothing else, on stdout"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="progress, logs and warnings on stderr"
+    )
     options = parser.parse(rest)
     return _answer(command, options)
 
@@ -123,7 +234,9 @@ def _answer(command: Command, options: Namespace) -> int:
 
 
 def find(arguments: list[str]) -> tuple[str, list[str]]:
-    """The command that the arguments name, and the rest; raises InputError, with the nearest name, for any other."""
+    """The command that the arguments name, and the rest; raises InputError, with the nearest name,
+    for any other.
+    """
     known = COMMANDS | HIDDEN
     for words in (2, 1):
         name = " ".join(arguments[:words])
@@ -131,15 +244,22 @@ def find(arguments: list[str]) -> tuple[str, list[str]]:
             return name, arguments[words:]
     group = [name for name in COMMANDS if name.startswith(f"{arguments[0]} ")]
     if group:
-        raise InputError(f"{arguments[0]} needs to know what to do: {', '.join(name.split()[1] for name in group)}.")
+        raise InputError(
+            f"{arguments[0]} needs to know what to do:"
+            f" {', '.join(name.split()[1] for name in group)}."
+        )
     asked = " ".join(word for word in arguments[:2] if not word.startswith("-"))
-    near = get_close_matches(asked, COMMANDS, n=1, cutoff=0.5) or get_close_matches(arguments[0], COMMANDS, n=1, cutoff=0.5)
+    near = get_close_matches(asked, COMMANDS, n=1, cutoff=0.5) or get_close_matches(
+        arguments[0], COMMANDS, n=1, cutoff=0.5
+    )
     advice = f"Did you mean {near[0]!r}?" if near else "python -m vocadapt --help lists them."
     raise InputError(f"There is no command {arguments[0]!r}. {advice}")
 
 
 def _another_word(name: str, rest: list[str]) -> bool:
-    """Whether a group that may stand alone is followed by a word: then that must name one of its commands."""
+    """Whether a group that may stand alone is followed by a word: then that must name one of its
+    commands.
+    """
     group = any(known.startswith(f"{name} ") for known in COMMANDS)
     return group and bool(rest) and not rest[0].startswith("-")
 
@@ -148,5 +268,7 @@ def overview() -> str:
     """What --help prints: every command with its sentence."""
     width = max(map(len, COMMANDS)) + 2
     lines = [f"  {name:<{width}}{sentence}" for name, (_, _, sentence) in COMMANDS.items()]
-    usage = "usage: python -m vocadapt COMMAND …       (python -m vocadapt COMMAND --help tells more)"
+    usage = (
+        "usage: python -m vocadapt COMMAND …       (python -m vocadapt COMMAND --help tells more)"
+    )
     return "\n".join([(about or "").strip(), "", usage, "", *lines])

@@ -5,7 +5,9 @@ from typing import Any
 
 
 def number(value: Any) -> str:
-    """A number as people read it: whole ones with separators, others to three significant digits; a dash for none."""
+    """A number as people read it: whole ones with separators, others to three significant digits; a
+    dash for none.
+    """
     if value is None or value != value:
         return "–"
     if isinstance(value, bool):
@@ -23,8 +25,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     cells = [list(header), *([number(value) for value in row] for row in body)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     right = [bool(body) and not isinstance(body[0][column], str) for column in range(len(header))]
-    shapes = [f"{'>' if to_right else '<'}{width}" for width, to_right in zip(widths, right, strict=True)]
-    aligned = ([format(cell, shape) for cell, shape in zip(row, shapes, strict=True)] for row in cells)
+    shapes = [
+        f"{'>' if to_right else '<'}{width}" for width, to_right in zip(widths, right, strict=True)
+    ]
+    aligned = (
+        [format(cell, shape) for cell, shape in zip(row, shapes, strict=True)] for row in cells
+    )
     return "\n".join("  ".join(row).rstrip() for row in aligned)
 
 

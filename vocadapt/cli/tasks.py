@@ -25,9 +25,18 @@ def _list_options(parser: Parser) -> None:
 def _list(options: Namespace, progress: Progress) -> Answer:
     wanted = getattr(options, "kind", None)
     shown = [card for card in cards().values() if wanted in (None, card.kind)]
-    rows = [(card.name, card.kind, card.scorer, _sizes(card), "free" if card.free else card.access) for card in shown]
-    said = "tasks card NAME tells all that is known of one; tasks download NAME --out DIR fetches a free one."
-    return Answer([card.to_dict() for card in shown], f"{table(('name', 'kind', 'score', 'sizes', 'files'), rows)}\n\n{said}")
+    rows = [
+        (card.name, card.kind, card.scorer, _sizes(card), "free" if card.free else card.access)
+        for card in shown
+    ]
+    said = (
+        "tasks card NAME tells all that is known of one; tasks download NAME --out DIR fetches a"
+        " free one."
+    )
+    return Answer(
+        [card.to_dict() for card in shown],
+        f"{table(('name', 'kind', 'score', 'sizes', 'files'), rows)}\n\n{said}",
+    )
 
 
 def _card_options(parser: Parser) -> None:
@@ -37,14 +46,24 @@ def _card_options(parser: Parser) -> None:
 def _card(options: Namespace, progress: Progress) -> Answer:
     card = card_of(options.benchmark)
     values = {
-        "name": card.name, "kind": card.kind, "about": card.about, "version": card.version,
+        "name": card.name,
+        "kind": card.kind,
+        "about": card.about,
+        "version": card.version,
         "labels": ", ".join(label or "(bare tags: one type)" for label in card.labels),
-        **{split: ", ".join(f"{number(count)} {what}" for what, count in held.items()) for split, held in card.sizes.items()},
-        "folds": card.folds or ("" if card.folds else "none"), "metric": card.metric, "score here": card.scorer,
-        "licence": card.licence, "files": "tasks download fetches them" if card.free else ACCESS[card.access],
-        "where": card.where, "facts from": card.source,
+        **{
+            split: ", ".join(f"{number(count)} {what}" for what, count in held.items())
+            for split, held in card.sizes.items()
+        },
+        "folds": card.folds or ("" if card.folds else "none"),
+        "metric": card.metric,
+        "score here": card.scorer,
+        "licence": card.licence,
+        "files": "tasks download fetches them" if card.free else ACCESS[card.access],
+        "where": card.where,
+        "facts from": card.source,
         **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
-    }  # fmt: skip
+    }
     return Answer(card.to_dict(), facts({name: value or UNKNOWN for name, value in values.items()}))
 
 
@@ -65,12 +84,19 @@ def _download(options: Namespace, progress: Progress) -> Answer:
     folder = destination(options, "tasks")
     if folder is None:
         raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
-    task, manifest = fetch_benchmark(options.benchmark, folder, options.source, options.overwrite, progress)
+    task, manifest = fetch_benchmark(
+        options.benchmark, folder, options.source, options.overwrite, progress
+    )
     place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
     answer: dict[str, Any] = {**place, "task": task.name, "kind": task.kind, **manifest.numbers}
     by_fold = manifest.numbers.get("by_fold", {})
-    sizes = {split: f"{size:,} examples{_spread(by_fold.get(split))}" for split, size in manifest.numbers["examples"].items()}
-    findings = {f"note {place}": said for place, said in enumerate(manifest.numbers["findings"], start=1)}
+    sizes = {
+        split: f"{size:,} examples{_spread(by_fold.get(split))}"
+        for split, size in manifest.numbers["examples"].items()
+    }
+    findings = {
+        f"note {place}": said for place, said in enumerate(manifest.numbers["findings"], start=1)
+    }
     return Answer(answer, facts({"task": task.name, **sizes, **findings, **place}))
 
 
@@ -78,7 +104,10 @@ def _spread(by_fold: Sequence[int] | None) -> str:
     """What the sizes of a split are in the folds beside the first."""
     if not by_fold:
         return ""
-    return f" in the first of {len(by_fold)} folds ({min(by_fold):,} to {max(by_fold):,} in all of them)"
+    return (
+        f" in the first of {len(by_fold)} folds ({min(by_fold):,} to {max(by_fold):,} in all of"
+        " them)"
+    )
 
 
 LIST = Command(_list_options, _list)

@@ -18,14 +18,19 @@ def _options(parser: Parser) -> None:
 
 def add_models(parser: Parser) -> None:
     """--model, as often as there are models; --casing and --offline."""
-    parser.add_argument("--model", metavar="M", action="append", required=True, help=f"{M}; may be repeated")
+    parser.add_argument(
+        "--model", metavar="M", action="append", required=True, help=f"{M}; may be repeated"
+    )
     add_casing(parser)
     add_offline(parser)
 
 
 def models_of(options: Namespace) -> dict[str, LanguageModel]:
     """What `add_models` asked for, by the names that were given."""
-    return {name: open_model(name, options.offline or None, lowercase(options)) for name in options.model}
+    return {
+        name: open_model(name, options.offline or None, lowercase(options))
+        for name in options.model
+    }
 
 
 def _tokenize(options: Namespace, progress: Progress) -> Answer:
@@ -42,7 +47,9 @@ def line_of(name: str, model: LanguageModel, cut: tuple[Piece, ...]) -> str:
 
 
 def as_json(cut: tuple[Piece, ...]) -> dict[str, list[Any]]:
-    """Tokens, ids, and from where to where each stands in the text, in characters; no special tokens around them."""
+    """Tokens, ids, and from where to where each stands in the text, in characters; no special
+    tokens around them.
+    """
     return {
         "tokens": [piece.token for piece in cut],
         "ids": [piece.id for piece in cut],

@@ -3,7 +3,16 @@
 from argparse import Namespace
 from typing import Any
 
-from vocadapt.cli.options import TEXT, add_casing, add_model, add_out, add_text, corpus_settings, write, written
+from vocadapt.cli.options import (
+    TEXT,
+    add_casing,
+    add_model,
+    add_out,
+    add_text,
+    corpus_settings,
+    write,
+    written,
+)
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.lab.spec import ContextualStep, ImportStep, Spec, VectorsStep
@@ -50,7 +59,10 @@ def _train_options(parser: Parser) -> None:
         default=default.sample,
         help=f"thin out frequent words (default {default.sample})",
     )
-    drawn = "train on as many lines drawn anew, with replacement, by this seed: a bootstrap (default 0: the text as it is)"
+    drawn = (
+        "train on as many lines drawn anew, with replacement, by this seed: a bootstrap (default 0:"
+        " the text as it is)"
+    )
     parser.add_argument(
         "--resample", type=setting(VectorsStep, "resample"), default=0, metavar="SEED", help=drawn
     )
@@ -60,10 +72,14 @@ def _train_options(parser: Parser) -> None:
 
 def _train(options: Namespace, progress: Progress) -> Answer:
     numbers = {name: getattr(options, name) for name in NUMBERS}
-    word2vec = Word2VecSettings(**numbers, skip_gram=options.skip_gram, alpha=options.alpha, sample=options.subsample)
+    word2vec = Word2VecSettings(
+        **numbers, skip_gram=options.skip_gram, alpha=options.alpha, sample=options.subsample
+    )
     inputs = {"text": options.text, "model": options.model}
     settings = VectorsStep(corpus_settings(options), word2vec, options.resample)
-    return written(write(Spec("vectors", settings, inputs, options.offline, options.casing), options, progress))
+    return written(
+        write(Spec("vectors", settings, inputs, options.offline, options.casing), options, progress)
+    )
 
 
 IN_CONTEXT = {
@@ -79,15 +95,21 @@ IN_CONTEXT = {
 def _contextual_options(parser: Parser) -> None:
     default = ContextualSettings()
     parser.description = (
-        "Vectors in context: what a layer of a model makes of each word, averaged over its occurrences in a text. They become "
-        "word vectors like any other. Not to be mixed up with a model's input rows (what the thesis calls contextual "
-        "embeddings): those need no text, and every command that takes vectors or a model reads them from the model."
+        "Vectors in context: what a layer of a model makes of each word, averaged over its"
+        " occurrences in a text. They become word vectors like any other. Not to be mixed up with a"
+        " model's input rows (what the thesis calls contextual embeddings): those need no text, and"
+        " every command that takes vectors or a model reads them from the model."
     )
     add_model(parser, help="hub name or model folder")
     parser.add_argument("--corpus", nargs="+", metavar="TEXT", required=True, help=TEXT)
-    which = "0: the embedding output, position included; 1: what leaves the first layer; … last: the top (default last)"
+    which = (
+        "0: the embedding output, position included; 1: what leaves the first layer; … last: the"
+        " top (default last)"
+    )
     parser.add_argument("--layer", type=_layer, default=default.layer, metavar="L", help=which)
-    parser.add_argument("--words", metavar="FILE", help="only these words, one a line, however rare")
+    parser.add_argument(
+        "--words", metavar="FILE", help="only these words, one a line, however rare"
+    )
     for name, meaning in IN_CONTEXT.items():
         value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
         parser.add_argument(
@@ -98,7 +120,9 @@ def _contextual_options(parser: Parser) -> None:
             help=f"{meaning} (default {value})",
         )
     units = "; ".join(f"{name}: {meaning}" for name, meaning in UNITS.items())
-    parser.add_argument("--unit", choices=UNITS, default=default.unit, help=f"{units} (default {default.unit})")
+    parser.add_argument(
+        "--unit", choices=UNITS, default=default.unit, help=f"{units} (default {default.unit})"
+    )
     add_text(parser, own_seed=False)
     add_out(parser)
 
@@ -120,7 +144,11 @@ def _contextual(options: Namespace, progress: Progress) -> Answer:
 
 
 def _import_options(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors",
+    )
     parser.add_argument("--words", metavar="FILE", help="the words of a .npy matrix, one a line")
     parser.add_argument(
         "--limit",
@@ -130,8 +158,14 @@ def _import_options(parser: Parser) -> None:
         help="read the first N words only",
     )
     parser.add_argument("--only-words-of", nargs="+", metavar="TEXT", dest="text", help=ONLY)
-    parser.add_argument("--fold", action="store_true", help="fold cased words onto an uncased model (needs --model)")
-    parser.add_argument("--collisions", default="first", help="how spellings that fall together are merged (default first)")
+    parser.add_argument(
+        "--fold", action="store_true", help="fold cased words onto an uncased model (needs --model)"
+    )
+    parser.add_argument(
+        "--collisions",
+        default="first",
+        help="how spellings that fall together are merged (default first)",
+    )
     add_model(parser, required=False)
     add_casing(parser)
     add_text(parser)
@@ -140,9 +174,16 @@ def _import_options(parser: Parser) -> None:
 
 def _import(options: Namespace, progress: Progress) -> Answer:
     settings = ImportStep(options.limit, options.fold, options.collisions, corpus_settings(options))
-    given = {"file": options.file, "words": options.words, "model": options.model, "text": options.text}
+    given = {
+        "file": options.file,
+        "words": options.words,
+        "model": options.model,
+        "text": options.text,
+    }
     inputs = {role: value for role, value in given.items() if value}
-    return written(write(Spec("import", settings, inputs, options.offline, options.casing), options, progress))
+    return written(
+        write(Spec("import", settings, inputs, options.offline, options.casing), options, progress)
+    )
 
 
 TRAIN = Command(_train_options, _train)

@@ -20,7 +20,7 @@ from vocadapt.cli.options import (
     lowercase,
     write,
     written,
-)  # fmt: skip
+)
 from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer, Command
 from vocadapt.cli.tables import table
@@ -35,7 +35,15 @@ from vocadapt.spaces.choosing import UNUSED
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.growth import KEEPS, SEEDS, Growth, Reducer, Study, study
 from vocadapt.vocabulary.listing import Fault, read_listing, said
-from vocadapt.vocabulary.overlap import POSITIONS, Overlap, Profile, common_tokens, lengths, overlap, profile
+from vocadapt.vocabulary.overlap import (
+    POSITIONS,
+    Overlap,
+    Profile,
+    common_tokens,
+    lengths,
+    overlap,
+    profile,
+)
 from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
 from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
 
@@ -54,7 +62,9 @@ class Compared:
 
 
 def _compare_options(parser: Parser) -> None:
-    parser.add_argument("models", nargs="+", metavar="M", help=f"{M}; faulty ones are looked at, too")
+    parser.add_argument(
+        "models", nargs="+", metavar="M", help=f"{M}; faulty ones are looked at, too"
+    )
     add_casing(parser)
     add_offline(parser)
 
@@ -62,7 +72,10 @@ def _compare_options(parser: Parser) -> None:
 def _compare(options: Namespace, progress: Progress) -> Answer:
     compared = [_compared(name, options) for name in options.models]
     vocabularies = [one.vocabulary for one in compared]
-    found, profiles = overlap(vocabularies), [profile(one.vocabulary, one.splitter) for one in compared]
+    found, profiles = (
+        overlap(vocabularies),
+        [profile(one.vocabulary, one.splitter) for one in compared],
+    )
     common = lengths(vocabularies[0], common_tokens(vocabularies))
     answer = {
         "models": [one.name for one in compared],
@@ -74,7 +87,11 @@ def _compare(options: Namespace, progress: Progress) -> Answer:
         "positions": [one.positions for one in profiles],
         "single_characters": _single(profiles),
         "unreachable": [_unreachable(one) for one in profiles],
-        "faults": {one.name: [{"line": f.line, "problem": f.problem} for f in one.faults] for one in compared if one.faults},
+        "faults": {
+            one.name: [{"line": f.line, "problem": f.problem} for f in one.faults]
+            for one in compared
+            if one.faults
+        },
     }
     return Answer(answer, _compared_text(compared, found, profiles))
 
@@ -93,7 +110,9 @@ def _compared(name: str, options: Namespace) -> Compared:
 
 
 def _single(profiles: Sequence[Profile]) -> dict[str, Any]:
-    """Single characters of each vocabulary, at the beginning and inside of a word, and those that all know."""
+    """Single characters of each vocabulary, at the beginning and inside of a word, and those that
+    all know.
+    """
     return {
         "word_start": [len(one.single) for one in profiles],
         "continuation": [len(one.single_more) for one in profiles],
@@ -103,30 +122,55 @@ def _single(profiles: Sequence[Profile]) -> dict[str, Any]:
 
 
 def _unreachable(found: Profile) -> dict[str, Any]:
-    """How many tokens no text can reach, how many of them are placeholders, and the first others."""
+    """How many tokens no text can reach, how many of them are placeholders, and the first
+    others.
+    """
     others = [token for token in found.unreachable if not UNUSED.fullmatch(token)]
-    return {"tokens": len(found.unreachable), "unused": found.unreachable_unused, "first": others[:LISTED]}
+    return {
+        "tokens": len(found.unreachable),
+        "unused": found.unreachable_unused,
+        "first": others[:LISTED],
+    }
 
 
 def _keyed(counts: Mapping[int, int]) -> dict[str, int]:
     return {str(length): count for length, count in counts.items()}
 
 
-def _compared_text(compared: Sequence[Compared], found: Overlap, profiles: Sequence[Profile]) -> str:
+def _compared_text(
+    compared: Sequence[Compared], found: Overlap, profiles: Sequence[Profile]
+) -> str:
     """The comparison for people: shares, figures of each, faults."""
     numbers = [str(i) for i in range(1, len(compared) + 1)]
     shares = [
-        (f"{number} {one.name}", *(f"{count:,} ({share:.1%})" for count, share in zip(counts, row, strict=True)))
-        for number, one, counts, row in zip(numbers, compared, found.common, found.share, strict=True)
+        (
+            f"{number} {one.name}",
+            *(f"{count:,} ({share:.1%})" for count, share in zip(counts, row, strict=True)),
+        )
+        for number, one, counts, row in zip(
+            numbers, compared, found.common, found.share, strict=True
+        )
     ]
     figures = [
-        (one.name, len(one.vocabulary), *(seen.positions[place] for place in POSITIONS), len(seen.single), len(seen.unreachable))
+        (
+            one.name,
+            len(one.vocabulary),
+            *(seen.positions[place] for place in POSITIONS),
+            len(seen.single),
+            len(seen.unreachable),
+        )
         for one, seen in zip(compared, profiles, strict=True)
     ]
     header = ("vocabulary", "tokens", *POSITIONS, "single characters", "unreachable")
-    faults = [f"{one.name}: {said(one.faults)}. No model is made with it." for one in compared if one.faults]
+    faults = [
+        f"{one.name}: {said(one.faults)}. No model is made with it."
+        for one in compared
+        if one.faults
+    ]
     head = "Tokens in common, and their share of the row's vocabulary:"
-    return "\n\n".join([head + "\n" + table(("", *numbers), shares), table(header, figures), *faults])
+    return "\n\n".join(
+        [head + "\n" + table(("", *numbers), shares), table(header, figures), *faults]
+    )
 
 
 def _study_options(parser: Parser) -> None:
@@ -134,8 +178,14 @@ def _study_options(parser: Parser) -> None:
     add_casing(parser)
     parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
     names = ", ".join(REDUCTIONS)
-    parser.add_argument("--heuristics", nargs="+", choices=list(REDUCTIONS), default=list(PUBLISHED), metavar="NAME",
-                        help=f"{names} (default: the published ones, without cost)")  # fmt: skip
+    parser.add_argument(
+        "--heuristics",
+        nargs="+",
+        choices=list(REDUCTIONS),
+        default=list(PUBLISHED),
+        metavar="NAME",
+        help=f"{names} (default: the published ones, without cost)",
+    )
     parser.add_argument(
         "--keep",
         nargs="+",
@@ -153,7 +203,11 @@ def _study_options(parser: Parser) -> None:
         help="of random (default 1 2 3)",
     )
     parser.add_argument("--count-marks", action="store_true", help=MARKS)
-    parser.add_argument("--workspace", metavar="W", help="keep the word counts in this workspace, and use those that it keeps")
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        help="keep the word counts in this workspace, and use those that it keeps",
+    )
     add_text(parser, own_seed=False)
 
 
@@ -164,14 +218,30 @@ def _study(options: Namespace, progress: Progress) -> Answer:
     vocabulary, splitter = model.vocabulary, model.splitter
     start = time.perf_counter()
     root = Workspace(Path(options.workspace)).root if options.workspace else None
-    counts = kept_counts(root, read_corpus(options.corpus, corpus_settings(options)), splitter, part(progress, 0, 0.8)).counts
+    counts = kept_counts(
+        root,
+        read_corpus(options.corpus, corpus_settings(options)),
+        splitter,
+        part(progress, 0, 0.8),
+    ).counts
     counted = time.perf_counter()
     reducer = Reducer(vocabulary, counts)
-    found = study(reducer, options.heuristics, options.keep, options.seeds, options.count_marks, part(progress, 0.8, 1))
+    found = study(
+        reducer,
+        options.heuristics,
+        options.keep,
+        options.seeds,
+        options.count_marks,
+        part(progress, 0.8, 1),
+    )
     answer = {
         "tokens": found.tokens,
         "rows": [_row(row) for row in found.rows],
-        **({"left_out": {f"{keep:g}": why for keep, why in found.left_out.items()}} if found.left_out else {}),
+        **(
+            {"left_out": {f"{keep:g}": why for keep, why in found.left_out.items()}}
+            if found.left_out
+            else {}
+        ),
         "counting_seconds": counted - start,
         "seconds": time.perf_counter() - counted,
     }
@@ -180,31 +250,58 @@ def _study(options: Namespace, progress: Progress) -> Answer:
 
 def _row(row: Growth) -> dict[str, Any]:
     """One cell of the study; sd only where it is one."""
-    named = ("heuristic", "keep", "vocabulary", "tokens", "growth", *(("sd",) if row.sd is not None else ()))
+    named = (
+        "heuristic",
+        "keep",
+        "vocabulary",
+        "tokens",
+        "growth",
+        *(("sd",) if row.sd is not None else ()),
+    )
     return {name: getattr(row, name) for name in named}
 
 
 def _study_text(found: Study, options: Namespace) -> str:
     """The study for people."""
     rows = [
-        (row.heuristic, row.keep, row.vocabulary, row.tokens, f"{row.growth:+.2%}", "" if row.sd is None else f"{row.sd:.2%}")
+        (
+            row.heuristic,
+            row.keep,
+            row.vocabulary,
+            row.tokens,
+            f"{row.growth:+.2%}",
+            "" if row.sd is None else f"{row.sd:.2%}",
+        )
         for row in found.rows
     ]
     marks = "with" if options.count_marks else "without"
     lines = [
         f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
         table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
-        f"Shares are of the whole vocabulary; lengths {marks} ##; special tokens and those shorter than four characters stay; of "
-        f"equals the higher id leaves first; random over the seeds {', '.join(map(str, options.seeds))}.",
+        (
+            f"Shares are of the whole vocabulary; lengths {marks} ##; special tokens and those"
+            " shorter than four characters stay; of equals the higher id leaves first; random over"
+            f" the seeds {', '.join(map(str, options.seeds))}."
+        ),
     ]
-    unknown = [f"{row.unknown:,} words become [UNK] under {row.heuristic}, {row.keep:g}." for row in found.rows if row.unknown]
+    unknown = [
+        f"{row.unknown:,} words become [UNK] under {row.heuristic}, {row.keep:g}."
+        for row in found.rows
+        if row.unknown
+    ]
     return "\n\n".join([*lines, *unknown, *(f"Left out: {why}" for why in found.left_out.values())])
 
 
 def _reduce_options(parser: Parser) -> None:
     default = ReductionSettings()
     add_model(parser, help="hub name or model folder")
-    parser.add_argument("--heuristic", choices=REDUCTIONS, default=default.heuristic, metavar="NAME", help=", ".join(REDUCTIONS))
+    parser.add_argument(
+        "--heuristic",
+        choices=REDUCTIONS,
+        default=default.heuristic,
+        metavar="NAME",
+        help=", ".join(REDUCTIONS),
+    )
     parser.add_argument(
         "--keep",
         type=setting(ReductionSettings, "keep"),
@@ -212,7 +309,9 @@ def _reduce_options(parser: Parser) -> None:
         metavar="SHARE",
         help="of the vocabulary, above 0 and up to 1",
     )
-    parser.add_argument("--corpus", metavar="TEXT", nargs="+", help=f"what tokens are counted in: {TEXT}")
+    parser.add_argument(
+        "--corpus", metavar="TEXT", nargs="+", help=f"what tokens are counted in: {TEXT}"
+    )
     parser.add_argument(
         "--seed",
         type=setting(ReductionSettings, "seed"),
@@ -220,7 +319,12 @@ def _reduce_options(parser: Parser) -> None:
         help=f"of random (default {default.seed})",
     )
     parser.add_argument("--count-marks", action="store_true", help=MARKS)
-    parser.add_argument("--no-certificate", dest="certify", action="store_false", help="do not check the result at once")
+    parser.add_argument(
+        "--no-certificate",
+        dest="certify",
+        action="store_false",
+        help="do not check the result at once",
+    )
     add_text(parser, own_seed=False)
     add_out(parser)
 
@@ -229,7 +333,12 @@ def _reduce(options: Namespace, progress: Progress) -> Answer:
     chosen = ReductionSettings(options.heuristic, options.keep, options.seed, options.count_marks)
     recipe = reduced_to(chosen)
     inputs = {"model": options.model, **({"text": options.corpus} if options.corpus else {})}
-    spec = Spec("model", ModelStep(recipe, corpus_settings(options), options.certify), inputs, options.offline)
+    spec = Spec(
+        "model",
+        ModelStep(recipe, corpus_settings(options), options.certify),
+        inputs,
+        options.offline,
+    )
     artefact = write(spec, options, progress)
     return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
 

@@ -42,7 +42,9 @@ def _count(options: Namespace, progress: Progress) -> Answer:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has held. Not getrusage: its figure includes the parent's, from before the exec."""
+    """The most memory this process has held. Not getrusage: its figure includes the parent's, from
+    before the exec.
+    """
     try:
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6

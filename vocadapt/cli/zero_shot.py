@@ -23,12 +23,29 @@ CHANGES = {
 
 def _options(parser: Parser) -> None:
     add_model(parser, help="hub name or model folder, with or without a head for questions")
-    parser.add_argument("--train", metavar="F", required=True, help="general questions in SQuAD's form")
-    parser.add_argument("--test", metavar="F", required=True, help="the domain's questions, none of which may be among those")
+    parser.add_argument(
+        "--train", metavar="F", required=True, help="general questions in SQuAD's form"
+    )
+    parser.add_argument(
+        "--test",
+        metavar="F",
+        required=True,
+        help="the domain's questions, none of which may be among those",
+    )
     parser.add_argument("--vectors", metavar="V", default="", help="word vectors of the domain")
-    parser.add_argument("--corpus", metavar="T", nargs="+", default=(), help="text of the domain, in place of vectors")
-    parser.add_argument("--preset", default="green-bert", metavar="P", help="the recipe (green-bert)")
-    parser.add_argument("--settings", choices=tuple(TRAININGS), default="quick", help="of the fine-tuning (quick)")
+    parser.add_argument(
+        "--corpus",
+        metavar="T",
+        nargs="+",
+        default=(),
+        help="text of the domain, in place of vectors",
+    )
+    parser.add_argument(
+        "--preset", default="green-bert", metavar="P", help="the recipe (green-bert)"
+    )
+    parser.add_argument(
+        "--settings", choices=tuple(TRAININGS), default="quick", help="of the fine-tuning (quick)"
+    )
     for name, meaning in CHANGES.items():
         parser.add_argument(
             f"--{name}",
@@ -51,16 +68,30 @@ def _options(parser: Parser) -> None:
         metavar="N",
         help="of the domain's questions at most, drawn at random",
     )
-    parser.add_argument("--out", metavar="DIR", required=True, help="write general/, adapted/ and scores.json here")
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="write general/, adapted/ and scores.json here"
+    )
 
 
 def _zero_shot(options: Namespace, progress: Progress) -> Answer:
     start, out = time.perf_counter(), Path(options.out)
-    changes = {name: value for name in (*CHANGES, "word_rule") if (value := getattr(options, name)) is not None}
+    changes = {
+        name: value
+        for name in (*CHANGES, "word_rule")
+        if (value := getattr(options, name)) is not None
+    }
     asked = ZeroShot(
-        options.model, Path(options.train), Path(options.test), preset(options.preset), options.vectors, tuple(options.corpus),
-        training_preset(options.settings, **changes), options.seed, options.limit, options.offline,
-    )  # fmt: skip
+        options.model,
+        Path(options.train),
+        Path(options.test),
+        preset(options.preset),
+        options.vectors,
+        tuple(options.corpus),
+        training_preset(options.settings, **changes),
+        options.seed,
+        options.limit,
+        options.offline,
+    )
     numbers = zero_shot(asked, out, progress)
     place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
     return Answer({**numbers, **place}, f"{shown(numbers)}\n\n{facts(place)}")

@@ -1,4 +1,6 @@
-"""What an alignment artefact holds beside the map: how each map did on held-out words, and each anchor of the chosen one."""
+"""What an alignment artefact holds beside the map: how each map did on held-out words, and each
+anchor of the chosen one.
+"""
 
 import csv
 from collections.abc import Sequence
@@ -20,7 +22,9 @@ COLUMNS = ("word", "fold", "cosine", "random_cosine", "rank")
 
 @dataclass(frozen=True)
 class JudgedAnchor:
-    """One anchor: the fold that judged it, the cosine to its own wordpiece and to another's, how many anchors lay nearer."""
+    """One anchor: the fold that judged it, the cosine to its own wordpiece and to another's, how
+    many anchors lay nearer.
+    """
 
     word: str
     fold: int
@@ -31,7 +35,9 @@ class JudgedAnchor:
 
 @dataclass(frozen=True)
 class Judged:
-    """A saved judgement: one row per map, the chosen map first (its settings under "settings"), and the chosen map's anchors."""
+    """A saved judgement: one row per map, the chosen map first (its settings under "settings"), and
+    the chosen map's anchors.
+    """
 
     maps: tuple[dict[str, Any], ...]
     anchors: tuple[JudgedAnchor, ...]
@@ -45,11 +51,15 @@ def save_judged(judged: Sequence[HeldOut], draft: Path) -> None:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(COLUMNS)
         columns = (chosen.fold, chosen.cosine, chosen.random_cosine, chosen.ranks["anchors"])
-        writer.writerows(zip(chosen.anchors.words, *(column.tolist() for column in columns), strict=True))
+        writer.writerows(
+            zip(chosen.anchors.words, *(column.tolist() for column in columns), strict=True)
+        )
 
 
 def table_of(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
-    """One row per map: its settings and scores, whether it is the best, and how it differs from the first, fold by fold."""
+    """One row per map: its settings and scores, whether it is the best, and how it differs from the
+    first, fold by fold.
+    """
     winner = best(judged)
     return [
         {
@@ -66,8 +76,13 @@ def load_judged(folder: Path) -> Judged:
     """Read what `save_judged` wrote; raises InputError where the folder holds none."""
     missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
     if missing:
-        raise InputError(f"{folder}: expected a judged map, {missing} is missing.", "Fit the map again.")
+        raise InputError(
+            f"{folder}: expected a judged map, {missing} is missing.", "Fit the map again."
+        )
     table = strict_json.read(folder / TABLE)
     _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
-    anchors = (JudgedAnchor(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4])) for line in lines)
+    anchors = (
+        JudgedAnchor(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4]))
+        for line in lines
+    )
     return Judged(tuple(table["maps"]), tuple(anchors))

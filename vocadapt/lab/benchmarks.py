@@ -1,4 +1,6 @@
-"""A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its manifest what it is."""
+"""A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its
+manifest what it is.
+"""
 
 import os
 import shlex
@@ -23,34 +25,44 @@ from vocadapt.training.tasks.own import TASK, TaskFile, read_task, read_task_fil
 def fetch_benchmark(
     name: str, folder: Path, source: str = "", overwrite: bool = False, progress: Progress = silent
 ) -> tuple[TaskFile, Manifest]:
-    """Download a benchmark, read it once, and leave it with its task.toml and manifest; nothing stays where that fails.
+    """Download a benchmark, read it once, and leave it with its task.toml and manifest; nothing
+    stays where that fails.
 
-    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` says how many there are, `by_fold`
-    gives the sizes of each split in all of them. A benchmark that is downloaded again is held to the checksums of the first
-    time. Raises InputError for an unknown name, a place that does not answer, and files that are not those expected.
+    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` says
+    how many there are, `by_fold` gives the sizes of each split in all of them. A benchmark that is
+    downloaded again is held to the checksums of the first time. Raises InputError for an unknown
+    name, a place that does not answer, and files that are not those expected.
     """
     card, start = card_of(name), time.perf_counter()
     with writing(folder, overwrite) as draft:
         made = download(card, draft, source, _recorded(folder, card.name), progress)
         tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
-        command = shlex.join(["python", "-m", "vocadapt", "tasks", "download", card.name, "--out", str(folder)])
+        command = shlex.join(
+            ["python", "-m", "vocadapt", "tasks", "download", card.name, "--out", str(folder)]
+        )
         command += f" --from {shlex.quote(source)}" if source else ""
         manifest = Manifest(
-            "tasks", folder.name, {"card": card.name, "source": source or card.base}, command=command,
+            "tasks",
+            folder.name,
+            {"card": card.name, "source": source or card.base},
+            command=command,
             numbers={**_sizes(tasks), "sha256": dict(made.sha256), "findings": _findings(tasks)},
             seconds=time.perf_counter() - start,
-        )  # fmt: skip
+        )
         manifest.save(draft)
     return made, manifest
 
 
 def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artefact:
-    """Files of one's own (split → file) as a task of the workspace: copied, read once, with task.toml and manifest.
+    """Files of one's own (split → file) as a task of the workspace: copied, read once, with
+    task.toml and manifest.
 
     Raises InputError for what is no such task; then nothing stays.
     """
     start = time.perf_counter()
-    task = task_of_files(kind, files, scorer)  # read where they lie: a mistake names the file that was given
+    task = task_of_files(
+        kind, files, scorer
+    )  # read where they lie: a mistake names the file that was given
     with writing(folder) as draft:
         splits = {split: f"{split}{ending_of(path)}" for split, path in files.items()}
         made = TaskFile(folder.name, kind, splits, scorer)
@@ -59,7 +71,9 @@ def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str
         (draft / TASK).write_text(as_toml(made), encoding="utf-8")
         numbers = {**_sizes([task]), "findings": _findings([task])}
         seconds = time.perf_counter() - start
-        Manifest("tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds).save(draft)
+        Manifest(
+            "tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds
+        ).save(draft)
     return open_artefact(folder)
 
 
@@ -68,7 +82,9 @@ def _copy(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(check_file(source), target)
     except OSError as error:
-        raise InputError(f"{source}: cannot be read: {error.strerror}.", "Check the spelling.") from error
+        raise InputError(
+            f"{source}: cannot be read: {error.strerror}.", "Check the spelling."
+        ) from error
 
 
 def ending_of(path: Path) -> str:
@@ -84,10 +100,15 @@ def find_task(given: str, workspace: Workspace | None = None) -> Path:
     path = Path(given)
     if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
         return path
-    if workspace is not None and given in {artefact.name for artefact in workspace.artefacts("tasks")}:
+    if workspace is not None and given in {
+        artefact.name for artefact in workspace.artefacts("tasks")
+    }:
         return workspace.folder("tasks", given)
     if os.path.exists(path):
-        raise InputError(f"{given}: expected a task's .toml, or a folder with a {TASK}.", "tasks download makes one.")
+        raise InputError(
+            f"{given}: expected a task's .toml, or a folder with a {TASK}.",
+            "tasks download makes one.",
+        )
     card = card_of(given)
     files = "" if card.free else " --from FOLDER, the folder of the files that you bring"
     remedy = f"python -m vocadapt tasks download {card.name} --out DIR{files}; then give DIR."
@@ -107,7 +128,11 @@ def _findings(tasks: Sequence[Task]) -> list[str]:
     for fold, task in enumerate(tasks, start=1):
         for finding in task.findings:
             of.setdefault(finding, []).append(fold)
-    where = {finding: f"fold {', '.join(map(str, folds))}: " for finding, folds in of.items() if len(folds) < len(tasks)}
+    where = {
+        finding: f"fold {', '.join(map(str, folds))}: "
+        for finding, folds in of.items()
+        if len(folds) < len(tasks)
+    }
     return [where.get(finding, "") + finding for finding in of]
 
 

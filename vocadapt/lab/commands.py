@@ -32,13 +32,25 @@ WORDS = {
     "map": ("map",),
 }
 INPUTS = {  # others are given as they are
-    "model": "--model", "vectors": "--vectors", "words": "--words", "target": "--target", "held_out": "--text",
-    "other": "--other", "task": "--task", "train": "--train", "dev": "--dev", "test": "--test",
-}  # fmt: skip
+    "model": "--model",
+    "vectors": "--vectors",
+    "words": "--words",
+    "target": "--target",
+    "held_out": "--text",
+    "other": "--other",
+    "task": "--task",
+    "train": "--train",
+    "dev": "--dev",
+    "test": "--test",
+}
 TEXT = {  # where text is not the command's own argument
-    "import": "--only-words-of", "model": "--corpus", "leaderboard": "--corpus", "pretrain": "--corpus",
-    "contextual": "--corpus", "further": "--corpus",
-}  # fmt: skip
+    "import": "--only-words-of",
+    "model": "--corpus",
+    "leaderboard": "--corpus",
+    "pretrain": "--corpus",
+    "contextual": "--corpus",
+    "further": "--corpus",
+}
 OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
 CORPUS_FLAGS = {
     "corpus.field": "--field",
@@ -49,31 +61,78 @@ CORPUS_FLAGS = {
     "corpus.max_line_mb": "--max-line-mb",
 }
 MASKED = (
-    "length", "batch", "lr", "epochs", "tokens", "hours", "share", "dropout", "seed", "warm_up", "schedule", "parts",
+    "length",
+    "batch",
+    "lr",
+    "epochs",
+    "tokens",
+    "hours",
+    "share",
+    "dropout",
+    "seed",
+    "warm_up",
+    "schedule",
+    "parts",
     "save_minutes",
-)  # fmt: skip
+)
 FINETUNING = (
-    "epochs", "batch", "lr", "chunk", "warm_up", "schedule", "weight_decay", "clip", "freeze", "with_dev", "patience",
+    "epochs",
+    "batch",
+    "lr",
+    "chunk",
+    "warm_up",
+    "schedule",
+    "weight_decay",
+    "clip",
+    "freeze",
+    "with_dev",
+    "patience",
     "word_rule",
     "ungrouped",
-)  # fmt: skip
+)
 JUDGING = ("methods", "held_out", "judged", "norm_matched", "seed")
 FLAGS: dict[str, dict[str, str]] = {
     "corpus": CORPUS_FLAGS,
-    "vectors": CORPUS_FLAGS
-    | {
-        f"word2vec.{name}": f"--{name.replace('_', '-')}"
-        for name in ("dim", "window", "min_count", "negative", "skip_gram", "alpha", "epochs", "seed", "workers")
-    }
-    | {"word2vec.sample": "--subsample", "resample": "--resample"},
-    "contextual": CORPUS_FLAGS
-    | {
-        f"contextual.{name}": f"--{name.replace('_', '-')}"
-        for name in ("layer", "occurrences", "length", "batch", "unit", "min_count", "first", "seed")
-    },
+    "vectors": (
+        CORPUS_FLAGS
+        | {
+            f"word2vec.{name}": f"--{name.replace('_', '-')}"
+            for name in (
+                "dim",
+                "window",
+                "min_count",
+                "negative",
+                "skip_gram",
+                "alpha",
+                "epochs",
+                "seed",
+                "workers",
+            )
+        }
+        | {"word2vec.sample": "--subsample", "resample": "--resample"}
+    ),
+    "contextual": (
+        CORPUS_FLAGS
+        | {
+            f"contextual.{name}": f"--{name.replace('_', '-')}"
+            for name in (
+                "layer",
+                "occurrences",
+                "length",
+                "batch",
+                "unit",
+                "min_count",
+                "first",
+                "seed",
+            )
+        }
+    ),
     "import": CORPUS_FLAGS | {"limit": "--limit", "fold": "--fold", "collisions": "--collisions"},
     "alignment": {
-        **{f"alignment.{name}": f"--{name}" for name in ("method", "unit", "centre", "ridge", "weights", "seed")},
+        **{
+            f"alignment.{name}": f"--{name}"
+            for name in ("method", "unit", "centre", "ridge", "weights", "seed")
+        },
         "alignment.anchors.single_characters": "--anchors-without=single-characters",
         "alignment.anchors.digits": "--anchors-without=digits",
         "alignment.anchors.continuation": "--anchors-without=continuation",
@@ -82,33 +141,54 @@ FLAGS: dict[str, dict[str, str]] = {
         "compare": "--all",
     },
     "model": CORPUS_FLAGS,
-    "leaderboard": {**CORPUS_FLAGS, "leaderboard.rows.neighbours": "--neighbours"}
-    | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING},
-    "pretrain": CORPUS_FLAGS
-    | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
-    | {f"scratch.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
-    | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"},
-    "further": CORPUS_FLAGS
-    | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
-    | {"further.train_heads": "--train-heads", "further.nsp": "--nsp", "further.keep_minutes": "--keep-minutes"},
+    "leaderboard": (
+        {**CORPUS_FLAGS, "leaderboard.rows.neighbours": "--neighbours"}
+        | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING}
+    ),
+    "pretrain": (
+        CORPUS_FLAGS
+        | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
+        | {f"scratch.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+        | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"}
+    ),
+    "further": (
+        CORPUS_FLAGS
+        | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+        | {
+            "further.train_heads": "--train-heads",
+            "further.nsp": "--nsp",
+            "further.keep_minutes": "--keep-minutes",
+        }
+    ),
     "finetune": {
         "kind": "--task",
         **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},
         "finetune.length": "--max-length",
-        **{name: f"--{name}" for name in ("tokenization", "seeds", "scorer", "fold", "limit", "unit")},
+        **{
+            name: f"--{name}"
+            for name in ("tokenization", "seeds", "scorer", "fold", "limit", "unit")
+        },
     },
     "convert": {},
     "map": {
-        **{f"choice.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(TokenChoice)},
-        **{f"projection.{field.name}": f"--{field.name.replace('_', '-')}" for field in fields(ProjectionSettings)},
+        **{
+            f"choice.{field.name}": f"--{field.name.replace('_', '-')}"
+            for field in fields(TokenChoice)
+        },
+        **{
+            f"projection.{field.name}": f"--{field.name.replace('_', '-')}"
+            for field in fields(ProjectionSettings)
+        },
     },
 }
 
 
 def command_of(spec: Spec, folder: Path) -> str:
-    """The command line that runs `spec` into `folder`; settings at their defaults are not spelled out.
+    """The command line that runs `spec` into `folder`; settings at their defaults are not spelled
+    out.
 
-    Empty for the one step the command line has no use for: text that is only taken into the workspace.
+    Empty for the one step the command line has no use for: text that is only taken into the
+    workspace.
     """
     if spec.step == "corpus" and "model" not in spec.inputs:
         return ""
@@ -116,18 +196,29 @@ def command_of(spec: Spec, folder: Path) -> str:
 
 
 def command_of_made(artefact: Artefact) -> str:
-    """The command line that made an artefact, its inputs by their full paths: what came from elsewhere was made there."""
+    """The command line that made an artefact, its inputs by their full paths: what came from
+    elsewhere was made there.
+    """
     root = artefact.folder.parents[1]
     parts = shlex.split(artefact.manifest.command)
-    return shlex.join([str(root / part) if "/" in part and (root / part).exists() else part for part in parts])
+    return shlex.join(
+        [str(root / part) if "/" in part and (root / part).exists() else part for part in parts]
+    )
 
 
-def context_command(word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str) -> str:
-    """The command line that shows a word in context; `corpus`: the settings under which the text is read."""
+def context_command(
+    word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str
+) -> str:
+    """The command line that shows a word in context; `corpus`: the settings under which the text is
+    read.
+    """
     defaults = asdict(CorpusSettings())
     chosen = {path.partition(".")[2]: flag for path, flag in CORPUS_FLAGS.items()}
-    flags = [[flag] if corpus[name] is True else [flag, str(corpus[name])]
-             for name, flag in chosen.items() if corpus[name] != defaults[name]]  # fmt: skip
+    flags = [
+        [flag] if corpus[name] is True else [flag, str(corpus[name])]
+        for name, flag in chosen.items()
+        if corpus[name] != defaults[name]
+    ]
     files = [str(path) for path in text]
     given = ["--corpus", *files, "--model", model, *(part for flag in flags for part in flag)]
     return shlex.join([*PROGRAM, "context", *given, "--", word])
@@ -137,18 +228,27 @@ def arguments_of(spec: Spec, folder: Path) -> list[str]:
     """The same as a list of arguments."""
     flag = OUT.get(spec.step, "--out")
     return [
-        *PROGRAM, *WORDS[spec.step], *_inputs(spec), *_recipe(spec, folder), *_settings(spec),
-        *(["--casing", spec.casing] if spec.casing else []), *(["--offline"] if spec.offline else []),
+        *PROGRAM,
+        *WORDS[spec.step],
+        *_inputs(spec),
+        *_recipe(spec, folder),
+        *_settings(spec),
+        *(["--casing", spec.casing] if spec.casing else []),
+        *(["--offline"] if spec.offline else []),
         *([flag, str(folder)] if flag else []),
-    ]  # fmt: skip
+    ]
 
 
 def _lasting(spec: Spec, folder: Path) -> Spec:
-    """The spec by what outlives it: the copies that a corpus made, and for an upload the name of the file it came from."""
+    """The spec by what outlives it: the copies that a corpus made, and for an upload the name of
+    the file it came from.
+    """
     if isinstance(spec.settings, CorpusStep) and spec.settings.copy:
         return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
     uploads = folder.parent.parent / UPLOADS
-    named = {role: tuple(_name(path, uploads) for path in paths) for role, paths in spec.inputs.items()}
+    named = {
+        role: tuple(_name(path, uploads) for path in paths) for role, paths in spec.inputs.items()
+    }
     return replace(spec, inputs=named)
 
 
@@ -188,22 +288,39 @@ def _settings(spec: Spec) -> Iterator[str]:
 
 def _overruled(settings: object) -> tuple[str, ...]:
     """Of a masked-word training the budgets that do not count: the command line takes one."""
-    way = settings.further if isinstance(settings, FurtherStep) else getattr(settings, "scratch", None)
+    way = (
+        settings.further
+        if isinstance(settings, FurtherStep)
+        else getattr(settings, "scratch", None)
+    )
     return tuple(name for name in BUDGETS if name != way.training.budget) if way else ()
 
 
 def _recipe(spec: Spec, folder: Path) -> list[str]:
-    """The preset by name; a recipe of one's own by the file that lies beside the model it made; the stage of a pretraining."""
+    """The preset by name; a recipe of one's own by the file that lies beside the model it made; the
+    stage of a pretraining.
+    """
     if isinstance(spec.settings, FurtherStep):
         return ["--stage", spec.settings.further.stage]
     if not isinstance(spec.settings, ModelStep):
         return []
     recipe, certify = spec.settings.recipe, [] if spec.settings.certify else ["--no-certificate"]
-    return [*(["--preset", recipe.name] if is_preset(recipe) else ["--recipe", str(folder / "recipe.toml")]), *certify]
+    return [
+        *(
+            ["--preset", recipe.name]
+            if is_preset(recipe)
+            else ["--recipe", str(folder / "recipe.toml")]
+        ),
+        *certify,
+    ]
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+        flat |= (
+            _flat(value, f"{prefix}{key}.")
+            if isinstance(value, Mapping)
+            else {f"{prefix}{key}": value}
+        )
     return flat

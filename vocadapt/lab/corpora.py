@@ -1,6 +1,8 @@
-"""Text in the workspace: a corpus artefact is a list of files, or copies of them, with its settings.
+"""Text in the workspace: a corpus artefact is a list of files, or copies of them, with its
+settings.
 
-Word counts are kept in the workspace by content: the same text under the same splitter is counted once.
+Word counts are kept in the workspace by content: the same text under the same splitter is counted
+once.
 """
 
 import logging
@@ -30,14 +32,20 @@ COUNTS = "counts"  # <workspace>/counts/<digest>.tsv
 def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = None) -> Corpus:
     """Open text files and folders, or one corpus of a workspace, which brings its own settings.
 
-    Raises InputError where a workspace corpus is given beside other text or with settings of its own.
+    Raises InputError where a workspace corpus is given beside other text or with settings of its
+    own.
     """
     settings = settings or CorpusSettings()
-    kept = [Path(path) for path in paths if os.path.isfile(Path(path) / RECORD)]  # unlike Path, false for a name too long
+    kept = [
+        Path(path) for path in paths if os.path.isfile(Path(path) / RECORD)
+    ]  # unlike Path, false for a name too long
     if not kept:
         return open_corpus(paths, settings)
     if len(paths) > 1 or settings != CorpusSettings():
-        raise InputError(f"{kept[0]} is a corpus with its own settings.", "Give it alone, without options for text.")
+        raise InputError(
+            f"{kept[0]} is a corpus with its own settings.",
+            "Give it alone, without options for text.",
+        )
     record = strict_json.read(kept[0] / RECORD)
     files = [kept[0] / file for file in record["files"]]  # an absolute path stays itself
     return open_corpus(files, settings_from(CorpusSettings, record["settings"], str(kept[0])))
@@ -49,8 +57,12 @@ def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
     strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
 
 
-def kept_counts(root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
-    """The word counts of a corpus under a splitter, counted once for each content and kept in the workspace at `root`."""
+def kept_counts(
+    root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
+) -> WordCounts:
+    """The word counts of a corpus under a splitter, counted once for each content and kept in the
+    workspace at `root`.
+    """
     if root is None:
         return count_words(corpus, splitter, progress)
     path = counts_path(root, corpus, splitter)
@@ -76,13 +88,17 @@ def _keep_counts(counts: WordCounts, path: Path) -> None:
 
 
 def text_behind(vectors: Path) -> Corpus | None:
-    """The text that word vectors were trained on; None where it is not known, cannot be read, or was changed since."""
+    """The text that word vectors were trained on; None where it is not known, cannot be read, or
+    was changed since.
+    """
     folder = vectors.resolve()
     try:
         manifest, around = open_artefact(folder).manifest, Workspace(folder.parent.parent)
         if changed(manifest.inputs["text"], around):
             return None
-        paths = [around.root / path for path in manifest.inputs["text"].paths]  # an absolute path stays itself
+        paths = [
+            around.root / path for path in manifest.inputs["text"].paths
+        ]  # an absolute path stays itself
         return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
     except (InputError, KeyError, OSError):
         return None

@@ -1,7 +1,9 @@
-"""The demo: a general and a biomedical model, biomedical vectors and a map that come with vocadapt, and the whole walk on them.
+"""The demo: a general and a biomedical model, biomedical vectors and a map that come with vocadapt,
+and the whole walk on them.
 
-`assets/demo/` is laid out as a workspace. Opening the demo copies its artefacts into another workspace; walking it runs every
-step for real on two cores in under a minute, on gensim's bundled news text for the mechanics and on the vectors for the rest.
+`assets/demo/` is laid out as a workspace. Opening the demo copies its artefacts into another
+workspace; walking it runs every step for real on two cores in under a minute, on gensim's bundled
+news text for the mechanics and on the vectors for the rest.
 """
 
 import shutil
@@ -33,14 +35,28 @@ DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"
 MODEL, BIOMEDICAL = ("models", "demo-bert"), ("models", "demo-biomedical-bert")
 VECTORS, MAP = ("vectors", "demo-biomedical"), ("alignments", "demo-map")
 SHIPPED = (MODEL, BIOMEDICAL, VECTORS, MAP)
-NEWS, NEWS_VECTORS, NEWS_MAP = ("corpora", "demo-news"), ("vectors", "demo-news"), ("alignments", "demo-news-map")
-REFITTED, ADAPTED, MOVED = ("alignments", "demo-map-again"), ("models", "demo-adapted"), ("models", "demo-transferred")
-WORDS = ("disorders", "asthma", "tachycardia")  # words that general text can place, and one that it cannot
+NEWS, NEWS_VECTORS, NEWS_MAP = (
+    ("corpora", "demo-news"),
+    ("vectors", "demo-news"),
+    ("alignments", "demo-news-map"),
+)
+REFITTED, ADAPTED, MOVED = (
+    ("alignments", "demo-map-again"),
+    ("models", "demo-adapted"),
+    ("models", "demo-transferred"),
+)
+WORDS = (
+    "disorders",
+    "asthma",
+    "tachycardia",
+)  # words that general text can place, and one that it cannot
 
 
 @dataclass(frozen=True)
 class Walked:
-    """One step of the walk as it went: what it did in a sentence, its figures, the seconds it took, and its command line."""
+    """One step of the walk as it went: what it did in a sentence, its figures, the seconds it took,
+    and its command line.
+    """
 
     step: str
     did: str
@@ -50,7 +66,13 @@ class Walked:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return {"step": self.step, "did": self.did, "seconds": self.seconds, "command": self.command, "numbers": self.numbers}
+        return {
+            "step": self.step,
+            "did": self.did,
+            "seconds": self.seconds,
+            "command": self.command,
+            "numbers": self.numbers,
+        }
 
 
 def shipped() -> bool:
@@ -66,7 +88,10 @@ def open_demo(workspace: Workspace) -> list[Artefact]:
     for kind, name in SHIPPED:
         source, target = DEMO / kind / name, workspace.folder(kind, name)
         if not (source / MANIFEST).is_file():
-            raise InputError(f"The demo did not come with this installation: {source} is missing.", "Run from a clone.")
+            raise InputError(
+                f"The demo did not come with this installation: {source} is missing.",
+                "Run from a clone.",
+            )
         if not (target / MANIFEST).is_file():
             with writing(target) as draft:
                 shutil.copytree(source, draft, dirs_exist_ok=True)
@@ -74,20 +99,36 @@ def open_demo(workspace: Workspace) -> list[Artefact]:
 
 
 def news_text() -> Path:
-    """The 300 news stories that come with gensim: enough to see how each step works, too little to learn from."""
+    """The 300 news stories that come with gensim: enough to see how each step works, too little to
+    learn from.
+    """
     return find_gensim_file("lee_background.cor")
 
 
 def walk(workspace: Workspace, progress: Progress = silent) -> Iterator[Walked]:
-    """Run every step of the walk in a workspace, whatever lies there from an earlier walk, and tell how each went."""
+    """Run every step of the walk in a workspace, whatever lies there from an earlier walk, and tell
+    how each went.
+    """
     start = time.perf_counter()
     open_demo(workspace)
-    yield Walked("open", "copied the two small models, the biomedical vectors and their map", {}, time.perf_counter() - start)
+    yield Walked(
+        "open",
+        "copied the two small models, the biomedical vectors and their map",
+        {},
+        time.perf_counter() - start,
+    )
     for number, (name, step) in enumerate(STEPS):
-        yield _timed(name, step, workspace, part(progress, number / len(STEPS), (number + 1) / len(STEPS)))
+        yield _timed(
+            name, step, workspace, part(progress, number / len(STEPS), (number + 1) / len(STEPS))
+        )
 
 
-def _timed(name: str, step: Callable[[Workspace, Progress], Walked], workspace: Workspace, progress: Progress) -> Walked:
+def _timed(
+    name: str,
+    step: Callable[[Workspace, Progress], Walked],
+    workspace: Workspace,
+    progress: Progress,
+) -> Walked:
     progress(0.0, name)
     start = time.perf_counter()
     walked = step(workspace, progress)
@@ -98,13 +139,20 @@ def _text(workspace: Workspace, progress: Progress) -> Walked:
     inputs = {"text": (str(news_text()),), "model": (_at(workspace, MODEL),)}
     spec = Spec("corpus", CorpusStep(copy=True), inputs)
     numbers = _run(spec, workspace, NEWS, progress).manifest.numbers
-    return _said(spec, workspace, NEWS, f"took in and counted {numbers['words']:,} words of news", numbers)
+    return _said(
+        spec, workspace, NEWS, f"took in and counted {numbers['words']:,} words of news", numbers
+    )
 
 
 def _news_vectors(workspace: Workspace, progress: Progress) -> Walked:
-    spec = Spec("vectors", VectorsStep(word2vec=Word2VecSettings(workers=1)), _inputs(workspace, text=NEWS))
+    spec = Spec(
+        "vectors", VectorsStep(word2vec=Word2VecSettings(workers=1)), _inputs(workspace, text=NEWS)
+    )
     numbers = _run(spec, workspace, NEWS_VECTORS, progress).manifest.numbers
-    did = f"trained vectors for {numbers['words']:,} words, {numbers['new_words']:,} of them new to the model"
+    did = (
+        f"trained vectors for {numbers['words']:,} words, {numbers['new_words']:,} of them new to"
+        " the model"
+    )
     return _said(spec, workspace, NEWS_VECTORS, did, numbers)
 
 
@@ -113,22 +161,29 @@ def _news_map(workspace: Workspace, progress: Progress) -> Walked:
     chosen = AlignmentStep(AlignmentSettings("ridge", ridge=1.0), folds=3)
     spec = Spec("alignment", chosen, _inputs(workspace, vectors=NEWS_VECTORS))
     numbers = _run(spec, workspace, NEWS_MAP, progress).manifest.numbers
-    verdict = _too_little(workspace) if numbers["verdict"] == "chance" else "better than chance, but far from useful"
+    verdict = (
+        _too_little(workspace)
+        if numbers["verdict"] == "chance"
+        else "better than chance, but far from useful"
+    )
     return _said(spec, workspace, NEWS_MAP, f"{_scored(numbers)}: {verdict}", numbers)
 
 
 def _too_little(workspace: Workspace) -> str:
     words = workspace.artefact(*NEWS).manifest.numbers["words"]
     return (
-        f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for a map that carries over to "
-        "words it has not seen; a few million words of one domain are enough"
+        f"too little text: {words:,} words of news hold too few anchors, each seen too seldom, for"
+        " a map that carries over to words it has not seen; a few million words of one domain are"
+        " enough"
     )
 
 
 def _map(workspace: Workspace, progress: Progress) -> Walked:
     spec = Spec("alignment", AlignmentStep(folds=10), _inputs(workspace, vectors=VECTORS))
     numbers = _run(spec, workspace, REFITTED, progress).manifest.numbers
-    return _said(spec, workspace, REFITTED, f"fitted the biomedical map anew: {_scored(numbers)}", numbers)
+    return _said(
+        spec, workspace, REFITTED, f"fitted the biomedical map anew: {_scored(numbers)}", numbers
+    )
 
 
 def _neighbours(workspace: Workspace, progress: Progress) -> Walked:
@@ -139,7 +194,10 @@ def _neighbours(workspace: Workspace, progress: Progress) -> Walked:
     found = {word: spaces.lists(word, ListSettings(3))["to_pieces"] for word in words}
     nearest = {word: [name for name, _ in listed or []] for word, listed in found.items()}
     did = "; ".join(f"{word} lands next to {', '.join(names)}" for word, names in nearest.items())
-    arguments = f"neighbours {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model {_at(workspace, MODEL)}"
+    arguments = (
+        f"neighbours {' '.join(words)} --vectors {_at(workspace, VECTORS)} --model"
+        f" {_at(workspace, MODEL)}"
+    )
     return Walked("", did, {"nearest": nearest}, 0.0, f"python -m vocadapt {arguments}")
 
 
@@ -149,9 +207,22 @@ def _adapt(workspace: Workspace, progress: Progress) -> Walked:
     numbers, model = made.manifest.numbers, open_model(made.folder)
     before = open_model(_at(workspace, MODEL)).vocabulary
     longest = sorted(WORDS, key=lambda word: -len(before.cut(word)))
-    word = next((word for word in longest if len(before.cut(word)) > 1 and len(model.vocabulary.cut(word)) == 1), "")
+    word = next(
+        (
+            word
+            for word in longest
+            if len(before.cut(word)) > 1 and len(model.vocabulary.cut(word)) == 1
+        ),
+        "",
+    )
     cut = f"; {word} was {' '.join(before.cut(word))} and is one token now" if word else ""
-    return _said(spec, workspace, ADAPTED, f"gave the model {numbers['added']:,} words, {_checked(numbers)}{cut}", numbers)
+    return _said(
+        spec,
+        workspace,
+        ADAPTED,
+        f"gave the model {numbers['added']:,} words, {_checked(numbers)}{cut}",
+        numbers,
+    )
 
 
 def _pair(workspace: Workspace, progress: Progress) -> Walked:
@@ -159,19 +230,29 @@ def _pair(workspace: Workspace, progress: Progress) -> Walked:
     models = [open_model(place) for place in places]
     shared = overlap([model.vocabulary for model in models])
     tables = cosine_tables([model.space for model in models])
-    numbers = {"common": shared.common, "mean_cosine": tables.mean_cosine, "mean_cosine_common": tables.mean_cosine_common}
+    numbers = {
+        "common": shared.common,
+        "mean_cosine": tables.mean_cosine,
+        "mean_cosine_common": tables.mean_cosine_common,
+    }
     did = (
-        f"the general and the biomedical model share {shared.common[0][1]:,} of {shared.sizes[0]:,} tokens; two tokens have a "
-        f"mean cosine of {tables.mean_cosine[0][0]:.3f} in the one and {tables.mean_cosine[1][1]:.3f} in the other, "
-        f"a common token's two rows {tables.mean_cosine_common[0][1]:.3f}"
+        f"the general and the biomedical model share {shared.common[0][1]:,} of {shared.sizes[0]:,}"
+        f" tokens; two tokens have a mean cosine of {tables.mean_cosine[0][0]:.3f} in the one and"
+        f" {tables.mean_cosine[1][1]:.3f} in the other, a common token's two rows"
+        f" {tables.mean_cosine_common[0][1]:.3f}"
     )
     return Walked("", did, numbers, 0.0, f"python -m vocadapt diagnose {' '.join(places)}")
 
 
 def _transfer(workspace: Workspace, progress: Progress) -> Walked:
-    spec = Spec("model", ModelStep(PRESETS["transfer-semantic"]), _inputs(workspace, target=BIOMEDICAL))
+    spec = Spec(
+        "model", ModelStep(PRESETS["transfer-semantic"]), _inputs(workspace, target=BIOMEDICAL)
+    )
     numbers = _run(spec, workspace, MOVED, progress).manifest.numbers
-    did = f"gave the general model the biomedical vocabulary, {numbers['added']:,} tokens of it new, by their neighbours there"
+    did = (
+        f"gave the general model the biomedical vocabulary, {numbers['added']:,} tokens of it new,"
+        " by their neighbours there"
+    )
     return _said(spec, workspace, MOVED, f"{did}; {_checked(numbers)}", numbers)
 
 
@@ -191,16 +272,25 @@ def _run(spec: Spec, workspace: Workspace, place: tuple[str, str], progress: Pro
     return run_step(spec, workspace.folder(*place), progress, overwrite=True)
 
 
-def _said(spec: Spec, workspace: Workspace, place: tuple[str, str], did: str, numbers: Any) -> Walked:
+def _said(
+    spec: Spec, workspace: Workspace, place: tuple[str, str], did: str, numbers: Any
+) -> Walked:
     return Walked("", did, dict(numbers), 0.0, command_of(spec, workspace.folder(*place)))
 
 
 def _checked(numbers: Any) -> str:
-    return "every check of the certificate passed" if numbers["certificate"] else "THE CERTIFICATE FAILED"
+    return (
+        "every check of the certificate passed"
+        if numbers["certificate"]
+        else "THE CERTIFICATE FAILED"
+    )
 
 
 def _scored(numbers: Any) -> str:
-    return f"held-out P@5 {numbers['p@5']:.3f} on {numbers['anchors']:,} anchors, chance {numbers['chance@5']:.5f}"
+    return (
+        f"held-out P@5 {numbers['p@5']:.3f} on {numbers['anchors']:,} anchors, chance"
+        f" {numbers['chance@5']:.5f}"
+    )
 
 
 def _inputs(workspace: Workspace, **others: tuple[str, str]) -> dict[str, tuple[str, ...]]:
@@ -210,4 +300,3 @@ def _inputs(workspace: Workspace, **others: tuple[str, str]) -> dict[str, tuple[
 
 def _at(workspace: Workspace, place: tuple[str, str]) -> str:
     return str(workspace.folder(*place))
-

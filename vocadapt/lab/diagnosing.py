@@ -1,4 +1,6 @@
-"""Spaces diagnosed, whoever asks (command line or page): which tokens count, what each space is called, and all figures."""
+"""Spaces diagnosed, whoever asks (command line or page): which tokens count, what each space is
+called, and all figures.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -29,7 +31,9 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 TOKENS = {
-    "all": "every token of the vocabulary, special ones and [unusedN] too, as the thesis counts them",
+    "all": (
+        "every token of the vocabulary, special ones and [unusedN] too, as the thesis counts them"
+    ),
     "used": "without special tokens and [unusedN]",
     "words": "without special tokens, [unusedN] and continuations (##)",
 }
@@ -52,16 +56,22 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class ListScores:
-    """A list in one space: a score for each of its relations, and Spearman's correlation where people judged its pairs."""
+    """A list in one space: a score for each of its relations, and Spearman's correlation where
+    people judged its pairs.
+    """
 
     relations: tuple[RelationScore, ...]
     similarity: PairScore | None
 
 
 def counted_tokens(opened: Opened, tokens: str = "all") -> EmbeddingSpace:
-    """The rows that count: one of TOKENS; word vectors have words only. Raises InputError where no token is left."""
+    """The rows that count: one of TOKENS; word vectors have words only. Raises InputError where no
+    token is left.
+    """
     if tokens not in TOKENS:
-        raise InputError(f"Unknown choice of tokens {tokens!r}.", f"Choose one of: {', '.join(TOKENS)}.")
+        raise InputError(
+            f"Unknown choice of tokens {tokens!r}.", f"Choose one of: {', '.join(TOKENS)}."
+        )
     space = opened.space
     if tokens == "all" or opened.model is None:
         return space
@@ -73,7 +83,9 @@ def counted_tokens(opened: Opened, tokens: str = "all") -> EmbeddingSpace:
 
 
 def labels(names: Sequence[str]) -> tuple[str, ...]:
-    """What spaces are called in tables: the end of each path that tells them apart; raises InputError for one named twice."""
+    """What spaces are called in tables: the end of each path that tells them apart; raises
+    InputError for one named twice.
+    """
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{twice[:100]} was named twice.", "Name each space once.")
@@ -85,7 +97,10 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def diagnose(
-    space: EmbeddingSpace, hubs: bool = True, progress: Progress = silent, added: Collection[str] = frozenset()
+    space: EmbeddingSpace,
+    hubs: bool = True,
+    progress: Progress = silent,
+    added: Collection[str] = frozenset(),
 ) -> Diagnosis:
     """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
 
@@ -98,16 +113,21 @@ def diagnose(
 
 
 def score_lists(
-    opened: Opened, lists: Sequence[RelationList], own_mean: float | None, null: NullSettings = NULL,
+    opened: Opened,
+    lists: Sequence[RelationList],
+    own_mean: float | None,
+    null: NullSettings = NULL,
     progress: Progress = silent,
-) -> tuple[ListScores, ...]:  # fmt: skip
+) -> tuple[ListScores, ...]:
     """Score lists of word pairs in one space, corrected by its own mean cosine."""
     space, splitter = opened.space, opened.splitter
     scored = []
     for done, one in enumerate(lists):
         told = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
         relations = score_relations(space, one.relations, splitter, own_mean, null, told)
-        scored.append(ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None))
+        scored.append(
+            ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None)
+        )
     return tuple(scored)
 
 
@@ -117,4 +137,6 @@ def _filter(vocabulary: Vocabulary, tokens: str) -> Callable[[str], bool]:
     def used(token: str) -> bool:
         return token not in vocabulary.special and not UNUSED.fullmatch(token)
 
-    return used if tokens == "used" else lambda token: used(token) and not vocabulary.continues(token)
+    return (
+        used if tokens == "used" else lambda token: used(token) and not vocabulary.continues(token)
+    )

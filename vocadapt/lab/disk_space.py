@@ -16,22 +16,34 @@ WIDTH = 768  # dimension of vectors trained for a model
 BYTES_PER_WORD = 6  # of running text
 HEAPS = 30.0  # Heaps' law: distinct words ≈ HEAPS · √words
 WEIGHTS = (".safetensors", ".bin")
-MODELS = ("model", "further", "finetune", "convert")  # steps that write a changed copy of their model
+MODELS = (
+    "model",
+    "further",
+    "finetune",
+    "convert",
+)  # steps that write a changed copy of their model
 
 
 def check_disk_space(place: Path, needed: int) -> None:
-    """Raise InputError if the disk of a folder (which need not exist yet) has fewer than `needed` bytes free."""
+    """Raise InputError if the disk of a folder (which need not exist yet) has fewer than `needed`
+    bytes free.
+    """
     folder = Path(os.path.abspath(place))
     while not folder.is_dir():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     if free < needed:
-        problem = f"{show_path(place)}: about {_format_size(needed)} are needed, but the disk has {_format_size(free)} free."
+        problem = (
+            f"{show_path(place)}: about {_format_size(needed)} are needed, but the disk has"
+            f" {_format_size(free)} free."
+        )
         raise InputError(problem, "Make room, or choose another place.")
 
 
 def estimate_bytes(spec: Spec) -> int:
-    """Estimate the bytes that a step writes, from below, so that no step is refused that would fit."""
+    """Estimate the bytes that a step writes, from below, so that no step is refused that would
+    fit.
+    """
     if spec.step in MODELS:
         return FLOOR + _count_networks(spec) * sum(map(_measure_weights, spec.inputs["model"]))
     if spec.step == "corpus" and isinstance(spec.settings, CorpusStep) and spec.settings.copy:
@@ -50,7 +62,9 @@ def _count_networks(spec: Spec) -> int:
 
 
 def _measure_weights(model: str) -> int:
-    """Return the bytes of the weights of a model folder, of one format if it has two; 0 for a hub name."""
+    """Return the bytes of the weights of a model folder, of one format if it has two; 0 for a hub
+    name.
+    """
     folder = expand_path(model)
     if not os.path.isdir(folder):  # unlike Path, false for a name too long
         return 0

@@ -1,4 +1,5 @@
-"""Estimate how long a job takes: its own work, and the start-up time of the latest jobs of its step.
+"""Estimate how long a job takes: its own work, and the start-up time of the latest jobs of its
+step.
 
 Estimates assume an idle machine; `scale_to_current_load` adapts them to the current load.
 """
@@ -11,8 +12,9 @@ from vocadapt.cores import count_cores
 from vocadapt.lab.jobs import each_job
 from vocadapt.lab.workspace import Workspace
 
-# Seconds until the first progress of a tiny job with the demo's model: processor time of two cores (2.5 GHz), once and a half,
-# since libraries come from the disk. The longest part is importing torch and transformers.
+# Seconds until the first progress of a tiny job with the demo's model: processor time of two cores
+# (2.5 GHz), once and a half, since libraries come from the disk. The longest part is importing
+# torch and transformers.
 START_UP = {"vectors": 3.0, "map": 5.0, "contextual": 11.0, "finetune": 12.0}
 LATEST = 5  # jobs whose start counts
 QUIET = 1.25  # slowdown below which a machine counts as idle
@@ -20,7 +22,8 @@ MOST = 20.0  # highest slowdown assumed
 
 
 def estimate_slowdown(load: float | None = None, cores: int | None = None) -> float:
-    """Estimate how many times longer work takes under the current load, to the nearest half; 1 if idle.
+    """Estimate how many times longer work takes under the current load, to the nearest half; 1 if
+    idle.
 
     Our jobs use every core and share them with the other processes.
     load: mean number of running or waiting processes over the last minute; measured by default.
@@ -46,12 +49,16 @@ def _read_load_average() -> float:
 
 
 def job_seconds(workspace: Workspace, step: str, work: float) -> float:
-    """About how long a job of a step takes whose work takes so many seconds: with starting, importing and reading the model."""
+    """About how long a job of a step takes whose work takes so many seconds: with starting,
+    importing and reading the model.
+    """
     return start_up(workspace, step) + work
 
 
 def start_up(workspace: Workspace, step: str) -> float:
-    """How long a job of a step takes to begin its work: the median of the latest ones in the workspace, else as measured once."""
+    """How long a job of a step takes to begin its work: the median of the latest ones in the
+    workspace, else as measured once.
+    """
     stands = (job.status() for job in each_job(workspace) if job.spec.step == step)
     begun = (status.paced - status.started for status in stands if status.paced and not status.past)
     found = [max(0.0, seconds) for seconds in islice(begun, LATEST)]

@@ -16,7 +16,8 @@ SETTLED = 50_000_000  # nanoseconds: a younger file may change again without a c
 class CachedReader(Generic[T]):
     """Function that reads a file, cached until the file's inode, size or times change.
 
-    Values are shared: do not modify them. At most `max_entries` are kept; the least recently used is dropped.
+    Values are shared: do not modify them. At most `max_entries` are kept; the least recently used
+    is dropped.
     """
 
     def __init__(self, read: Callable[[Path], T], max_entries: int = MAX_ENTRIES) -> None:
@@ -25,7 +26,9 @@ class CachedReader(Generic[T]):
         self._lock = threading.Lock()
 
     def __call__(self, path: Path) -> T:
-        """Return the value of a file; raise OSError if it does not exist, and what the function raises."""
+        """Return the value of a file; raise OSError if it does not exist, and what the function
+        raises.
+        """
         name, state = str(path), os.stat(path)
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         with self._lock:

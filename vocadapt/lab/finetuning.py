@@ -1,4 +1,6 @@
-"""The step that fine-tunes: which task, one run for each seed, what is reported of them all together."""
+"""The step that fine-tunes: which task, one run for each seed, what is reported of them all
+together.
+"""
 
 import shutil
 import sys
@@ -17,7 +19,14 @@ from vocadapt.settings import MAX_COUNT, bounded, check_settings
 from vocadapt.training.finetune import Prepared, finetune, prepare
 from vocadapt.training.mixture import chosen_cut, cut_that_counts
 from vocadapt.training.outputs import Said
-from vocadapt.training.run_files import SavedRun, called_after, folder_name, load_run, runs_in, save_run
+from vocadapt.training.run_files import (
+    SavedRun,
+    called_after,
+    folder_name,
+    load_run,
+    runs_in,
+    save_run,
+)
 from vocadapt.training.scoring.summary import SeedSummary, over_seeds
 from vocadapt.training.tasks import base as tasks
 from vocadapt.training.tasks.base import UNITS
@@ -60,7 +69,9 @@ def folds_of(task: Task, settings: FinetuneStep) -> list[int]:
     if settings.fold != ALL_FOLDS:
         return [settings.fold]
     file = task.spec.one("task")
-    folds = read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
+    folds = (
+        read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
+    )
     if not folds:
         raise InputError("The task has no folds.", "Leave --fold out.")
     return list(range(1, folds + 1))
@@ -93,21 +104,33 @@ def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
         raise InputError(problem, "Give --task NAME, or --task KIND --train F --test F.")
     if file is None:
         if settings.fold:
-            raise InputError("A fold is of a k-fold task, and these are loose files.", "Leave --fold out, or give its task.toml.")
+            raise InputError(
+                "A fold is of a k-fold task, and these are loose files.",
+                "Leave --fold out, or give its task.toml.",
+            )
         return task_of_files(kind, splits, settings.scorer, settings.unit or UNITS[0])
     if splits:
         problem = f"{file} says which its files are, and {', '.join(splits)} came beside it."
         raise InputError(problem, "Leave them out, or give a kind of task with all its files.")
     if settings.unit:
-        raise InputError(f"{file} says what an example of it is.", 'Put unit = "document" there, and leave --unit out.')
+        raise InputError(
+            f"{file} says what an example of it is.",
+            'Put unit = "document" there, and leave --unit out.',
+        )
     found = read_task(Path(file), settings.fold)
     return replace(found, score=settings.scorer or found.score)
 
 
 def limited(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
-    """At most so many examples of every split (0: all), drawn alike for every seed, and of how many they were drawn."""
+    """At most so many examples of every split (0: all), drawn alike for every seed, and of how many
+    they were drawn.
+    """
     splits = {name: drawn(split, limit) for name, split in task.splits.items()}
-    findings = [_drawn_of(name, splits[name], split) for name, split in task.splits.items() if len(splits[name]) < len(split)]
+    findings = [
+        _drawn_of(name, splits[name], split)
+        for name, split in task.splits.items()
+        if len(splits[name]) < len(split)
+    ]
     return replace(task, splits=splits), tuple(findings)
 
 
@@ -124,25 +147,39 @@ def _drawn_of(name: str, few: tasks.Split, all: tasks.Split) -> str:
 
 
 def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Scores of each run by cut, their mean and deviation over seeds under the cut that counts, which runs collapsed.
+    """Scores of each run by cut, their mean and deviation over seeds under the cut that counts,
+    which runs collapsed.
 
     The figure of a seed with several folds is the mean over them, as it is on a leaderboard.
     """
     first = next(iter(scores), {})
-    numbers: Numbers = {"task": "", "metric": "", "scorer": "", "cut": "", "seeds": [], "mean": {}, "sd": {}}
+    numbers: Numbers = {
+        "task": "",
+        "metric": "",
+        "scorer": "",
+        "cut": "",
+        "seeds": [],
+        "mean": {},
+        "sd": {},
+    }
     collapsed = [bool(run.record.get("collapsed")) for run in runs]
     if first:
         cut = cut_that_counts(first)
         named, values = first[cut], _values(first[cut])
         summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
         numbers |= {
-            "metric": named["metric"], "scorer": named["scorer"], "cut": cut,
-            "definition": named.get("definition", ""), "classes": named.get("classes", ""),
+            "metric": named["metric"],
+            "scorer": named["scorer"],
+            "cut": cut,
+            "definition": named.get("definition", ""),
+            "classes": named.get("classes", ""),
             "mean": {name: summary.mean for name, summary in summaries.items()},
             "sd": {name: summary.sd for name, summary in summaries.items()},
-        }  # fmt: skip
+        }
         if any(collapsed):
-            numbers["mean_learned"] = {name: summary.mean_learned for name, summary in summaries.items()}
+            numbers["mean_learned"] = {
+                name: summary.mean_learned for name, summary in summaries.items()
+            }
     for run, own, flag in zip(runs, scores, collapsed, strict=True):
         fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
         said = {cut: _values(one) for cut, one in own.items()}
@@ -151,19 +188,26 @@ def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Num
 
 
 def _over_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
-    """One figure of runs over their seeds; a seed collapsed where the run of any of its folds did."""
+    """One figure of runs over their seeds; a seed collapsed where the run of any of its folds
+    did.
+    """
     seeds: dict[int, list[float]] = {}
     for run, value in zip(runs, values, strict=True):
         seeds.setdefault(run.seed, []).append(value)
     collapsed = {run.seed for run in runs if run.record.get("collapsed")}
-    return over_seeds([sum(own) / len(own) for own in seeds.values()], [seed in collapsed for seed in seeds])
+    return over_seeds(
+        [sum(own) / len(own) for own in seeds.values()], [seed in collapsed for seed in seeds]
+    )
 
 
 def _trained(runs: Sequence[SavedRun]) -> Numbers:
     """How the runs were trained, and how fast."""
     record, seconds = runs[0].record, sum(run.record["seconds"] for run in runs)
     pace = sum(run.record["examples"] for run in runs) / seconds if seconds else 0.0
-    return {**{name: record[name] for name in ("tokenization", "trainable", "frozen")}, "examples_per_second": pace}
+    return {
+        **{name: record[name] for name in ("tokenization", "trainable", "frozen")},
+        "examples_per_second": pace,
+    }
 
 
 def _values(score: Mapping[str, Any]) -> dict[str, float]:
@@ -190,9 +234,11 @@ def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task)
 
 
 def watched(checkpoint: Path) -> dict[str, Live]:
-    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold 2" → it, the latest last.
+    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold
+    2" → it, the latest last.
 
-    That is not the order of the seeds: they are trained as they were given, and of folds all seeds of one before the next.
+    That is not the order of the seeds: they are trained as they were given, and of folds all seeds
+    of one before the next.
     """
     folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
     return {called_after(folder): read_live(folder) for folder in folders}
@@ -200,9 +246,10 @@ def watched(checkpoint: Path) -> dict[str, Live]:
 
 @dataclass(frozen=True)
 class EvaluateSettings:
-    """Settings of scoring a run again: the examples (None: the saved predictions of its test split), at most so many of
-    them (0: all), the tokenization ("": each) and the score. `unseen` refuses examples that were trained on. `word_rule`:
-    how to split a question's context into words ("": as in training).
+    """Settings of scoring a run again: the examples (None: the saved predictions of its test
+    split), at most so many of them (0: all), the tokenization ("": each) and the score. `unseen`
+    refuses examples that were trained on. `word_rule`: how to split a question's context into words
+    ("": as in training).
     """
 
     test: Path | None = None
@@ -217,18 +264,28 @@ class EvaluateSettings:
 
 
 def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
-    """The scores of a run, or of all seeds of one, and how many of the examples it was trained on (`seen`; None: not known).
+    """The scores of a run, or of all seeds of one, and how many of the examples it was trained on
+    (`seen`; None: not known).
 
-    Where several runs were trained on different examples, as those of folds are, `seen` is that of the run that saw most.
+    Where several runs were trained on different examples, as those of folds are, `seen` is that of
+    the run that saw most.
 
-    Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut that the run does not have,
-    and a score that does not fit.
+    Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut
+    that the run does not have, and a score that does not fit.
     """
     if how.limit and how.test is None:
-        raise InputError("A limit applies only to other examples than the run's own.", "Give --test F with --limit N.")
+        raise InputError(
+            "A limit applies only to other examples than the run's own.",
+            "Give --test F with --limit N.",
+        )
     if how.word_rule and how.test is None:
-        problem = "The saved predictions of the run's own test examples are scored: another word rule does not apply to them."
-        raise InputError(problem, "Give test examples to predict again, or leave the word rule out.")
+        problem = (
+            "The saved predictions of the run's own test examples are scored: another word rule"
+            " does not apply to them."
+        )
+        raise InputError(
+            problem, "Give test examples to predict again, or leave the word rule out."
+        )
     runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
     read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
     for place, run in enumerate(runs):
@@ -237,13 +294,24 @@ def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) 
         if read:
             split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
         if not split.labelled:
-            raise InputError(f"{split.path}: holds no labels, so nothing can be scored.", "Use predict.")
+            raise InputError(
+                f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
+            )
         seen.append(_seen(run, whole, how.unseen))
         findings += [said for said in _found(run, whole, split) if said not in findings]
-        said = _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs))) if read else run.kept.said
+        said = (
+            _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
+            if read
+            else run.kept.said
+        )
         kept = [chosen_cut(said, how.tokenization)] if how.tokenization else list(said)
         chosen = run.scorer(how.scorer)
-        scores.append({cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict() for cut in kept})
+        scores.append(
+            {
+                cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict()
+                for cut in kept
+            }
+        )
     known = [count for count in seen if count is not None]
     most = max(known) if len(known) == len(runs) else None
     about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
@@ -257,10 +325,15 @@ def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
     known = read_seen(run.folder)
     count = None if known is None else count_seen(split.examples, known)
     if refuse and count is None:
-        problem = f"{run.folder} does not say what it was trained on, so nothing is known to be unseen."
+        problem = (
+            f"{run.folder} does not say what it was trained on, so nothing is known to be unseen."
+        )
         raise InputError(problem, "Fine-tune with vocadapt finetune, or leave --unseen out.")
     if refuse and known and count:
-        raise InputError(f"{split.path}: {seen_line(split.examples, known)}", "Train on other examples, or test on others.")
+        raise InputError(
+            f"{split.path}: {seen_line(split.examples, known)}",
+            "Train on other examples, or test on others.",
+        )
     return count
 
 

@@ -1,4 +1,6 @@
-"""The gates of an exBERT on a text: lines drawn from it, read, and told of how many they were drawn."""
+"""The gates of an exBERT on a text: lines drawn from it, read, and told of how many they were
+drawn.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +29,9 @@ class GateSettings:
 
 @dataclass(frozen=True, eq=False)
 class GatesOnText:
-    """The gates of a model on `lines` of the `of` lines of a text; `start`: the share they were begun with, all about alike."""
+    """The gates of a model on `lines` of the `of` lines of a text; `start`: the share they were
+    begun with, all about alike.
+    """
 
     shares: GateShares
     lines: int
@@ -40,18 +44,29 @@ class GatesOnText:
 
 
 def gates_on(
-    model: LanguageModel, corpus: Corpus, settings: GateSettings | None = None, progress: Progress = silent
+    model: LanguageModel,
+    corpus: Corpus,
+    settings: GateSettings | None = None,
+    progress: Progress = silent,
 ) -> GatesOnText:
-    """Draw lines of a text and read the gates on them; raises InputError for a model without a gate, and for no text."""
+    """Draw lines of a text and read the gates on them; raises InputError for a model without a
+    gate, and for no text.
+    """
     from vocadapt.models.exbert.config import ExBertConfig
 
     lines, of = drawn_lines(corpus, settings or GateSettings(), part(progress, 0.0, 0.2))
     shares = gate_shares(model, lines, part(progress, 0.2, 1.0))
-    return GatesOnText(shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start)
+    return GatesOnText(
+        shares, len(lines), of, 1 - ExBertConfig.from_pretrained(model.path).gate_start
+    )
 
 
-def drawn_lines(corpus: Corpus, settings: GateSettings, progress: Progress = silent) -> tuple[list[str], int]:
-    """So many of the lines that hold something, each as likely as any other, in their order; and how many there are."""
+def drawn_lines(
+    corpus: Corpus, settings: GateSettings, progress: Progress = silent
+) -> tuple[list[str], int]:
+    """So many of the lines that hold something, each as likely as any other, in their order; and
+    how many there are.
+    """
     rng, kept, of = np.random.default_rng(settings.seed), dict[int, tuple[int, str]](), 0
     for passage in corpus.passages():
         for line in filter(None, map(str.strip, passage.text.splitlines())):

@@ -1,8 +1,9 @@
-"""A job by its folder: what was asked for, how it stands, what it waits for, its log; and how it is stopped.
+"""A job by its folder: what was asked for, how it stands, what it waits for, its log; and how it is
+stopped.
 
-The folder holds spec.json, status.json, metrics.jsonl (progress over time), log.txt, and checkpoint/ until it is done. The
-process holds the lock of its folder as long as it lives, so a job that says it runs and is not locked was interrupted: by
-`kill -9`, by a machine that went down.
+The folder holds spec.json, status.json, metrics.jsonl (progress over time), log.txt, and
+checkpoint/ until it is done. The process holds the lock of its folder as long as it lives, so a job
+that says it runs and is not locked was interrupted: by `kill -9`, by a machine that went down.
 """
 
 import os
@@ -29,7 +30,9 @@ from vocadapt.lab.writing import convert_write_errors, sweep
 SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
 KILLED = "The process ended without a word: it was killed, or the machine went down."
 T = TypeVar("T")
-SAME_START = 2.0  # seconds; start times of one process, read twice, differ by the clock's corrections
+SAME_START = (
+    2.0  # seconds; start times of one process, read twice, differ by the clock's corrections
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class Job:
 
     @cached_property
     def order(self) -> dict[str, Any]:
-        """What was asked for: the spec as plain values, the target in the workspace, whether to overwrite it."""
+        """What was asked for: the spec as plain values, the target in the workspace, whether to
+        overwrite it.
+        """
         return self._read(_ORDERS)
 
     @property
@@ -68,7 +73,9 @@ class Job:
 
     @cached_property
     def target(self) -> Path:
-        """Where the artefact will lie: always in the job's own workspace, wherever that was moved."""
+        """Where the artefact will lie: always in the job's own workspace, wherever that was
+        moved.
+        """
         return self.workspace.folder(self.spec.kind, Path(self.order["target"]).name)
 
     @property
@@ -82,12 +89,16 @@ class Job:
         return command_of(self.spec, self.target)
 
     def status(self) -> Status:
-        """What it does now. Looks at the lock first: a process writes its last state before it lets go."""
+        """What it does now. Looks at the lock first: a process writes its last state before it lets
+        go.
+        """
         lives = held(self.folder)
         status = read_status(self.folder)
         if lives or not status.alive:
             return status
-        if self.finished:  # it was killed after the artefact was in its place, before it could say so
+        if (
+            self.finished
+        ):  # it was killed after the artefact was in its place, before it could say so
             return replace(status, state="done", fraction=1.0)
         state = "cancelled" if self.cancel_asked else "interrupted"
         return replace(status, state=state, error="" if self.cancel_asked else KILLED)
@@ -104,7 +115,9 @@ class Job:
     def goes_on(self) -> bool:
         """Whether its step left something to go on from; else it starts anew when it is resumed."""
         folder = self.folder / CHECKPOINT
-        return folder.is_dir() and any(path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir())
+        return folder.is_dir() and any(
+            path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir()
+        )
 
     @property
     def cancel_asked(self) -> bool:
@@ -120,7 +133,9 @@ class Job:
             return None
 
     def waits_for(self) -> "Job | None":
-        """The job just before this one in the queue, at its head the one that runs; None where there is none."""
+        """The job just before this one in the queue, at its head the one that runs; None where
+        there is none.
+        """
         mine, running, before = (read_status(self.folder).queued, self.id), None, []
         for folder in self.folder.parent.iterdir():
             if folder == self.folder or not (folder / STATUS).is_file() or not held(folder):
@@ -133,9 +148,11 @@ class Job:
         return Job(self.folder.parent / max(before)[1]) if before else running
 
     def cancel(self, grace: float = 3.0) -> Status:
-        """Ask the job to stop, and insist where it does not within `grace` seconds: first politely, then by force.
+        """Ask the job to stop, and insist where it does not within `grace` seconds: first politely,
+        then by force.
 
-        With `grace` 0 it only raises the flag, and insists when called again. Does nothing to a job that has ended.
+        With `grace` 0 it only raises the flag, and insists when called again. Does nothing to a job
+        that has ended.
         """
         if not held(self.folder):
             return self.status()
@@ -157,19 +174,25 @@ class Job:
         return self.status()
 
     def log(self, lines: int = 500) -> str:
-        """The last lines of its log; of a progress bar, which writes over itself, what stood last."""
+        """The last lines of its log; of a progress bar, which writes over itself, what stood
+        last.
+        """
         try:
             with (self.folder / LOG).open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
                 text = file.read().decode("utf-8", errors="replace")
         except FileNotFoundError:
             return ""
-        return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:])
+        return "\n".join(
+            line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:]
+        )
 
     def _read(self, reader: CachedReader[T]) -> T:
         """Read spec.json with a cached reader; raise InputError if there is none."""
         if not os.path.isfile(self.folder / SPEC):
-            raise InputError(f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}.")
+            raise InputError(
+                f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}."
+            )
         return reader(self.folder / SPEC)
 
     def _ended(self, seconds: float) -> bool:
@@ -181,7 +204,9 @@ class Job:
         return True
 
     def _send(self, sign: signal.Signals) -> None:
-        """Signal the job's whole group, but only if its leader is still the process that was started."""
+        """Signal the job's whole group, but only if its leader is still the process that was
+        started.
+        """
         import psutil
 
         status = read_status(self.folder)
@@ -201,7 +226,9 @@ _SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.pa
 
 
 def born(pid: int) -> float:
-    """When a process was started, in seconds after the machine was: setting the clock does not move it."""
+    """When a process was started, in seconds after the machine was: setting the clock does not move
+    it.
+    """
     import psutil
 
     return float(psutil.Process(pid).create_time() - psutil.boot_time())

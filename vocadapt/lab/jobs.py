@@ -1,7 +1,8 @@
-"""Long steps beside the page: a job is a started process in its own session that waits for its turn in the workspace.
+"""Long steps beside the page: a job is a started process in its own session that waits for its turn
+in the workspace.
 
-Its folder is `<workspace>/jobs/<id>/`. One job runs at a time: the one that holds the lock of `<workspace>/jobs`. Jobs are
-started one by one, under the lock of the workspace itself.
+Its folder is `<workspace>/jobs/<id>/`. One job runs at a time: the one that holds the lock of
+`<workspace>/jobs`. Jobs are started one by one, under the lock of the workspace itself.
 """
 
 import os
@@ -42,7 +43,11 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
     Raises InputError for a name that may not be one, is taken, or is what another job is making.
     """
     target = workspace.folder(spec.kind, name)
-    order = {"spec": spec.absolute().to_dict(), "target": f"{spec.kind}/{name}", "overwrite": overwrite}
+    order = {
+        "spec": spec.absolute().to_dict(),
+        "target": f"{spec.kind}/{name}",
+        "overwrite": overwrite,
+    }
     check_disk_space(target, estimate_bytes(spec))
     with _gate(workspace):
         _check_target(workspace, target, overwrite)
@@ -53,10 +58,11 @@ def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) 
 
 
 def resume(workspace: Workspace, job: Job) -> Job:
-    """Start a job again that was interrupted, cancelled or failed, in the same folder: its log and its states are kept.
+    """Start a job again that was interrupted, cancelled or failed, in the same folder: its log and
+    its states are kept.
 
-    Where the step left a checkpoint it goes on from there, else it starts anew. Raises InputError where the job is alive or
-    done, and where its target is taken.
+    Where the step left a checkpoint it goes on from there, else it starts anew. Raises InputError
+    where the job is alive or done, and where its target is taken.
     """
     with _gate(workspace):
         status = job.status()
@@ -91,7 +97,9 @@ def find_job(workspace: Workspace, job_id: str) -> Job:
     """The job of this id; raises InputError where there is none that can be read."""
     job = Job(workspace.folder("jobs", check_name(job_id)))
     if not job.readable:
-        raise InputError(f"There is no job {job_id} in {workspace.root}.", "python -m vocadapt jobs lists them.")
+        raise InputError(
+            f"There is no job {job_id} in {workspace.root}.", "python -m vocadapt jobs lists them."
+        )
     return job
 
 
@@ -102,7 +110,9 @@ def promised(workspace: Workspace, kind: str) -> set[str]:
 
 
 def tidy(workspace: Workspace) -> None:
-    """Clear away what killed processes left: drafts, starts that came to nothing, checkpoints of jobs that are done."""
+    """Clear away what killed processes left: drafts, starts that came to nothing, checkpoints of
+    jobs that are done.
+    """
     for kind in ARTEFACTS:
         sweep(workspace.root / kind)
     sweep_counts(workspace.root)
@@ -121,7 +131,9 @@ def tidy(workspace: Workspace) -> None:
 
 @contextmanager
 def _gate(workspace: Workspace) -> Iterator[None]:
-    """Only one process at a time starts a job in a workspace; the first thing it does is to tidy up."""
+    """Only one process at a time starts a job in a workspace; the first thing it does is to tidy
+    up.
+    """
     folder = workspace.root / "jobs"
     with convert_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -135,7 +147,10 @@ def _check_target(workspace: Workspace, target: Path, overwrite: bool) -> None:
     check_free(target, overwrite)
     making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
     if job := next(making, None):
-        raise InputError(f"{target} is what the job {job.id} is making.", "Wait for it, cancel it, or choose another name.")
+        raise InputError(
+            f"{target} is what the job {job.id} is making.",
+            "Wait for it, cancel it, or choose another name.",
+        )
 
 
 def _new_folder(workspace: Workspace, step: str) -> Path:
@@ -167,7 +182,14 @@ def _spawn(folder: Path, lock: int) -> None:
     with (folder / LOG).open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, *WORKER, str(folder)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True, pass_fds=(lock,),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+            pass_fds=(lock,),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
-    threading.Thread(target=process.wait, daemon=True).start()  # takes note of its end, so that no zombie stays
+        )
+    threading.Thread(
+        target=process.wait, daemon=True
+    ).start()  # takes note of its end, so that no zombie stays

@@ -1,4 +1,6 @@
-"""Locks on folders that die with their holder: the kernel lets go when the process ends, however it ends."""
+"""Locks on folders that die with their holder: the kernel lets go when the process ends, however it
+ends.
+"""
 
 import fcntl
 import os
@@ -11,9 +13,11 @@ LOOK_EVERY = 0.02  # seconds
 
 
 def take(folder: Path, patience: float = 0.0) -> int | None:
-    """Lock a folder and give the file descriptor that holds the lock; None where somebody else holds it.
+    """Lock a folder and give the file descriptor that holds the lock; None where somebody else
+    holds it.
 
-    With `patience` it tries for so many seconds: `held` holds a lock itself for the blink of an eye.
+    With `patience` it tries for so many seconds: `held` holds a lock itself for the blink of an
+    eye.
     """
     descriptor, end = os.open(folder, os.O_RDONLY), time.monotonic() + patience
     while True:
@@ -28,7 +32,9 @@ def take(folder: Path, patience: float = 0.0) -> int | None:
 
 @contextmanager
 def hold(folder: Path) -> Iterator[int]:
-    """Lock a folder for the length of a block; raises BlockingIOError where somebody else holds it."""
+    """Lock a folder for the length of a block; raises BlockingIOError where somebody else holds
+    it.
+    """
     descriptor = take(folder)
     if descriptor is None:
         raise BlockingIOError(f"{folder} is locked by another process")
@@ -40,7 +46,8 @@ def hold(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def alone(folder: Path, together: bool = False) -> Iterator[None]:
-    """Wait until nobody else is in a block for this folder, and keep others out for the length of this one.
+    """Wait until nobody else is in a block for this folder, and keep others out for the length of
+    this one.
 
     With `together` several may be in, but nobody who is alone.
     """

@@ -1,4 +1,6 @@
-"""A typed word or wordpiece → its lines in a text. A wordpiece stands in a text through the words whose cut holds it."""
+"""A typed word or wordpiece → its lines in a text. A wordpiece stands in a text through the words
+whose cut holds it.
+"""
 
 from pathlib import Path
 
@@ -23,17 +25,22 @@ def look_up(
     root: Path | None = None,
     progress: Progress = silent,
 ) -> Context:
-    """The lines of a word as the model's splitter makes it, or of a wordpiece: one that continues a word, or any with `piece`.
+    """The lines of a word as the model's splitter makes it, or of a wordpiece: one that continues a
+    word, or any with `piece`.
 
-    The words of a wordpiece are found in the counts of the text, which the workspace at `root` keeps. Raises InputError for
-    several words, for a wordpiece that the vocabulary lacks, and for one asked without a vocabulary.
+    The words of a wordpiece are found in the counts of the text, which the workspace at `root`
+    keeps. Raises InputError for several words, for a wordpiece that the vocabulary lacks, and for
+    one asked without a vocabulary.
     """
     asked = asked.strip()
     continuation = vocabulary.continuation if vocabulary else CONTINUATION
     if not piece and not (asked.startswith(continuation) and len(asked) > len(continuation)):
         return in_context(text, asked, splitter, settings, progress)
     if vocabulary is None:
-        raise InputError(f"{asked[:100]!r} is asked as a wordpiece, and no model says which words hold it.", "Give --model.")
+        raise InputError(
+            f"{asked[:100]!r} is asked as a wordpiece, and no model says which words hold it.",
+            "Give --model.",
+        )
     if asked not in vocabulary:
         problem = f"{asked[:100]!r} is none of the model's {len(vocabulary):,} wordpieces."
         raise InputError(problem, "Type a wordpiece as tokenize shows it, or a whole word.")

@@ -35,8 +35,8 @@ ARTEFACTS = {  # kind: one of them
 class Input:
     """What a step was given in one role: its files or its artefact, and the stamp they had.
 
-    A path inside the workspace is kept relative to it. `seen` holds sizes and times, so that unchanged files need not be
-    read again to know their stamp.
+    A path inside the workspace is kept relative to it. `seen` holds sizes and times, so that
+    unchanged files need not be read again to know their stamp.
     """
 
     paths: tuple[str, ...]
@@ -55,8 +55,9 @@ class Input:
 class Manifest:
     """Kind and name, settings, inputs, versions, seed, time of making, and the headline figures.
 
-    `command` is the same step as a command line, `files` what else the step wrote into its folder, `job` the id of the job
-    that ran it ("" where none did), `casing` what was said of a bare vocab.txt.
+    `command` is the same step as a command line, `files` what else the step wrote into its folder,
+    `job` the id of the job that ran it ("" where none did), `casing` what was said of a bare
+    vocab.txt.
     """
 
     kind: str
@@ -68,7 +69,9 @@ class Manifest:
     seed: int | None = None
     seconds: float = 0.0
     command: str = ""
-    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="microseconds"))
+    created: str = field(
+        default_factory=lambda: datetime.now(UTC).isoformat(timespec="microseconds")
+    )
     files: tuple[str, ...] = ()
     job: str = ""
     casing: str = ""
@@ -83,14 +86,26 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a folder; raises InputError where there is none or it is not one of ours."""
+        """Read the manifest of a folder; raises InputError where there is none or it is not one of
+        ours.
+        """
         path = folder / MANIFEST
         if not os.path.isfile(path):
-            raise InputError(f"{folder}: expected a {MANIFEST}, found none.", "Give a folder that vocadapt wrote.")
+            raise InputError(
+                f"{folder}: expected a {MANIFEST}, found none.",
+                "Give a folder that vocadapt wrote.",
+            )
         try:
             content = strict_json.read(path)
-            known = {key: value for key, value in content.items() if key in {entry.name for entry in fields(cls)}}
-            inputs = {role: Input(**{**value, "paths": tuple(value["paths"])}) for role, value in known.pop("inputs").items()}
+            known = {
+                key: value
+                for key, value in content.items()
+                if key in {entry.name for entry in fields(cls)}
+            }
+            inputs = {
+                role: Input(**{**value, "paths": tuple(value["paths"])})
+                for role, value in known.pop("inputs").items()
+            }
             files = tuple(known.pop("files", ()))
             return cls(**known, inputs=inputs, files=files)
         except (KeyError, TypeError, AttributeError) as error:
@@ -104,7 +119,9 @@ def files_in(folder: Path) -> set[str]:
 
 
 def stamp_of(folder: Path) -> str:
-    """The stamp of an artefact: a digest of its manifest, which is rewritten with everything else."""
+    """The stamp of an artefact: a digest of its manifest, which is rewritten with everything
+    else.
+    """
     return _STAMPS(folder / MANIFEST)
 
 
@@ -134,13 +151,17 @@ def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
         seen = seen_stamp(paths)  # first: what changes while it is read was changed since
         return Input(shown, content_stamp(paths), seen)
     except FileNotFoundError as error:
-        raise InputError(f"{error.filename}: no such file or folder.", "Check the spelling and the folder you are in.") from error
+        raise InputError(
+            f"{error.filename}: no such file or folder.",
+            "Check the spelling and the folder you are in.",
+        ) from error
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be read: {error.strerror}.") from error
 
 
 def content_stamp(paths: Sequence[Path]) -> str:
-    """A digest of the content of files and of all files in folders, names within the folders included.
+    """A digest of the content of files and of all files in folders, names within the folders
+    included.
 
     What was read once is not read again while sizes and times stay the same.
     """
@@ -149,7 +170,9 @@ def content_stamp(paths: Sequence[Path]) -> str:
 
 @lru_cache(maxsize=256)
 def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
-    """The digest of files that look like `seen`: remembered, so that pages do not read a touched text at every turn."""
+    """The digest of files that look like `seen`: remembered, so that pages do not read a touched
+    text at every turn.
+    """
     total = blake2b(digest_size=16)
     for path, name in _files(paths):
         digest = blake2b(digest_size=16)
@@ -187,7 +210,11 @@ def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
         if path.is_dir():
             inside = sorted(file for file in path.rglob("*") if file.is_file())
             named = [(file, file.relative_to(path).as_posix()) for file in inside]
-            found += [(file, name) for file, name in named if not name.startswith(".") and "/." not in name]
+            found += [
+                (file, name)
+                for file, name in named
+                if not name.startswith(".") and "/." not in name
+            ]
         else:
             found.append((path, ""))
     return found

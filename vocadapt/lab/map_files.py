@@ -23,12 +23,19 @@ PAPER = "plotly_white"
 
 
 def map_table(drawn: DrawnMap) -> "pd.DataFrame":
-    """One row a token: id, token, x, y, region, and where they are known count, x2, y2 and moved."""
+    """One row a token: id, token, x, y, region, and where they are known count, x2, y2 and
+    moved.
+    """
     import pandas as pd
 
     xy = drawn.first.projection.xy
     regions = np.array([region.label for region in drawn.regions.regions], dtype=object)
-    columns: dict[str, Any] = {"id": drawn.rows, "token": list(drawn.words), "x": xy[:, 0], "y": xy[:, 1]}
+    columns: dict[str, Any] = {
+        "id": drawn.rows,
+        "token": list(drawn.words),
+        "x": xy[:, 0],
+        "y": xy[:, 1],
+    }
     columns |= {"region": regions[drawn.regions.of]}
     columns |= {} if drawn.counts is None else {"count": drawn.counts}
     if drawn.second is not None:
@@ -38,7 +45,9 @@ def map_table(drawn: DrawnMap) -> "pd.DataFrame":
 
 
 def map_html(drawn: DrawnMap) -> str:
-    """The map as one page with everything it needs in it, plotly's script too: it opens without a network."""
+    """The map as one page with everything it needs in it, plotly's script too: it opens without a
+    network.
+    """
     return page_of(drawn, _figure(drawn, 760))
 
 
@@ -46,7 +55,9 @@ def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
     """Any figure of a map as such a page, under the sentences that stand beside every map."""
     config = {"scrollZoom": True, "displaylogo": False}
     figure.update_layout(template=PAPER)
-    inner = figure.to_html(full_html=False, include_plotlyjs=True, include_mathjax=False, config=config)
+    inner = figure.to_html(
+        full_html=False, include_plotlyjs=True, include_mathjax=False, config=config
+    )
     title = html.escape(f"Map of {drawn.first.projection.name}")
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in sentences(drawn))
     return PAGE.format(title=title, facts=facts, figure=inner)
@@ -59,22 +70,30 @@ def picture_of(figure: "go.Figure", ending: str) -> bytes:
         return bytes(figure.to_image(ending.removeprefix("."), width=1400, height=1000, scale=1))
     except Exception as error:
         raise InputError(
-            f"A picture needs a browser (Chrome or Chromium), and none could be used: {type(error).__name__}.",
+            "A picture needs a browser (Chrome or Chromium), and none could be used:"
+            f" {type(error).__name__}.",
             "Write .html instead: it is complete, and any browser can save it as a picture.",
         ) from error
 
 
 def sentences(drawn: DrawnMap) -> list[str]:
-    """What stands beside every map: how many are shown and why, how it was made, how far it may be trusted."""
+    """What stands beside every map: how many are shown and why, how it was made, how far it may be
+    trusted.
+    """
     lines = [drawn.how]
     for picture in filter(None, (drawn.first, drawn.second)):
         projection, quality = picture.projection, picture.quality
         versions = ", ".join(f"{name} {number}" for name, number in projection.versions.items())
-        judged = f"judged on {quality.n:,} of {quality.of:,}" if quality.n < quality.of else f"judged on all {quality.of:,}"
+        judged = (
+            f"judged on {quality.n:,} of {quality.of:,}"
+            if quality.n < quality.of
+            else f"judged on all {quality.of:,}"
+        )
         lines.append(
-            f"{projection.name}: {projection.settings.method} by {versions}, seed {projection.settings.seed}; "
-            f"trustworthiness@{quality.k} {quality.trustworthiness:.3f}, neighbours kept@{quality.k} {quality.preservation:.3f} "
-            f"(chance {quality.chance:.3f}; {quality.metric}, {judged})"
+            f"{projection.name}: {projection.settings.method} by {versions}, seed"
+            f" {projection.settings.seed}; trustworthiness@{quality.k}"
+            f" {quality.trustworthiness:.3f}, neighbours kept@{quality.k}"
+            f" {quality.preservation:.3f} (chance {quality.chance:.3f}; {quality.metric}, {judged})"
         )
     return lines
 
@@ -82,8 +101,8 @@ def sentences(drawn: DrawnMap) -> list[str]:
 def write_map(drawn: DrawnMap, path: Path, overwrite: bool = False) -> None:
     """Write a map to a file, in the format that the file's ending says: whole, or not at all.
 
-    Raises InputError for an ending that is none of FORMATS, where the file is already there or cannot be written, and for a
-    picture where no browser is found to draw it.
+    Raises InputError for an ending that is none of FORMATS, where the file is already there or
+    cannot be written, and for a picture where no browser is found to draw it.
     """
     check_file(path, overwrite)
     with writing_file(path) as draft:
@@ -93,7 +112,9 @@ def write_map(drawn: DrawnMap, path: Path, overwrite: bool = False) -> None:
 def check_file(path: Path, overwrite: bool = False) -> None:
     """Raise InputError where `write_map` could not write, before anything long begins."""
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder.")
+        raise InputError(
+            f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder."
+        )
     check_free_file(path, overwrite)
 
 
@@ -108,7 +129,9 @@ def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":
         )
         for one, colour in zip(pictures, (SOURCE, TARGET), strict=False)
     ]
-    return figures[0] if len(figures) == 1 else side_by_side([one.name for one in pictures], figures)
+    return (
+        figures[0] if len(figures) == 1 else side_by_side([one.name for one in pictures], figures)
+    )
 
 
 def _html(drawn: DrawnMap, path: Path) -> None:
@@ -128,8 +151,12 @@ def _picture(drawn: DrawnMap, path: Path) -> None:
 
 
 FORMATS: dict[str, Callable[[DrawnMap, Path], None]] = {
-    ".html": _html, ".csv": _csv, ".parquet": _parquet, ".png": _picture, ".svg": _picture,
-}  # fmt: skip
+    ".html": _html,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".png": _picture,
+    ".svg": _picture,
+}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font: 15px system-ui, sans-serif; color: #1B2733; margin: 1rem 1.5rem; }} p {{ margin: .2rem 0; }}</style></head>

@@ -1,4 +1,6 @@
-"""The step that lays a space, or two over the same words, out in the plane; and the map as it is kept."""
+"""The step that lays a space, or two over the same words, out in the plane; and the map as it is
+kept.
+"""
 
 import time
 from collections.abc import Mapping
@@ -37,11 +39,12 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class DrawnMap:
-    """A finished map: one space, or two over the same words; which tokens are shown, of how many, and why.
+    """A finished map: one space, or two over the same words; which tokens are shown, of how many,
+    and why.
 
-    `of`: the tokens there are to choose from (with two spaces those of both).
-    `rows` (n,) are the rows (ids) of the words in the first space; `counts` (n,) where they are known. `moved` (n,): how far a
-    word stands from itself in the second space, in units of the first map's spread.
+    `of`: the tokens there are to choose from (with two spaces those of both). `rows` (n,) are the
+    rows (ids) of the words in the first space; `counts` (n,) where they are known. `moved` (n,):
+    how far a word stands from itself in the second space, in units of the first map's spread.
     """
 
     first: Drawn
@@ -66,7 +69,12 @@ class DrawnMap:
 
 def mapped(task: Task, settings: MapStep) -> Numbers:
     """A space, or two → their words in the plane, with the quality of the picture."""
-    drawn = draw_map(task.opened("space"), task.opened("other") if "other" in task.spec.inputs else None, settings, task.progress)
+    drawn = draw_map(
+        task.opened("space"),
+        task.opened("other") if "other" in task.spec.inputs else None,
+        settings,
+        task.progress,
+    )
     save_map(drawn, task.draft)
     return headline(drawn)
 
@@ -74,9 +82,13 @@ def mapped(task: Task, settings: MapStep) -> Numbers:
 def headline(drawn: DrawnMap) -> Numbers:
     """The figures of a map that a manifest and the command line tell."""
     numbers: Numbers = {
-        "shown": len(drawn), "of": drawn.of, "how": drawn.how, "method": drawn.settings.projection.method,
-        "engine": drawn.first.projection.engine, **_told(drawn.first),
-    }  # fmt: skip
+        "shown": len(drawn),
+        "of": drawn.of,
+        "how": drawn.how,
+        "method": drawn.settings.projection.method,
+        "engine": drawn.first.projection.engine,
+        **_told(drawn.first),
+    }
     if drawn.second is not None and drawn.moved is not None:
         numbers |= {"second": {"name": drawn.second.projection.name, **_told(drawn.second)}}
         numbers |= {"moved": float(np.median(drawn.moved))}
@@ -86,15 +98,27 @@ def headline(drawn: DrawnMap) -> Numbers:
 def _told(drawn: Drawn) -> Numbers:
     """Quality at k of one picture, with n of how many were judged and the chance level."""
     quality = drawn.quality
-    numbers: Numbers = {key: getattr(quality, key) for key in ("trustworthiness", "preservation", "k")}
+    numbers: Numbers = {
+        key: getattr(quality, key) for key in ("trustworthiness", "preservation", "k")
+    }
     numbers |= {"judged": quality.n, "chance": quality.chance}
-    return numbers | ({} if drawn.projection.explained is None else {"explained": drawn.projection.explained})
+    return numbers | (
+        {} if drawn.projection.explained is None else {"explained": drawn.projection.explained}
+    )
 
 
-def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: Progress = silent, judged: int = 0) -> DrawnMap:
-    """Choose the tokens, lay them out, judge the picture (on so many of them; 0: all it allows), name its regions.
+def draw_map(
+    first: Opened,
+    second: Opened | None,
+    settings: MapStep,
+    progress: Progress = silent,
+    judged: int = 0,
+) -> DrawnMap:
+    """Choose the tokens, lay them out, judge the picture (on so many of them; 0: all it allows),
+    name its regions.
 
-    With a second space only words of both are chosen from. Raises InputError as `choose` and `project` do.
+    With a second space only words of both are chosen from. Raises InputError as `choose` and
+    `project` do.
     """
     begin = time.perf_counter()
     space = first.space if second is None else _shared(first.space, second.space)
@@ -107,46 +131,86 @@ def draw_map(first: Opened, second: Opened | None, settings: MapStep, progress: 
     else:
         other = second.space.take(second.space.rows(shown.words))
         a, b = project_pair(shown, other, settings.projection, drawing)
-        pair, how = [(a, shown), (b, other)], f"{how}; {len(space):,} of {len(first.space):,} are in {second.space.name} too"
+        pair, how = (
+            [
+                (a, shown),
+                (b, other),
+            ],
+            f"{how}; {len(space):,} of {len(first.space):,} are in {second.space.name} too",
+        )
     drawn = [_judged(projection, rows, settings, judging, judged) for projection, rows in pair]
-    regions = find_regions(shown.words, drawn[0].projection.xy, counts=shown.counts, seed=settings.projection.seed)
+    regions = find_regions(
+        shown.words, drawn[0].projection.xy, counts=shown.counts, seed=settings.projection.seed
+    )
     progress(1.0, "drawn")
     return DrawnMap(
-        drawn[0], first.space.rows(shown.words), len(space), how, settings, regions, shown.counts, *_second(drawn),
+        drawn[0],
+        first.space.rows(shown.words),
+        len(space),
+        how,
+        settings,
+        regions,
+        shown.counts,
+        *_second(drawn),
         seconds=time.perf_counter() - begin,
-    )  # fmt: skip
+    )
 
 
 def _shared(space: EmbeddingSpace, other: EmbeddingSpace) -> EmbeddingSpace:
     rows = [row for row, word in enumerate(space.words) if word in other]
     if not rows:
-        raise InputError(f"{space.name} and {other.name} share no word.", "Choose spaces over the same words.")
+        raise InputError(
+            f"{space.name} and {other.name} share no word.", "Choose spaces over the same words."
+        )
     return space.take(rows)
 
 
 def _second(drawn: list[Drawn]) -> tuple[Drawn | None, Matrix | None]:
-    return (drawn[1], movement(drawn[0].projection, drawn[1].projection)) if len(drawn) > 1 else (None, None)
+    return (
+        (drawn[1], movement(drawn[0].projection, drawn[1].projection))
+        if len(drawn) > 1
+        else (None, None)
+    )
 
 
-def _judged(projection: Projection, space: EmbeddingSpace, settings: MapStep, progress: Progress, most: int) -> Drawn:
+def _judged(
+    projection: Projection, space: EmbeddingSpace, settings: MapStep, progress: Progress, most: int
+) -> Drawn:
     metric, seed = settings.projection.metric, settings.projection.seed
-    return Drawn(projection, picture_quality(space, projection.xy, metric=metric, most=most, seed=seed, progress=progress))
+    return Drawn(
+        projection,
+        picture_quality(
+            space, projection.xy, metric=metric, most=most, seed=seed, progress=progress
+        ),
+    )
 
 
 def save_map(drawn: DrawnMap, folder: Path) -> None:
     """Write a map into a folder: coordinates as tensors, everything else as strict JSON."""
     from safetensors.numpy import save_file
 
-    tensors: dict[str, Any] = {"xy": drawn.first.projection.xy, "rows": drawn.rows, "region": drawn.regions.of}
+    tensors: dict[str, Any] = {
+        "xy": drawn.first.projection.xy,
+        "rows": drawn.rows,
+        "region": drawn.regions.of,
+    }
     tensors |= {} if drawn.counts is None else {"counts": drawn.counts}
     if drawn.second is not None:
         tensors |= {"second.xy": drawn.second.projection.xy, "moved": drawn.moved}
-    save_file({name: np.ascontiguousarray(values) for name, values in tensors.items()}, folder / COORDINATES)
+    save_file(
+        {name: np.ascontiguousarray(values) for name, values in tensors.items()},
+        folder / COORDINATES,
+    )
     pictures = [_facts(picture) for picture in (drawn.first, drawn.second) if picture]
     facts = {
-        "words": list(drawn.words), "of": drawn.of, "how": drawn.how, "settings": asdict(drawn.settings), "pictures": pictures,
-        "regions": [asdict(region) for region in drawn.regions.regions], "seconds": drawn.seconds,
-    }  # fmt: skip
+        "words": list(drawn.words),
+        "of": drawn.of,
+        "how": drawn.how,
+        "settings": asdict(drawn.settings),
+        "pictures": pictures,
+        "regions": [asdict(region) for region in drawn.regions.regions],
+        "seconds": drawn.seconds,
+    }
     strict_json.write(folder / FACTS, facts)
 
 
@@ -156,7 +220,9 @@ def _facts(drawn: Drawn) -> dict[str, Any]:
 
 
 def load_map(folder: Path) -> DrawnMap:
-    """Read what `save_map` wrote; raises InputError where the folder holds no map, or a damaged one."""
+    """Read what `save_map` wrote; raises InputError where the folder holds no map, or a damaged
+    one.
+    """
     for name in (FACTS, COORDINATES):
         if not (folder / name).is_file():
             raise InputError(f"{folder}: expected a map, {name} is missing.", "Draw the map again.")
@@ -174,14 +240,26 @@ def _read(facts: Mapping[str, Any], stored: Mapping[str, Any]) -> DrawnMap:
         _picture(picture, words, stored[name], settings)
         for picture, name in zip(facts["pictures"], ("xy", "second.xy"), strict=False)
     ]
-    regions = tuple(Region(**{**region, "words": tuple(region["words"])}) for region in facts["regions"])
+    regions = tuple(
+        Region(**{**region, "words": tuple(region["words"])}) for region in facts["regions"]
+    )
     return DrawnMap(
-        first, stored["rows"], facts["of"], facts["how"], settings, Regions(stored["region"], regions), stored.get("counts"),
-        more[0] if more else None, stored.get("moved"), facts["seconds"],
-    )  # fmt: skip
+        first,
+        stored["rows"],
+        facts["of"],
+        facts["how"],
+        settings,
+        Regions(stored["region"], regions),
+        stored.get("counts"),
+        more[0] if more else None,
+        stored.get("moved"),
+        facts["seconds"],
+    )
 
 
-def _picture(picture: Mapping[str, Any], words: tuple[str, ...], xy: Matrix, settings: MapStep) -> Drawn:
+def _picture(
+    picture: Mapping[str, Any], words: tuple[str, ...], xy: Matrix, settings: MapStep
+) -> Drawn:
     if len(words) != len(xy):
         raise ValueError(f"{len(words)} words, {len(xy)} places")
     told = {key: picture[key] for key in ("name", "versions", "explained")}

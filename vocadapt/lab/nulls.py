@@ -1,7 +1,9 @@
-"""Where the null of a neighbourhood change comes from: vectors of ours, made a second time from what their manifest names.
+"""Where the null of a neighbourhood change comes from: vectors of ours, made a second time from
+what their manifest names.
 
-What was made from a text that is still there can be made again with another seed, or with the lines of the text drawn anew.
-Vectors that were brought in, and the rows of a model, cannot: then two spaces that differ in the seed alone must be given.
+What was made from a text that is still there can be made again with another seed, or with the lines
+of the text drawn anew. Vectors that were brought in, and the rows of a model, cannot: then two
+spaces that differ in the seed alone must be given.
 """
 
 from dataclasses import replace
@@ -25,7 +27,9 @@ SEED, BOOTSTRAP = "seed", "bootstrap"
 
 
 def spec_of(artefact: Artefact) -> Spec:
-    """The step that made these vectors, as it was; raises InputError where it cannot be run again."""
+    """The step that made these vectors, as it was; raises InputError where it cannot be run
+    again.
+    """
     manifest, around = artefact.manifest, Workspace(artefact.folder.resolve().parent.parent)
     found = _step_of(artefact)
     if found is None:
@@ -35,8 +39,14 @@ def spec_of(artefact: Artefact) -> Spec:
         )
     for role, given in manifest.inputs.items():
         if why := changed(given, around):
-            raise InputError(f"{artefact.name} cannot be made a second time: {why}.", f"It needs the {role} as it was.")
-    inputs = {role: tuple(str(around.root / path) for path in given.paths) for role, given in manifest.inputs.items()}
+            raise InputError(
+                f"{artefact.name} cannot be made a second time: {why}.",
+                f"It needs the {role} as it was.",
+            )
+    inputs = {
+        role: tuple(str(around.root / path) for path in given.paths)
+        for role, given in manifest.inputs.items()
+    }
     return Spec(*found, inputs, offline=True, casing=manifest.casing)
 
 
@@ -49,12 +59,16 @@ def next_seed(spec: Spec) -> Spec:
 def resampled(spec: Spec, seed: int) -> Spec:
     """The same training on lines drawn anew; raises InputError for what is not trained on lines."""
     if not isinstance(spec.settings, VectorsStep):
-        raise InputError("Only word vectors are trained on lines that can be drawn anew.", "Take a second seed instead.")
+        raise InputError(
+            "Only word vectors are trained on lines that can be drawn anew.",
+            "Take a second seed instead.",
+        )
     return replace(spec, settings=replace(spec.settings, resample=seed))
 
 
 def null_pair(artefact: Artefact, how: str = SEED, progress: Progress = silent) -> Pair:
-    """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and pair them.
+    """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and
+    pair them.
 
     Nothing is kept. Raises InputError where the vectors cannot be made again.
     """
@@ -63,11 +77,23 @@ def null_pair(artefact: Artefact, how: str = SEED, progress: Progress = silent) 
     with TemporaryDirectory(prefix="vocadapt-") as folder:
         made = []
         for number, again in enumerate(specs):
-            told = part(progress, number / len(specs), (number + 1) / len(specs), f"null {number + 1} of {len(specs)}")
+            told = part(
+                progress,
+                number / len(specs),
+                (number + 1) / len(specs),
+                f"null {number + 1} of {len(specs)}",
+            )
             run_step(again, Path(folder) / f"null-{number + 1}", told)
-            space = load_space(Path(folder) / f"null-{number + 1}", f"{artefact.name} again ({_said(again.settings)})")
+            space = load_space(
+                Path(folder) / f"null-{number + 1}",
+                f"{artefact.name} again ({_said(again.settings)})",
+            )
             made.append(space.take(range(len(space))))  # off the disk before the folder goes
-    return pair_of(artefact, made[0]) if how == SEED else Pair(f"two draws of the lines behind {artefact.name}", *made)
+    return (
+        pair_of(artefact, made[0])
+        if how == SEED
+        else Pair(f"two draws of the lines behind {artefact.name}", *made)
+    )
 
 
 def pair_of(artefact: Artefact, again: EmbeddingSpace) -> Pair:
@@ -76,24 +102,41 @@ def pair_of(artefact: Artefact, again: EmbeddingSpace) -> Pair:
 
 
 def offered(artefact: Artefact, workspace: Workspace) -> dict[str, tuple[Artefact, Artefact]]:
-    """The nulls that a workspace holds for these vectors, by the name they are shown under: with other seeds, other lines."""
-    found = {f"two seeds · {artefact.name}, {twin.name}": (artefact, twin) for twin in twins(artefact, workspace)}
-    once = {draw.manifest.settings["resample"]: draw for draw in draws(artefact, workspace)}  # equal draws are the same vectors
+    """The nulls that a workspace holds for these vectors, by the name they are shown under: with
+    other seeds, other lines.
+    """
+    found = {
+        f"two seeds · {artefact.name}, {twin.name}": (artefact, twin)
+        for twin in twins(artefact, workspace)
+    }
+    once = {
+        draw.manifest.settings["resample"]: draw for draw in draws(artefact, workspace)
+    }  # equal draws are the same vectors
     first, *others = list(once.values()) or [artefact]
-    return found | {f"lines drawn anew · {first.name}, {other.name}": (first, other) for other in others}
+    return found | {
+        f"lines drawn anew · {first.name}, {other.name}": (first, other) for other in others
+    }
 
 
 def draws(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
-    """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew, newest first."""
+    """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew,
+    newest first.
+    """
     mine = _but_the_draw(artefact)
-    drawn = [other for other in workspace.artefacts("vectors") if other.manifest.settings.get("resample")]
+    drawn = [
+        other for other in workspace.artefacts("vectors") if other.manifest.settings.get("resample")
+    ]
     return [other for other in drawn if _but_the_draw(other) == mine] if mine else []
 
 
 def twins(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
     """The vectors of a workspace that were made exactly as these but for the seed, newest first."""
     mine = _but_the_seed(artefact)
-    found = (other for other in workspace.artefacts("vectors") if other.manifest.seed != artefact.manifest.seed)
+    found = (
+        other
+        for other in workspace.artefacts("vectors")
+        if other.manifest.seed != artefact.manifest.seed
+    )
     return [other for other in found if _but_the_seed(other) == mine] if mine else []
 
 
@@ -111,7 +154,11 @@ def _step_of(artefact: Artefact) -> tuple[str, VectorsStep | ContextualStep] | N
     settings = artefact.manifest.settings
     if "word2vec" in settings:
         return "vectors", settings_from(VectorsStep, settings, artefact.name)
-    return ("contextual", settings_from(ContextualStep, settings, artefact.name)) if "contextual" in settings else None
+    return (
+        ("contextual", settings_from(ContextualStep, settings, artefact.name))
+        if "contextual" in settings
+        else None
+    )
 
 
 def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep | ContextualStep:
@@ -127,7 +174,9 @@ def _said(settings: VectorsStep | ContextualStep) -> str:
 
 
 def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
-    """Settings and stamps of inputs of vectors that were made here, under one and the same seed; None for others."""
+    """Settings and stamps of inputs of vectors that were made here, under one and the same seed;
+    None for others.
+    """
     try:
         found = _step_of(artefact)
     except InputError:  # of a version with other settings
@@ -142,7 +191,9 @@ def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dic
 
 
 def _but_the_draw(artefact: Artefact) -> tuple[VectorsStep, dict[str, str], int | None] | None:
-    """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn; None for others."""
+    """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn;
+    None for others.
+    """
     found = _but_the_seed(artefact)
     if found is None or not isinstance(found[0], VectorsStep):
         return None

@@ -1,4 +1,6 @@
-"""Any space by its name: the wordpiece rows of a model, or word vectors, whoever asks for them (command line or page)."""
+"""Any space by its name: the wordpiece rows of a model, or word vectors, whoever asks for them
+(command line or page).
+"""
 
 import os
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ from vocadapt.text.splitter import Splitter
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A space, the folder it came from, and the model whose rows it holds (None for word vectors)."""
+    """A space, the folder it came from, and the model whose rows it holds (None for word
+    vectors).
+    """
 
     folder: Path
     space: EmbeddingSpace
@@ -36,7 +40,8 @@ class Opened:
     def added(self) -> frozenset[str]:
         """Tokens that the pretrained model did not have; empty for word vectors.
 
-        They are known for a model adapted here. For other models they are the tokenizer's added tokens.
+        They are known for a model adapted here. For other models they are the tokenizer's added
+        tokens.
         """
         if self.model is None:
             return frozenset()
@@ -47,7 +52,9 @@ class Opened:
             return frozenset(self.model.vocabulary.tokens) - frozenset(before.vocabulary.tokens)
         listed = self.model.fast_tokenizer.get_added_tokens_decoder().values()
         trained = self.model.fast_tokenizer.get_vocab(with_added_tokens=False)
-        return frozenset(token.content for token in listed if not token.special and token.content not in trained)
+        return frozenset(
+            token.content for token in listed if not token.special and token.content not in trained
+        )
 
     @cached_property
     def splitter(self) -> Splitter | None:
@@ -68,6 +75,7 @@ def open_space(name: str | Path, offline: bool | None = None) -> Opened:
     except InputError as error:
         raise InputError(
             f"{str(name)[:200]}: expected word vectors or a model, found neither.",
-            "Give a folder that `vectors train` or `vectors import` wrote, a model folder, or a hub name.",
+            "Give a folder that `vectors train` or `vectors import` wrote, a model folder, or a hub"
+            " name.",
         ) from error
     return Opened(model.path, model.space, model)

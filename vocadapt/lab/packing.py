@@ -1,4 +1,5 @@
-"""An artefact's folder as one zip file: the same bytes for the same files, and its size known beforehand.
+"""An artefact's folder as one zip file: the same bytes for the same files, and its size known
+beforehand.
 
 Nothing is compressed: weights hardly shrink, and so the size can be said before anything is built.
 """
@@ -16,7 +17,14 @@ from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.lab.writing import convert_write_errors, is_disk_full
 
-BEGINNING = (1980, 1, 1, 0, 0, 0)  # the first date a zip can tell: times would make two builds differ
+BEGINNING = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the first date a zip can tell: times would make two builds differ
 MODE = 0o100644 << 16
 BLOCK = 1 << 20
 LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
@@ -24,7 +32,9 @@ LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
 
 def packed_size(folder: Path) -> int:
     """Size in bytes of what `pack` writes; a few dozen bytes short for a file of 2 GB and more."""
-    headers = (2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER for _, name in _members(folder))
+    headers = (
+        2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER for _, name in _members(folder)
+    )
     return sum(headers) + sum(path.stat().st_size for path, _ in _members(folder)) + END
 
 
@@ -45,7 +55,9 @@ def packed(folder: Path, scratch: Path) -> FileIO:
 
     Raises InputError when the folder is gone or the disk is full.
     """
-    place = scratch if os.access(scratch, os.W_OK) else None  # None: the system's own folder for temporary files
+    place = (
+        scratch if os.access(scratch, os.W_OK) else None
+    )  # None: the system's own folder for temporary files
     with convert_write_errors(place or Path(gettempdir())):
         file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
     try:
@@ -53,8 +65,12 @@ def packed(folder: Path, scratch: Path) -> FileIO:
         file.seek(0)
     except OSError as error:
         file.close()
-        problem = "the disk is full" if is_disk_full(error) else f"cannot be packed: {error.strerror}"
-        raise InputError(f"{folder.name}: {problem}.", "Make room, or copy the folder itself.") from error
+        problem = (
+            "the disk is full" if is_disk_full(error) else f"cannot be packed: {error.strerror}"
+        )
+        raise InputError(
+            f"{folder.name}: {problem}.", "Make room, or copy the folder itself."
+        ) from error
     return file
 
 

@@ -1,4 +1,6 @@
-"""Further pretraining as a page sees it: the models that came of it, their curves, and which stages fit a model."""
+"""Further pretraining as a page sees it: the models that came of it, their curves, and which stages
+fit a model.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +14,12 @@ from vocadapt.models.language_model import LanguageModel, name_of
 from vocadapt.training.listening import HeldOutCurve
 from vocadapt.training.stages import STAGES, check_stage
 
-FAMILIES = ("Bert", "ExBert", "MegatronBert", "MobileBert")  # whose masked-word head is where pretraining looks for it
+FAMILIES = (
+    "Bert",
+    "ExBert",
+    "MegatronBert",
+    "MobileBert",
+)  # whose masked-word head is where pretraining looks for it
 HEADS = tuple(f"{family}For{head}" for family in FAMILIES for head in ("MaskedLM", "PreTraining"))
 
 
@@ -29,12 +36,16 @@ class PretrainedModel:
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
-        """The report of its training; of a model that was adapted and trained at once, what is told of the training."""
+        """The report of its training; of a model that was adapted and trained at once, what is told
+        of the training.
+        """
         return report_of(self.artefact)
 
     @property
     def model(self) -> str:
-        """The model it was before, by its name on the hub or as its folder is called; "" where that was not kept (the demo's)."""
+        """The model it was before, by its name on the hub or as its folder is called; "" where that
+        was not kept (the demo's).
+        """
         given = self.artefact.manifest.inputs.get("model")
         if given is None:
             return ""
@@ -51,40 +62,56 @@ class PretrainedModel:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What the words it was asked depend on: levels of loss compare only where that is the same."""
+        """What the words it was asked depend on: levels of loss compare only where that is the
+        same.
+        """
         manifest = self.artefact.manifest
         settings = manifest.settings
-        training = (settings["further"] if "further" in settings else settings["recipe"]["further"])["training"]
+        training = (
+            settings["further"] if "further" in settings else settings["recipe"]["further"]
+        )["training"]
         given = manifest.inputs.get("text")
         text = given.stamp if given else self.artefact.stamp
-        return text, *(str(value) for value in (settings["corpus"], training["seed"], training["length"]))
+        return text, *(
+            str(value) for value in (settings["corpus"], training["seed"], training["length"])
+        )
 
     @property
     def kept(self) -> tuple[str, ...]:
         """The folders of the models that were saved on the way, for fine-tuning to begin from."""
-        return tuple(str(self.artefact.folder / folder) for folder in self.numbers.get("checkpoints", ()))
+        return tuple(
+            str(self.artefact.folder / folder) for folder in self.numbers.get("checkpoints", ())
+        )
 
 
 def pretrained_models(workspace: Workspace) -> list[PretrainedModel]:
     """The models of a workspace that were pretrained further, newest first."""
-    found = (model for model in workspace.artefacts("models") if report_of(model).get("stage") in STAGES)
+    found = (
+        model for model in workspace.artefacts("models") if report_of(model).get("stage") in STAGES
+    )
     return [PretrainedModel(model) for model in found if "loss_per_character" in report_of(model)]
 
 
 def asked_alike(models: Sequence[PretrainedModel]) -> bool:
-    """Whether these were asked the same held-out words, without which the levels of their losses do not compare."""
+    """Whether these were asked the same held-out words, without which the levels of their losses do
+    not compare.
+    """
     digests = {str(one.numbers.get("held_out_asked", "")) for one in models}
     return len(digests if "" not in digests else {one.asked for one in models}) <= 1
 
 
 def report_of(model: Artefact) -> dict[str, Any]:
-    """What is told of a model's training: all of its figures, or of one that was adapted at once a part of them."""
+    """What is told of a model's training: all of its figures, or of one that was adapted at once a
+    part of them.
+    """
     numbers = model.manifest.numbers
     return dict(numbers.get("further", numbers))
 
 
 def stages_for(model: LanguageModel) -> dict[str, str]:
-    """The stages that fit a model, and what each trains; of a model without modules, whole is continued by another name."""
+    """The stages that fit a model, and what each trains; of a model without modules, whole is
+    continued by another name.
+    """
     found = {}
     for stage, about in STAGES.items():
         try:
@@ -98,5 +125,7 @@ def stages_for(model: LanguageModel) -> dict[str, str]:
 
 
 def has_masked_word_head(model: LanguageModel) -> bool:
-    """Whether a model's config.json names a class with a masked-word head, without which it cannot be pretrained."""
+    """Whether a model's config.json names a class with a masked-word head, without which it cannot
+    be pretrained.
+    """
     return model.architecture in HEADS

@@ -1,4 +1,6 @@
-"""Results: the leaderboards of runs, one for each task, and means over groups of tasks. Page and command line call the same."""
+"""Results: the leaderboards of runs, one for each task, and means over groups of tasks. Page and
+command line call the same.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +24,9 @@ GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
 
 @dataclass(frozen=True)
 class Results:
-    """A leaderboard for each task, and model → group → mean over the tasks of Bio-LM's groups; none with one task only."""
+    """A leaderboard for each task, and model → group → mean over the tasks of Bio-LM's groups; none
+    with one task only.
+    """
 
     boards: tuple[Board, ...]
     groups: GroupMeans
@@ -33,15 +37,22 @@ class Results:
 
 
 def results_of(
-    runs: Sequence[RunSet], baseline: tuple[str, str] | None = None, scorer: str = "", draws: Draws | None = None
+    runs: Sequence[RunSet],
+    baseline: tuple[str, str] | None = None,
+    scorer: str = "",
+    draws: Draws | None = None,
 ) -> Results:
-    """The results of runs, the task of the first run first; `baseline`: the name or folder of one of them, and a cut or "".
+    """The results of runs, the task of the first run first; `baseline`: the name or folder of one
+    of them, and a cut or "".
 
-    Raises InputError where no run is scored, for a baseline that is none of them, and for a score that does not fit a task.
+    Raises InputError where no run is scored, for a baseline that is none of them, and for a score
+    that does not fit a task.
     """
     scored = disambiguate_tasks([one for one in runs if one.cuts])
     if not scored:
-        raise InputError("There is no scored run.", "Fine-tune with a test split that holds labels.")
+        raise InputError(
+            "There is no scored run.", "Fine-tune with a test split that holds labels."
+        )
     names = names_of(scored)
     if baseline:
         baseline = (_named(baseline[0], names), baseline[1])
@@ -54,34 +65,53 @@ def results_of(
 
 
 def board_of(
-    task: str, runs: Mapping[str, RunSet], baseline: tuple[str, str] | None = None, scorer: str = "", draws: Draws | None = None
+    task: str,
+    runs: Mapping[str, RunSet],
+    baseline: tuple[str, str] | None = None,
+    scorer: str = "",
+    draws: Draws | None = None,
 ) -> Board:
-    """The leaderboard of the runs of one task, by name, under the score of the first unless another is named."""
+    """The leaderboard of the runs of one task, by name, under the score of the first unless another
+    is named.
+    """
     first = next(iter(runs.values()))
     if odd := next((name for name, one in runs.items() if one.kind != first.kind), None):
-        raise InputError(f"{odd} is a run of {runs[odd].kind}, the others of {first.kind}.", "Compare runs of one task.")
+        raise InputError(
+            f"{odd} is a run of {runs[odd].kind}, the others of {first.kind}.",
+            "Compare runs of one task.",
+        )
     chosen = first.runs[0].scorer(scorer or first.scorer.name)
     entries = [entry_of(name, one, chosen) for name, one in runs.items()]
     return leaderboard(task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws)
 
 
 def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
-    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score; of several folds, of all in turn.
+    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score; of
+    several folds, of all in turn.
 
     Raises InputError where the seeds were not tested on the same examples.
     """
     first = [run.kept.split.examples for run in runs.of_seed(runs.seeds[0])]
-    if any([run.kept.split.examples for run in runs.of_seed(seed)] != first for seed in runs.seeds[1:]):
-        raise InputError(f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again.")
+    if any(
+        [run.kept.split.examples for run in runs.of_seed(seed)] != first for seed in runs.seeds[1:]
+    ):
+        raise InputError(
+            f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again."
+        )
     tallies = {
-        cut: tuple(tuple(_tally(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds) for cut in runs.cuts
+        cut: tuple(
+            tuple(_tally(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds
+        )
+        for cut in runs.cuts
     }
     examples = [example for own in first for example in own]
     return Entry(name, examples, runs.seeds, runs.collapsed, tallies, runs.model, runs.tokenization)
 
 
 def names_of(runs: Sequence[RunSet]) -> list[str]:
-    """A name for each: that of its folder, with the folder round it where two are called the same."""
+    """A name for each: that of its folder, with the folder round it where two are called the
+    same.
+    """
     often = Counter(one.name for one in runs)
     return [one.name if often[one.name] == 1 else _with_its_place(one.folder) for one in runs]
 
@@ -91,7 +121,10 @@ def _named(given: str, names: Sequence[str]) -> str:
     for wanted in (given, Path(given).name, _with_its_place(Path(given))):
         if wanted in names:
             return wanted
-    raise InputError(f"The baseline {given!r:.80} is none of the runs.", f"Choose one of: {', '.join(names):.200}.")
+    raise InputError(
+        f"The baseline {given!r:.80} is none of the runs.",
+        f"Choose one of: {', '.join(names):.200}.",
+    )
 
 
 def _with_its_place(folder: Path) -> str:
@@ -103,7 +136,9 @@ def _tally(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
 
 
 def _group_means(boards: Sequence[Board]) -> GroupMeans:
-    """Of every model and tokenization; of several runs on one task their mean, as of several folds."""
+    """Of every model and tokenization; of several runs on one task their mean, as of several
+    folds.
+    """
     found: dict[str, dict[str, list[Standing]]] = {}
     for board in boards:
         for one in board.standings:
@@ -112,7 +147,12 @@ def _group_means(boards: Sequence[Board]) -> GroupMeans:
                 own.setdefault(without_fold(board.task), []).append(one)
 
     def of_tasks(figure: Callable[[Sequence[Standing]], N]) -> dict[str, dict[str, N]]:
-        return {model: {task: figure(each) for task, each in own.items()} for model, own in found.items()}
+        return {
+            model: {task: figure(each) for task, each in own.items()}
+            for model, own in found.items()
+        }
 
     scores = of_tasks(lambda each: sum(one.headline.mean for one in each) / len(each))
-    return means_of_groups(scores, groups(), of_tasks(lambda each: sum(one.collapsed for one in each)))
+    return means_of_groups(
+        scores, groups(), of_tasks(lambda each: sum(one.collapsed for one in each))
+    )

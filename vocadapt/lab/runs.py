@@ -1,4 +1,6 @@
-"""The runs of a workspace as values: what finetune wrote, each artefact with the run of every seed in it."""
+"""The runs of a workspace as values: what finetune wrote, each artefact with the run of every seed
+in it.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +16,15 @@ from vocadapt.training.run_files import SavedRun, runs_in
 from vocadapt.training.scoring.summary import SeedSummary, over_seeds
 from vocadapt.training.scoring.tally import Scorer
 
-NEEDED = {"task", "kind", "seed", "settings", "outputs", "scorer", "rules"}  # what a record must hold to be one
+NEEDED = {
+    "task",
+    "kind",
+    "seed",
+    "settings",
+    "outputs",
+    "scorer",
+    "rules",
+}  # what a record must hold to be one
 Identity = tuple[str, str]  # kind of a task, and of loose files the content of the test file
 
 
@@ -22,10 +32,11 @@ Identity = tuple[str, str]  # kind of a task, and of loose files the content of 
 class RunSet:
     """The runs of one model on one task, one for each seed, or of a k-fold task each seed and fold.
 
-    `artefact` is None if there is no manifest. `label` is the task's unique name if several tasks share
-    a name: see `disambiguate_tasks`.
+    `artefact` is None if there is no manifest. `label` is the task's unique name if several tasks
+    share a name: see `disambiguate_tasks`.
 
-    A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its `kept` what it predicted.
+    A run of it is a SavedRun: its `record` holds scores, dev scores, loss curve and findings, its
+    `kept` what it predicted.
     """
 
     folder: Path
@@ -55,7 +66,9 @@ class RunSet:
 
     @property
     def model(self) -> str:
-        """The name of the model that was fine-tuned; of an older record that holds a name that tells nothing, by its folder."""
+        """The name of the model that was fine-tuned; of an older record that holds a name that
+        tells nothing, by its folder.
+        """
         name = str(self.record.get("model", self.name))
         given = self.artefact.manifest.inputs.get("model") if self.artefact else None
         return name_of(Path(given.paths[0])) if name in UNTELLING and given else name
@@ -113,28 +126,44 @@ class RunSet:
 
     @property
     def collapsed(self) -> tuple[bool, ...]:
-        """Of every seed, whether its run (of several folds: one of them) never left the majority baseline."""
-        return tuple(any(run.record.get("collapsed") for run in self.of_seed(seed)) for seed in self.seeds)
+        """Of every seed, whether its run (of several folds: one of them) never left the majority
+        baseline.
+        """
+        return tuple(
+            any(run.record.get("collapsed") for run in self.of_seed(seed)) for seed in self.seeds
+        )
 
     def values(self, cut: str = "", figure: str = "") -> tuple[float, ...]:
-        """A figure of every seed under a cut, by default the headline under the cut that counts; of folds their mean."""
+        """A figure of every seed under a cut, by default the headline under the cut that counts; of
+        folds their mean.
+        """
         cut, figure = cut or self.cut, figure or self.metric
-        by_seed = ([float(run.record["scores"][cut][figure]) for run in self.of_seed(seed)] for seed in self.seeds)
+        by_seed = (
+            [float(run.record["scores"][cut][figure]) for run in self.of_seed(seed)]
+            for seed in self.seeds
+        )
         return tuple(sum(own) / len(own) for own in by_seed)
 
     def summary(self, cut: str = "", figure: str = "") -> SeedSummary:
-        """The same over the seeds: mean, standard deviation, and both without the collapsed runs."""
+        """The same over the seeds: mean, standard deviation, and both without the collapsed
+        runs.
+        """
         return over_seeds(self.values(cut, figure), self.collapsed)
 
     @property
     def examples_per_second(self) -> float:
-        """How many training examples were read a second, over all seeds; 0 where that is not known."""
-        read, seconds = (sum(run.record.get(name, 0) for run in self.runs) for name in ("examples", "seconds"))
+        """How many training examples were read a second, over all seeds; 0 where that is not
+        known.
+        """
+        read, seconds = (
+            sum(run.record.get(name, 0) for run in self.runs) for name in ("examples", "seconds")
+        )
         return read / seconds if seconds else 0.0
 
 
 def open_runs(folder: Path) -> RunSet:
-    """The runs of a folder that finetune wrote, of one seed or several; a bare model with a task's head has no scores.
+    """The runs of a folder that finetune wrote, of one seed or several; a bare model with a task's
+    head has no scores.
 
     Raises InputError for any other folder.
     """
@@ -156,7 +185,8 @@ def opened(artefact: Artefact) -> RunSet:
 
 
 def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> list[RunSet]:
-    """All runs of a workspace, of one task or of all, newest first; what cannot be read is passed over.
+    """All runs of a workspace, of one task or of all, newest first; what cannot be read is passed
+    over.
 
     `opening` opens one: a page keeps what was opened before.
     """
@@ -164,8 +194,12 @@ def runs_of(workspace: Workspace, task: str = "", opening: Opening = opened) -> 
     return [one for one in disambiguate_tasks(found) if not task or one.task == task]
 
 
-def runs_and_unreadable(workspace: Workspace, opening: Opening = opened) -> tuple[list[RunSet], dict[str, str]]:
-    """All runs of a workspace, newest first, and the name of each that cannot be read, with why; each is opened once."""
+def runs_and_unreadable(
+    workspace: Workspace, opening: Opening = opened
+) -> tuple[list[RunSet], dict[str, str]]:
+    """All runs of a workspace, newest first, and the name of each that cannot be read, with why;
+    each is opened once.
+    """
     found = list(_opened(workspace, opening))
     broken = {artefact.name: one for artefact, one in found if isinstance(one, str)}
     return disambiguate_tasks([one for _, one in found if isinstance(one, RunSet)]), broken
@@ -173,7 +207,10 @@ def runs_and_unreadable(workspace: Workspace, opening: Opening = opened) -> tupl
 
 def passed_over(runs: Mapping[str, str], of: int) -> str:
     """What to say of unreadable runs among so many, each named with why; "" of none."""
-    count = f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and {'is' if len(runs) == 1 else 'are'}"
+    count = (
+        f"{len(runs)} of {of} run{'s' * (of > 1)} cannot be read and"
+        f" {'is' if len(runs) == 1 else 'are'}"
+    )
     told = "; ".join(f"{name} ({why.rstrip('.')})" for name, why in runs.items())
     return f"{count} passed over: {told}." if runs else ""
 
@@ -192,37 +229,53 @@ def _opened(workspace: Workspace, opening: Opening) -> Iterator[tuple[Artefact, 
 def disambiguate_tasks(runs: Sequence[RunSet]) -> list[RunSet]:
     """Return the runs with a unique label for each task that shares its name with another.
 
-    Tasks given as files are named after their folder, which may hold several. The label is the shortest unique
-    one of: name and kind ("data · ner"), then also the test file, then also the labels.
+    Tasks given as files are named after their folder, which may hold several. The label is the
+    shortest unique one of: name and kind ("data · ner"), then also the test file, then also the
+    labels.
     """
     tasks: dict[str, dict[Identity, list[str]]] = {}
     for one in runs:
         tasks.setdefault(str(one.record["task"]), {}).setdefault(_identity(one), _describe(one))
-    return [replace(one, label=_label(_identity(one), tasks[str(one.record["task"])]) or one.label) for one in runs]
+    return [
+        replace(one, label=_label(_identity(one), tasks[str(one.record["task"])]) or one.label)
+        for one in runs
+    ]
 
 
 def _identity(one: RunSet) -> Identity:
-    """Return what distinguishes tasks of the same name: the kind and, if given as files, the test file's checksum."""
+    """Return what distinguishes tasks of the same name: the kind and, if given as files, the test
+    file's checksum.
+    """
     inputs = one.artefact.manifest.inputs if one.artefact else {}
     test = None if "task" in inputs else inputs.get("test")
     return one.kind, test.stamp if test else ""
 
 
 def _label(task: Identity, same_name: Mapping[Identity, Sequence[str]]) -> str:
-    """Return the shortest label of a task that no other task of its name has; "" if there is no other."""
+    """Return the shortest label of a task that no other task of its name has; "" if there is no
+    other.
+    """
     own = same_name[task]
     others = [labels for other, labels in same_name.items() if other != task]
     if not others:
         return ""
-    unique = (label for level, label in enumerate(own) if label not in {labels[level] for labels in others})
+    unique = (
+        label
+        for level, label in enumerate(own)
+        if label not in {labels[level] for labels in others}
+    )
     return next(unique, own[-1])
 
 
 def _describe(one: RunSet) -> list[str]:
-    """Return labels for a run's task, from short to long: kind, test file, labels, checksum of the test file."""
+    """Return labels for a run's task, from short to long: kind, test file, labels, checksum of the
+    test file.
+    """
     inputs = one.artefact.manifest.inputs if one.artefact else {}
     file = Path(inputs["test"].paths[0]).name if "test" in inputs else ""
-    types = ", ".join(sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4])
+    types = ", ".join(
+        sorted({name.split("-", 1)[-1] for name in one.record["outputs"] if name != "O"})[:4]
+    )
     parts = [str(one.record["task"]), one.kind, file, types, _identity(one)[1][:6]]
     return [" · ".join(filter(None, parts[:number])) for number in range(2, len(parts) + 1)]
 

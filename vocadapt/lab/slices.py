@@ -21,7 +21,8 @@ LONGEST = 100  # characters of a name
 
 @dataclass(frozen=True)
 class Slice:
-    """A selection of tokens: its id (the file's name), the name people gave it, the tokens in order, what they were chosen from.
+    """A selection of tokens: its id (the file's name), the name people gave it, the tokens in
+    order, what they were chosen from.
 
     `source` tells for people how it came about: the space, the map, the way of choosing.
     """
@@ -33,16 +34,24 @@ class Slice:
     created: str = ""
 
 
-def save_slice(workspace: Workspace, name: str, tokens: Iterable[str], source: Mapping[str, str] | None = None) -> Slice:
+def save_slice(
+    workspace: Workspace, name: str, tokens: Iterable[str], source: Mapping[str, str] | None = None
+) -> Slice:
     """Write a slice under an id made of its name: a free one, so that nothing is overwritten.
 
     Raises InputError for an empty or overlong name, and where no token is given.
     """
     name, chosen = " ".join(name.split()), tuple(dict.fromkeys(tokens))
     if not 0 < len(name) <= LONGEST:
-        raise InputError(f"A slice needs a name of 1 to {LONGEST} characters, got {len(name)}.", "Give it another.")
+        raise InputError(
+            f"A slice needs a name of 1 to {LONGEST} characters, got {len(name)}.",
+            "Give it another.",
+        )
     if not chosen:
-        raise InputError("A slice needs at least one token, and none is selected.", "Select some on the map first.")
+        raise InputError(
+            "A slice needs at least one token, and none is selected.",
+            "Select some on the map first.",
+        )
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), now)
     path = _path(workspace, made.id)
@@ -56,7 +65,10 @@ def load_slice(workspace: Workspace, id: str) -> Slice:
     """Read a slice; raises InputError where there is none, or the file holds something else."""
     path = _path(workspace, id)
     if not os.path.lexists(path):
-        raise InputError(f"There is no slice {id} in {workspace.root}.", "Choose another, or select and save one.")
+        raise InputError(
+            f"There is no slice {id} in {workspace.root}.",
+            "Choose another, or select and save one.",
+        )
     return _checked(strict_json.read(path), path)
 
 
@@ -82,7 +94,9 @@ def delete_slice(workspace: Workspace, id: str) -> None:
 
 
 def _path(workspace: Workspace, id: str) -> Path:
-    """Where a slice lies; raises InputError for an id that may not be one, and for a link that leads elsewhere."""
+    """Where a slice lies; raises InputError for an id that may not be one, and for a link that
+    leads elsewhere.
+    """
     path = workspace.root / FOLDER / f"{check_name(id)}.json"
     if not path.resolve().is_relative_to(workspace.root):
         raise InputError(f"{FOLDER}/{id} leads out of the workspace.", "Remove the link.")
@@ -105,11 +119,22 @@ def _may_be(id: str) -> bool:
 
 
 def _checked(values: Mapping[str, object], path: Path) -> Slice:
-    """A slice from plain values; raises InputError for anything else, and where the file was renamed."""
+    """A slice from plain values; raises InputError for anything else, and where the file was
+    renamed.
+    """
     tokens, source = values.get("tokens"), values.get("source")
-    if set(values) != {one.name for one in fields(Slice)} or not isinstance(tokens, list) or not isinstance(source, dict):
-        raise InputError(f"{path}: expected a slice with id, name, tokens, source and created.", "Remove the file.")
+    if (
+        set(values) != {one.name for one in fields(Slice)}
+        or not isinstance(tokens, list)
+        or not isinstance(source, dict)
+    ):
+        raise InputError(
+            f"{path}: expected a slice with id, name, tokens, source and created.",
+            "Remove the file.",
+        )
     if not tokens or not all(isinstance(token, str) for token in tokens):
         raise InputError(f"{path}: expected a list of tokens.", "Remove the file.")
     told = {str(key): str(value) for key, value in source.items()}
-    return Slice(path.stem, str(values["name"])[:LONGEST], tuple(tokens), told, str(values["created"]))
+    return Slice(
+        path.stem, str(values["name"])[:LONGEST], tuple(tokens), told, str(values["created"])
+    )

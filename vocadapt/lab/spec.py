@@ -1,4 +1,6 @@
-"""Spec: one step of the walk as a value: which step, with which settings, from which inputs; to and from strict JSON."""
+"""Spec: one step of the walk as a value: which step, with which settings, from which inputs; to and
+from strict JSON.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -28,15 +30,34 @@ from vocadapt.lab.step_settings import (
 from vocadapt.recipe import settings_from
 
 __all__ = [
-    "ALL_FOLDS", "CASINGS", "FORMS", "SEVERAL", "AlignmentStep", "ContextualStep", "ConvertStep", "CorpusStep", "FinetuneStep",
-    "Form", "FurtherStep", "ImportStep", "LeaderboardStep", "MapStep", "ModelStep", "PretrainStep", "Settings", "Spec",
-    "VectorsStep", "form_of",
-]  # fmt: skip
+    "ALL_FOLDS",
+    "CASINGS",
+    "FORMS",
+    "SEVERAL",
+    "AlignmentStep",
+    "ContextualStep",
+    "ConvertStep",
+    "CorpusStep",
+    "FinetuneStep",
+    "Form",
+    "FurtherStep",
+    "ImportStep",
+    "LeaderboardStep",
+    "MapStep",
+    "ModelStep",
+    "PretrainStep",
+    "Settings",
+    "Spec",
+    "VectorsStep",
+    "form_of",
+]
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a step is: the settings it takes, the kind of artefact it makes, and its inputs by role."""
+    """What a step is: the settings it takes, the kind of artefact it makes, and its inputs by
+    role.
+    """
 
     settings: type[Settings]
     kind: str
@@ -51,7 +72,9 @@ FORMS: dict[str, Form] = {
     "import": Form(ImportStep, "vectors", ("file",), ("words", "model", "text")),
     "alignment": Form(AlignmentStep, "alignments", ("vectors", "model")),
     "model": Form(ModelStep, "models", ("model",), ("vectors", "text", "target")),
-    "leaderboard": Form(LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")),
+    "leaderboard": Form(
+        LeaderboardStep, "leaderboards", ("model",), ("vectors", "target", "text", "held_out")
+    ),
     "pretrain": Form(PretrainStep, "models", ("text",)),
     "further": Form(FurtherStep, "models", ("model", "text")),
     "finetune": Form(FinetuneStep, "runs", ("model",), ("task", "train", "dev", "test")),
@@ -66,8 +89,9 @@ SEVERAL = ("text", "held_out")  # the roles that take more than one path
 class Spec:
     """One step to be run. `inputs` gives for each role its paths (a hub name for the role `model`).
 
-    A single path may be given as plain text. `casing` is that of a model given as a bare vocab.txt; empty: inferred.
-    Raises InputError for an unknown step, role or casing, and for an input that lacks.
+    A single path may be given as plain text. `casing` is that of a model given as a bare vocab.txt;
+    empty: inferred. Raises InputError for an unknown step, role or casing, and for an input that
+    lacks.
     """
 
     step: str
@@ -79,13 +103,24 @@ class Spec:
     def __post_init__(self) -> None:
         form = form_of(self.step)
         if not isinstance(self.settings, form.settings):
-            raise TypeError(f"the step {self.step} takes {form.settings.__name__}, not {type(self.settings).__name__}")
-        object.__setattr__(self, "inputs", {role: _several(value) for role, value in self.inputs.items() if value})
+            raise TypeError(
+                f"the step {self.step} takes {form.settings.__name__}, not"
+                f" {type(self.settings).__name__}"
+            )
+        object.__setattr__(
+            self, "inputs", {role: _several(value) for role, value in self.inputs.items() if value}
+        )
         _check_roles(self.step, form, self.inputs)
         if self.casing not in CASINGS:
-            raise InputError(f"Unknown casing {self.casing!r}.", f"Choose one of: {', '.join(filter(None, CASINGS))}.")
+            raise InputError(
+                f"Unknown casing {self.casing!r}.",
+                f"Choose one of: {', '.join(filter(None, CASINGS))}.",
+            )
         if self.casing and "model" not in self.inputs:
-            raise InputError("A casing is that of a bare vocab.txt, and none was given.", "Give --model, or no --casing.")
+            raise InputError(
+                "A casing is that of a bare vocab.txt, and none was given.",
+                "Give --model, or no --casing.",
+            )
 
     @property
     def kind(self) -> str:
@@ -102,8 +137,12 @@ class Spec:
         return self.inputs[role][0] if role in self.inputs else None
 
     def absolute(self) -> "Spec":
-        """The same spec with absolute paths, so that it means the same in another working folder; hub names stay."""
-        inputs = {role: tuple(_absolute(path) for path in paths) for role, paths in self.inputs.items()}
+        """The same spec with absolute paths, so that it means the same in another working folder;
+        hub names stay.
+        """
+        inputs = {
+            role: tuple(_absolute(path) for path in paths) for role, paths in self.inputs.items()
+        }
         return replace(self, inputs=inputs)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,10 +157,15 @@ class Spec:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "spec") -> "Spec":
-        """Build a spec from plain values; raises InputError for anything it does not know, by name."""
+        """Build a spec from plain values; raises InputError for anything it does not know, by
+        name.
+        """
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown or "step" not in values:
-            raise InputError(f"{where}: " + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing."))
+            raise InputError(
+                f"{where}: "
+                + (f"there is no {unknown[0]!r} in a spec." if unknown else "the step is missing.")
+            )
         form = form_of(str(values["step"]))
         settings, inputs = values.get("settings", {}), values.get("inputs", {})
         if not isinstance(settings, Mapping) or not isinstance(inputs, Mapping):
@@ -147,7 +191,9 @@ def _check_roles(step: str, form: Form, inputs: Mapping[str, tuple[str, ...]]) -
     known = (*form.needs, *form.takes)
     for role, paths in inputs.items():
         if role not in known:
-            raise InputError(f"The step {step} takes no {role!r}.", f"It takes: {', '.join(known)}.")
+            raise InputError(
+                f"The step {step} takes no {role!r}.", f"It takes: {', '.join(known)}."
+            )
         if len(paths) > 1 and role not in SEVERAL:
             raise InputError(f"The step {step} takes one {role}, got {len(paths)}.")
     for role in form.needs:

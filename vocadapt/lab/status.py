@@ -23,9 +23,9 @@ MOST_LETTERS = 300  # of a message
 class Status:
     """What is known of a job: state, progress, why it failed; times in seconds since 1970.
 
-    `first` is the fraction that this run reported first, at the time `paced`: a resumed job does not begin at nothing.
-    `process_started` counts from the start of the machine, so that setting its clock changes nothing. `past` tells how
-    earlier runs ended, and when.
+    `first` is the fraction that this run reported first, at the time `paced`: a resumed job does
+    not begin at nothing. `process_started` counts from the start of the machine, so that setting
+    its clock changes nothing. `past` tells how earlier runs ended, and when.
     """
 
     state: str = "waiting"
@@ -50,13 +50,22 @@ class Status:
     @property
     def seconds(self) -> float:
         """How long it has run, or ran; of a job that was resumed, since then."""
-        return max(0.0, (time.time() if self.state == "running" else self.updated) - self.started) if self.started else 0.0
+        return (
+            max(0.0, (time.time() if self.state == "running" else self.updated) - self.started)
+            if self.started
+            else 0.0
+        )
 
     @property
     def seconds_left(self) -> float | None:
         """How long it will go on at this pace; None where that cannot be said yet."""
         passed = time.time() - (self.paced or self.started)
-        if self.state != "running" or self.fraction is None or self.fraction <= self.first or passed < SOON:
+        if (
+            self.state != "running"
+            or self.fraction is None
+            or self.fraction <= self.first
+            or passed < SOON
+        ):
             return None
         return passed * (1 - self.fraction) / (self.fraction - self.first)
 
@@ -70,8 +79,17 @@ def read_status(folder: Path) -> Status:
 
 def _parse_status(path: Path) -> Status:
     content = strict_json.read(path)
-    known = {key: value for key, value in content.items() if key in {entry.name for entry in fields(Status)}}
-    return Status(**{**known, "past": tuple((str(state), float(when)) for state, when in known.get("past", ()))})
+    known = {
+        key: value
+        for key, value in content.items()
+        if key in {entry.name for entry in fields(Status)}
+    }
+    return Status(
+        **{
+            **known,
+            "past": tuple((str(state), float(when)) for state, when in known.get("past", ())),
+        }
+    )
 
 
 _STATUSES = CachedReader(_parse_status)
@@ -87,11 +105,15 @@ def write_status(folder: Path, status: Status) -> None:
         path = folder / STATUS
         content = (strict_json.dumps(asdict(status)) + "\n").encode()
         with path.open("r+b", buffering=0) as file:
-            file.write(content.ljust(path.stat().st_size))  # in one go, blanks at the end: no reader meets a part
+            file.write(
+                content.ljust(path.stat().st_size)
+            )  # in one go, blanks at the end: no reader meets a part
 
 
 class Metrics:
-    """The record of a job's progress: a line for each moment, thinned out by half whenever there are too many."""
+    """The record of a job's progress: a line for each moment, thinned out by half whenever there
+    are too many.
+    """
 
     def __init__(self, folder: Path, every: float) -> None:
         self.path, self.every, self._last = folder / METRICS, every, float("-inf")
@@ -116,7 +138,9 @@ class Metrics:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The progress of a job over time, as far as it can be read: `run`, `seconds` into it, `fraction`, `message`."""
+    """The progress of a job over time, as far as it can be read: `run`, `seconds` into it,
+    `fraction`, `message`.
+    """
     found = []
     for line in _whole_lines(folder / METRICS)[0]:
         try:
@@ -129,7 +153,9 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 
 def _whole_lines(path: Path) -> tuple[list[str], bool]:
-    """The whole lines of a file, and whether a part of a line follows them: what a killed process wrote last."""
+    """The whole lines of a file, and whether a part of a line follows them: what a killed process
+    wrote last.
+    """
     if not path.exists():
         return [], False
     text = path.read_text(encoding="utf-8", errors="replace")

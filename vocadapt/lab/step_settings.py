@@ -1,4 +1,6 @@
-"""What each step of the walk is told: its settings as one frozen value, and the seed that its randomness comes from."""
+"""What each step of the walk is told: its settings as one frozen value, and the seed that its
+randomness comes from.
+"""
 
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -33,7 +35,9 @@ def _seed_of(settings: str) -> property:
 
 @dataclass(frozen=True)
 class CorpusStep(Unseeded):
-    """How text enters the workspace: by reference to the files, or with `copy` as copies of them."""
+    """How text enters the workspace: by reference to the files, or with `copy` as copies of
+    them.
+    """
 
     copy: bool = False
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -41,7 +45,9 @@ class CorpusStep(Unseeded):
 
 @dataclass(frozen=True)
 class VectorsStep:
-    """Which lines are read, and how the vectors are trained; `resample`: on lines drawn anew with this seed, 0 for the text."""
+    """Which lines are read, and how the vectors are trained; `resample`: on lines drawn anew with
+    this seed, 0 for the text.
+    """
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     word2vec: Word2VecSettings = field(default_factory=Word2VecSettings)
@@ -65,9 +71,11 @@ class ContextualStep:
 
 @dataclass(frozen=True)
 class ImportStep(Unseeded):
-    """How foreign vectors are read: the first `limit` words (0: all), cased words folded onto an uncased model.
+    """How foreign vectors are read: the first `limit` words (0: all), cased words folded onto an
+    uncased model.
 
-    `collisions` says how cased spellings of one word are merged. `corpus`: see `only words of this text`.
+    `collisions` says how cased spellings of one word are merged. `corpus`: see `only words of this
+    text`.
     """
 
     limit: int = bounded(0, 0, MAX_COUNT, "Words to read")
@@ -95,7 +103,9 @@ class AlignmentStep:
 
 @dataclass(frozen=True)
 class ModelStep:
-    """The recipe of an adapted model, which lines of a text are read, and whether the certificate is made at once."""
+    """The recipe of an adapted model, which lines of a text are read, and whether the certificate
+    is made at once.
+    """
 
     recipe: Recipe = field(default_factory=lambda: PRESETS["green-bert"])
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -106,7 +116,9 @@ class ModelStep:
 
 @dataclass(frozen=True)
 class LeaderboardStep:
-    """How initialisers are judged, and which lines are read of the texts that vectors are trained on and losses asked of."""
+    """How initialisers are judged, and which lines are read of the texts that vectors are trained
+    on and losses asked of.
+    """
 
     leaderboard: LeaderboardSettings = field(default_factory=LeaderboardSettings)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
@@ -116,7 +128,9 @@ class LeaderboardStep:
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """Which lines are read, what is built on them from scratch and how it is trained; with `half` saved in float16."""
+    """Which lines are read, what is built on them from scratch and how it is trained; with `half`
+    saved in float16.
+    """
 
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     scratch: ScratchSettings = field(default_factory=ScratchSettings)
@@ -139,8 +153,9 @@ class FurtherStep:
 class FinetuneStep:
     """How a task is trained on, under which tokenization ("": the model's usual one) and seeds.
 
-    `kind` is that of loose files (train, dev, test), `unit` what an example of them is; `scorer` overrules the task's, `fold` is
-    one of a k-fold task (1 is the first, ALL_FOLDS all of them), `limit` the examples of each split at most (0: all).
+    `kind` is that of loose files (train, dev, test), `unit` what an example of them is; `scorer`
+    overrules the task's, `fold` is one of a k-fold task (1 is the first, ALL_FOLDS all of them),
+    `limit` the examples of each split at most (0: all).
     """
 
     finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
@@ -177,6 +192,16 @@ class MapStep:
 
 
 Settings = (
-    CorpusStep | VectorsStep | ContextualStep | ImportStep | AlignmentStep | ModelStep | LeaderboardStep | PretrainStep
-    | FurtherStep | FinetuneStep | ConvertStep | MapStep
+    CorpusStep
+    | VectorsStep
+    | ContextualStep
+    | ImportStep
+    | AlignmentStep
+    | ModelStep
+    | LeaderboardStep
+    | PretrainStep
+    | FurtherStep
+    | FinetuneStep
+    | ConvertStep
+    | MapStep
 )

@@ -1,4 +1,6 @@
-"""JSON without NaN and Infinity, in either direction, and small files of it that are never half written."""
+"""JSON without NaN and Infinity, in either direction, and small files of it that are never half
+written.
+"""
 
 import json
 import math
@@ -12,7 +14,8 @@ from vocadapt.files import read_document, show_path
 
 
 def dumps(value: object, indent: int | None = None, ascii_only: bool = False) -> str:
-    """Serialize to strict JSON: NaN and infinities become null, paths strings, numpy numbers Python numbers.
+    """Serialize to strict JSON: NaN and infinities become null, paths strings, numpy numbers Python
+    numbers.
 
     The text is always valid UTF-8: other bytes, as in names of files, are escaped.
     """
@@ -51,7 +54,9 @@ def loads(text: str, what: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a strict JSON object from a file; raise InputError for anything else, and if there is no file."""
+    """Read a strict JSON object from a file; raise InputError for anything else, and if there is no
+    file.
+    """
     return loads(read_document(path), show_path(path))
 
 

@@ -20,10 +20,11 @@ Numbers = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a step works with: its spec, the folder to fill, the workspace around it (None outside one), and its Progress.
+    """What a step works with: its spec, the folder to fill, the workspace around it (None outside
+    one), and its Progress.
 
-    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again when its job is resumed.
-    None outside a job.
+    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again
+    when its job is resumed. None outside a job.
     """
 
     spec: Spec
@@ -35,7 +36,9 @@ class Task:
     @cached_property
     def model(self) -> LanguageModel:
         """The language model that was named."""
-        casing = None if self.spec.one("target") else self.spec.lowercase  # beside a target it is the target's
+        casing = (
+            None if self.spec.one("target") else self.spec.lowercase
+        )  # beside a target it is the target's
         return open_model(self.spec.inputs["model"][0], self.spec.offline or None, casing)
 
     @cached_property
@@ -66,9 +69,13 @@ class Task:
             "target": lambda: [self.target.path] if self.target else [],
             "task": lambda: files_of_task(Path(self.spec.inputs["task"][0])),
         }
-        opened |= {role: lambda role=role: [self.opened(role).folder] for role in ("space", "other")}  # type: ignore[misc]
+        opened |= {
+            role: lambda role=role: [self.opened(role).folder] for role in ("space", "other")
+        }  # type: ignore[misc]
         return {
-            role: take_input(opened[role]() if role in opened else [Path(path) for path in paths], self.root)
+            role: take_input(
+                opened[role]() if role in opened else [Path(path) for path in paths], self.root
+            )
             for role, paths in self.spec.inputs.items()
         }
 

@@ -1,7 +1,8 @@
-"""Uploads: what came through the browser waits in `<workspace>/uploads` until an artefact has taken it in.
+"""Uploads: what came through the browser waits in `<workspace>/uploads` until an artefact has taken
+it in.
 
-A corpus keeps copies of its uploads, an import keeps the vectors: when their job is done the upload is removed, so nothing lies
-there twice. What was never taken in is removed after a day.
+A corpus keeps copies of its uploads, an import keeps the vectors: when their job is done the upload
+is removed, so nothing lies there twice. What was never taken in is removed after a day.
 """
 
 import re
@@ -21,13 +22,17 @@ def is_upload(path: str | Path, workspace: Workspace) -> bool:
 
 
 def as_uploaded(message: str, workspace: Workspace) -> str:
-    """A message with uploads called by their names alone: who brought one never saw its place in the workspace."""
+    """A message with uploads called by their names alone: who brought one never saw its place in
+    the workspace.
+    """
     return re.sub(rf"{re.escape(str(workspace.root / UPLOADS))}/(?:\w+/)?", "", message)
 
 
 def takes_in(spec: Spec) -> bool:
     """Whether the artefact of a step holds all that it was made from."""
-    return isinstance(spec.settings, ImportStep) or (isinstance(spec.settings, CorpusStep) and spec.settings.copy)
+    return isinstance(spec.settings, ImportStep) or (
+        isinstance(spec.settings, CorpusStep) and spec.settings.copy
+    )
 
 
 def remove_taken_in(spec: Spec, workspace: Workspace) -> None:
@@ -53,4 +58,9 @@ def _named_by_jobs(workspace: Workspace) -> set[Path]:
 
 def _named_by_artefacts(workspace: Workspace) -> set[Path]:
     made = (artefact for kind in ARTEFACTS for artefact in workspace.artefacts(kind))
-    return {workspace.root / path for artefact in made for given in artefact.manifest.inputs.values() for path in given.paths}
+    return {
+        workspace.root / path
+        for artefact in made
+        for given in artefact.manifest.inputs.values()
+        for path in given.paths
+    }

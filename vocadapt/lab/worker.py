@@ -29,21 +29,27 @@ LONGEST_LOG, KEPT_OF_LOG = 16_000_000, 8_000_000  # bytes: a longer log loses it
 PATIENCE = 3.0  # seconds from the flag to the signal
 EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
 DONE = {"state": "done", "fraction": 1.0}
-ENDED_FROM_OUTSIDE = "The process was told to end, and not by you: the machine went down, or somebody ended it."
+ENDED_FROM_OUTSIDE = (
+    "The process was told to end, and not by you: the machine went down, or somebody ended it."
+)
 
 log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled when asked to stop.
+    """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled
+    when asked to stop.
 
-    A full disk does not stop a job that has no need of it: what cannot be written down is left out. `told` is set by a signal
-    to end: what that raises is lost where code of others catches everything, as an import may.
+    A full disk does not stop a job that has no need of it: what cannot be written down is left out.
+    `told` is set by a signal to end: what that raises is lost where code of others catches
+    everything, as an import may.
     """
 
     def __init__(self, job: Job, told: threading.Event) -> None:
         self.job, self.told, self.metrics = job, told, Metrics(job.folder, WRITE_EVERY)
-        self.status = replace(read_status(job.folder), pid=os.getpid(), process_started=born(os.getpid()))
+        self.status = replace(
+            read_status(job.folder), pid=os.getpid(), process_started=born(os.getpid())
+        )
         self._written = self._looked = 0.0
         self._tenths = -1
         self.change()
@@ -89,15 +95,23 @@ class Reporter:
 
 
 def work(folder: Path) -> int:
-    """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed, 130 stopped."""
+    """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed,
+    130 stopped.
+    """
     job = Job(folder)
     reporter = Reporter(job, told_by_signal())
     threading.Thread(target=_watch, args=(job,), daemon=True).start()
-    log.info("%s: %s", job.id, f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting")
+    log.info(
+        "%s: %s",
+        job.id,
+        f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting",
+    )
     ending = _run(job, reporter)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reporter.change(**ending)
-    log.info("%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", ""))
+    log.info(
+        "%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", "")
+    )
     return EXITS[ending["state"]]
 
 
@@ -129,12 +143,20 @@ def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
     except (Cancelled, KeyboardInterrupt):
         if job.finished:  # stopped too late
             return DONE
-        return {"state": "cancelled"} if job.cancel_asked else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
+        return (
+            {"state": "cancelled"}
+            if job.cancel_asked
+            else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
+        )
     except InputError as error:
         return {"state": "failed", "error": error.problem, "remedy": error.remedy}
     except BaseException as error:  # a bug: its trace goes to the log, its last line to the page
         traceback.print_exc()
-        return {"state": "failed", "error": f"{type(error).__name__}: {error}", "remedy": "The log says where it happened."}
+        return {
+            "state": "failed",
+            "error": f"{type(error).__name__}: {error}",
+            "remedy": "The log says where it happened.",
+        }
 
 
 @contextmanager
@@ -151,7 +173,9 @@ def _watchdog(job: Job) -> Iterator[None]:
 
 @contextmanager
 def _turn(job: Job, reporter: Reporter) -> Iterator[None]:
-    """Wait for the lock of the workspace, first come, first served; hold it for the length of the block."""
+    """Wait for the lock of the workspace, first come, first served; hold it for the length of the
+    block.
+    """
     while (lock := _try(job)) is None:
         reporter.look()
         time.sleep(TRY_EVERY)
@@ -167,7 +191,9 @@ def _try(job: Job) -> int | None:
 
 
 def _watch(job: Job) -> None:
-    """Keep the log short; interrupt a step that was asked to stop and has not looked for a while."""
+    """Keep the log short; interrupt a step that was asked to stop and has not looked for a
+    while.
+    """
     while not job.cancel_asked:
         with suppress(OSError):  # a full disk, say: the log stays as it is
             shorten(job.folder / LOG)
@@ -177,7 +203,8 @@ def _watch(job: Job) -> None:
 
 
 def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
-    """Remove the beginning of a log longer than `longest` bytes: its last `kept` bytes stay, by whole lines, and that is said.
+    """Remove the beginning of a log longer than `longest` bytes: its last `kept` bytes stay, by
+    whole lines, and that is said.
 
     In place, for it is being appended to: what is written in the same instant may be lost.
     """
@@ -189,7 +216,9 @@ def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> N
         end = file.read()
         end = end[end.find(b"\n") + 1 :]
         file.seek(0)
-        file.write(f"[the first {size - len(end):,} bytes of this log were removed]\n".encode() + end)
+        file.write(
+            f"[the first {size - len(end):,} bytes of this log were removed]\n".encode() + end
+        )
         file.truncate()
 
 

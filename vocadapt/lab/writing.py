@@ -1,4 +1,6 @@
-"""Whole or not at all: folders and files are filled under a temporary name beside their place and renamed when complete."""
+"""Whole or not at all: folders and files are filled under a temporary name beside their place and
+renamed when complete.
+"""
 
 import errno
 import os
@@ -16,17 +18,20 @@ from vocadapt.lab.manifest import ARTEFACTS, MANIFEST, Manifest
 
 DRAFT = ".draft"  # .<name>.<random>.draft: being written, or left by a killed writer
 OLD = ".old"  # .<name>.<random>.old: being replaced
-LEFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL)  # group 1: the name of the artefact
+LEFT = re.compile(
+    r"\.(.+)\.[0-9a-f]{12}\.(?:draft|old)", re.DOTALL
+)  # group 1: the name of the artefact
 WRITE_REMEDY = "Make room or change its permissions, or choose another workspace."
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
 def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes `folder` when the block ends, and vanishes when the block raises.
+    """Give an empty folder to fill; it becomes `folder` when the block ends, and vanishes when the
+    block raises.
 
-    The block writes the manifest last. Raises InputError where `folder` is already there (unless `overwrite`), cannot be
-    made, or the disk is full.
+    The block writes the manifest last. Raises InputError where `folder` is already there (unless
+    `overwrite`), cannot be made, or the disk is full.
     """
     folder = Path(os.path.abspath(folder))
     check_free(folder, overwrite)
@@ -46,12 +51,17 @@ def writing(folder: Path, overwrite: bool = False) -> Iterator[Path]:
             shutil.rmtree(draft, ignore_errors=True)
         _remove_empty(missing)
         if is_disk_full(error):
-            raise InputError(f"The disk is full: {folder} was not written.", "Make room, or choose another place.") from error
+            raise InputError(
+                f"The disk is full: {folder} was not written.",
+                "Make room, or choose another place.",
+            ) from error
         raise
 
 
 def check_free(folder: Path, overwrite: bool = False) -> None:
-    """Raise InputError where something stands at `folder`; an empty folder is free, and an artefact may be overwritten."""
+    """Raise InputError where something stands at `folder`; an empty folder is free, and an artefact
+    may be overwritten.
+    """
     check_output_path(folder)
     if not os.path.lexists(folder):
         return
@@ -60,21 +70,30 @@ def check_free(folder: Path, overwrite: bool = False) -> None:
     if not any(folder.iterdir()):
         return
     if not overwrite:
-        raise InputError(f"{folder} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+        raise InputError(
+            f"{folder} already exists.",
+            "Choose another place, or ask to overwrite it (--overwrite).",
+        )
     if not _is_ours(folder):
-        raise InputError(f"{folder} is not something vocadapt wrote, so it is not overwritten.", "Choose another place.")
+        raise InputError(
+            f"{folder} is not something vocadapt wrote, so it is not overwritten.",
+            "Choose another place.",
+        )
     if foreign := Manifest.load(folder).foreign(folder):
         raise InputError(
-            f"{folder} also holds {foreign[0]}, which vocadapt did not write there, so it is not overwritten.",
+            f"{folder} also holds {foreign[0]}, which vocadapt did not write there, so it is not"
+            " overwritten.",
             "Move it away, or choose another place.",
         )
 
 
 @contextmanager
 def writing_file(path: Path) -> Iterator[Path]:
-    """Give a file to fill; it becomes `path` when the block ends, in place of what stood there, and vanishes when it raises.
+    """Give a file to fill; it becomes `path` when the block ends, in place of what stood there, and
+    vanishes when it raises.
 
-    Raises InputError where it cannot be written, or the disk is full. `check_free_file` says beforehand whether it may be.
+    Raises InputError where it cannot be written, or the disk is full. `check_free_file` says
+    beforehand whether it may be.
     """
     place = Path(os.path.realpath(path))  # a link stays one
     draft = place.with_name(f".{uuid4().hex[:12]}{place.suffix.lower()}")
@@ -82,7 +101,9 @@ def writing_file(path: Path) -> Iterator[Path]:
         yield draft
         os.replace(draft, place)
     except OSError as error:
-        problem = "the disk is full" if is_disk_full(error) else f"cannot be written: {error.strerror}"
+        problem = (
+            "the disk is full" if is_disk_full(error) else f"cannot be written: {error.strerror}"
+        )
         raise InputError(f"{path}: {problem}.", "Choose another place.") from error
     finally:
         with suppress(OSError):
@@ -90,14 +111,20 @@ def writing_file(path: Path) -> Iterator[Path]:
 
 
 def check_free_file(path: Path, overwrite: bool = False) -> None:
-    """Raise InputError where a file cannot be written, before anything long begins; a file that is there may be overwritten."""
+    """Raise InputError where a file cannot be written, before anything long begins; a file that is
+    there may be overwritten.
+    """
     check_output_path(path)
     if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}.", "Make it, or choose another place.")
+        raise InputError(
+            f"{path}: there is no folder {path.parent}.", "Make it, or choose another place."
+        )
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file.", "Choose another place.")
     if path.exists() and not overwrite:
-        raise InputError(f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite).")
+        raise InputError(
+            f"{path} already exists.", "Choose another place, or ask to overwrite it (--overwrite)."
+        )
 
 
 @contextmanager
@@ -106,16 +133,25 @@ def convert_write_errors(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = "the disk is full" if is_disk_full(error) else f"cannot write there: {error.strerror or error}"
+        problem = (
+            "the disk is full"
+            if is_disk_full(error)
+            else f"cannot write there: {error.strerror or error}"
+        )
         raise InputError(f"{show_path(place)}: {problem}.", WRITE_REMEDY) from error
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed writers left in a folder; an artefact that was just being replaced is put back."""
+    """Remove what killed writers left in a folder; an artefact that was just being replaced is put
+    back.
+    """
     if not parent.is_dir():
         return
     for draft, _ in _left(parent, DRAFT):
-        with suppress(BlockingIOError, FileNotFoundError), hold(draft):  # its writer lives, or another sweeper was quicker
+        with (
+            suppress(BlockingIOError, FileNotFoundError),
+            hold(draft),
+        ):  # its writer lives, or another sweeper was quicker
             shutil.rmtree(draft, ignore_errors=True)
     with alone(parent):
         for old, place in _left(parent, OLD):
@@ -129,7 +165,9 @@ def sweep(parent: Path) -> None:
 
 def _left(parent: Path, ending: str) -> list[tuple[Path, Path]]:
     """The folders of our own naming in a folder, each with the place it was meant for."""
-    folders = [path for path in parent.glob(f".*{ending}") if path.is_dir() and not path.is_symlink()]
+    folders = [
+        path for path in parent.glob(f".*{ending}") if path.is_dir() and not path.is_symlink()
+    ]
     return [(path, parent / match[1]) for path in folders if (match := LEFT.fullmatch(path.name))]
 
 
@@ -142,7 +180,9 @@ def _is_ours(folder: Path) -> bool:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error says that no room is left; libraries written in Rust say it in words only."""
+    """Whether an error says that no room is left; libraries written in Rust say it in words
+    only.
+    """
     return getattr(error, "errno", None) in FULL or "No space left on device" in str(error)
 
 
@@ -159,7 +199,9 @@ def _make(folder: Path) -> tuple[Path, int]:
         except OSError as error:
             if error.errno in FULL:
                 raise
-            raise InputError(f"{draft.parent}: cannot write there: {error.strerror}.", "Choose another place.") from error
+            raise InputError(
+                f"{draft.parent}: cannot write there: {error.strerror}.", "Choose another place."
+            ) from error
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
@@ -192,7 +234,9 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
 
 
 def _discard(old: Path) -> None:
-    """Remove what was replaced, as a draft: one that a killed process leaves half removed is still swept."""
+    """Remove what was replaced, as a draft: one that a killed process leaves half removed is still
+    swept.
+    """
     with suppress(FileNotFoundError):  # another sweeper was quicker
         rubbish = old.with_name(old.name.removesuffix(OLD) + DRAFT)
         os.replace(old, rubbish)
@@ -200,7 +244,9 @@ def _discard(old: Path) -> None:
 
 
 def _open_to_readers(draft: Path) -> None:
-    """Give every file the mode of the manifest: some libraries write files that only their owner may read."""
+    """Give every file the mode of the manifest: some libraries write files that only their owner
+    may read.
+    """
     mode = (draft / MANIFEST).stat().st_mode & 0o777
     for path in draft.rglob("*"):
         if path.is_file():

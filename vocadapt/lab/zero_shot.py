@@ -1,5 +1,6 @@
-"""Zero-shot questions, as Poerner et al. (2020) did it: a model learns to answer general questions, is then taught the words of
-a domain, and answers the domain's questions, none of which it was ever trained on.
+"""Zero-shot questions, as Poerner et al. (2020) did it: a model learns to answer general questions,
+is then taught the words of a domain, and answers the domain's questions, none of which it was ever
+trained on.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +27,8 @@ GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """A model, general questions to train on, the domain's word vectors (or text) and its questions; how each step goes.
+    """A model, general questions to train on, the domain's word vectors (or text) and its
+    questions; how each step goes.
 
     `limit` is of the test, 0 being all of it.
     """
@@ -47,25 +49,31 @@ class ZeroShot:
 
 
 def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Numbers:
-    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives the scores.
+    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives
+    the scores.
 
-    Raises InputError, before anything is trained, where a question or a context of the test is among those to train on, the
-    recipe lacks a source, or a place is taken; and what the steps refuse.
+    Raises InputError, before anything is trained, where a question or a context of the test is
+    among those to train on, the recipe lacks a source, or a place is taken; and what the steps
+    refuse.
     """
     _check_questions(asked)
     _check_teaching(asked)
     for place in (GENERAL, ADAPTED):
         check_free(folder / place)
     learn = Spec(
-        "finetune", FinetuneStep(asked.finetune, seeds=(asked.seed,), kind="qa"),
-        {"model": (asked.model,), "train": (str(asked.train),)}, asked.offline,
-    )  # fmt: skip
+        "finetune",
+        FinetuneStep(asked.finetune, seeds=(asked.seed,), kind="qa"),
+        {"model": (asked.model,), "train": (str(asked.train),)},
+        asked.offline,
+    )
     run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
     teach = _teaching(asked, str(folder / GENERAL))
     run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
     how = EvaluateSettings(asked.test, asked.limit, unseen=True, word_rule=asked.finetune.word_rule)
     numbers = evaluated(folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain"))
-    numbers["seeds"] = [{**one, "seed": asked.seed} for one in numbers["seeds"]]  # an adapted folder itself knows of none
+    numbers["seeds"] = [
+        {**one, "seed": asked.seed} for one in numbers["seeds"]
+    ]  # an adapted folder itself knows of none
     strict_json.write(folder / SCORES, numbers)
     return numbers
 
@@ -80,19 +88,31 @@ def _teaching(asked: ZeroShot, model: str) -> Spec:
 def _check_questions(asked: ZeroShot) -> None:
     train, test = read_questions(asked.train), read_questions(asked.test)
     if shared := count_seen(test.examples, seen_in(train.examples)):
-        problem = f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in {asked.train}, too."
-        raise InputError(problem, "Zero-shot means that none of the test is trained on: take them out.")
+        problem = (
+            f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
+            f" {asked.train}, too."
+        )
+        raise InputError(
+            problem, "Zero-shot means that none of the test is trained on: take them out."
+        )
     if not test.labelled:
-        raise InputError(f"{asked.test}: holds no answers, so nothing can be scored.", "Give questions with their answers.")
+        raise InputError(
+            f"{asked.test}: holds no answers, so nothing can be scored.",
+            "Give questions with their answers.",
+        )
 
 
 def _check_teaching(asked: ZeroShot) -> None:
     """What the second step would refuse of the model as it is, and of the domain's vectors or text.
 
-    A recipe that trains hidden words afterwards is refused, too: what the first step leaves has no head for them.
+    A recipe that trains hidden words afterwards is refused, too: what the first step leaves has no
+    head for them.
     """
     if asked.recipe.further.stage:
-        problem = f"The recipe {asked.recipe.name} goes on with masked-word training: answering models have no head for it."
+        problem = (
+            f"The recipe {asked.recipe.name} goes on with masked-word training: answering models"
+            " have no head for it."
+        )
         raise InputError(problem, "Choose one without it: --preset green-bert, for example.")
     spec = _teaching(asked, asked.model).absolute()
     task = Task(spec, Path(), None, silent)

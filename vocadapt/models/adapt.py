@@ -1,4 +1,6 @@
-"""LanguageModel + plan + rows → AdaptedModel: the same network with a wider vocabulary, saved as an ordinary folder."""
+"""LanguageModel + plan + rows → AdaptedModel: the same network with a wider vocabulary, saved as an
+ordinary folder.
+"""
 
 import json
 import shutil
@@ -41,10 +43,14 @@ class AdaptedModel:
     rows: Rows
     mode: str
     module: ModuleSize | None = None  # the extension module beside each layer, where there is one
-    unused: tuple[str, ...] = ()  # stored tensors the network's class does not know; carried over when saved
+    unused: tuple[
+        str, ...
+    ] = ()  # stored tensors the network's class does not know; carried over when saved
 
     def save(self, folder: str | Path, recipe: dict[str, Any] | None = None) -> Path:
-        """Write an ordinary model folder: weights, config, adapted tokenizer, the original one in base/, a record and a card."""
+        """Write an ordinary model folder: weights, config, adapted tokenizer, the original one in
+        base/, a record and a card.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         quietly(lambda: self.network.save_pretrained(folder))
@@ -59,39 +65,63 @@ class AdaptedModel:
             "tokenizer_mode": self.mode,
             "recipe": recipe,
             "plan": self.plan.to_dict(),
-            "module": self.module.to_dict(int(self.base.config["num_hidden_layers"])) if self.module else None,
+            "module": (
+                self.module.to_dict(int(self.base.config["num_hidden_layers"]))
+                if self.module
+                else None
+            ),
             "provenance": provenance_record(self.rows),
-            "rows": digest_of(input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]),
+            "rows": digest_of(
+                input_rows(self.network)[[self.plan.ids[token] for token in self.rows.tokens]]
+            ),
         }
         write_record(folder, record)
         return folder
 
 
 def add_to_record(folder: Path, **facts: Any) -> None:
-    """Add what is known only after saving (data, quality, departures, certificate) to an adapted folder's record and card."""
+    """Add what is known only after saving (data, quality, departures, certificate) to an adapted
+    folder's record and card.
+    """
     write_record(folder, json.loads((folder / RECORD).read_text(encoding="utf-8")) | facts)
 
 
 def before_of(model: LanguageModel) -> LanguageModel | None:
-    """What an adapted model cut text with until then, by the tokenizer it keeps in base/; None for any other model."""
+    """What an adapted model cut text with until then, by the tokenizer it keeps in base/; None for
+    any other model.
+    """
     folder = model.path / BASE
-    return LanguageModel(folder, f"{model.name}/{BASE}") if (model.path / RECORD).is_file() and folder.is_dir() else None
+    return (
+        LanguageModel(folder, f"{model.name}/{BASE}")
+        if (model.path / RECORD).is_file() and folder.is_dir()
+        else None
+    )
 
 
 def digest_of(rows: "torch.Tensor") -> str:
-    """A digest of rows as they are stored: by it a record tells whether they are still the same, each in its place."""
+    """A digest of rows as they are stored: by it a record tells whether they are still the same,
+    each in its place.
+    """
     import torch
 
-    return blake2b(rows.detach().contiguous().view(torch.uint8).numpy().tobytes(), digest_size=16).hexdigest()
+    return blake2b(
+        rows.detach().contiguous().view(torch.uint8).numpy().tobytes(), digest_size=16
+    ).hexdigest()
 
 
 def apply_plan(
-    model: LanguageModel, plan: VocabularyPlan, rows: Rows, mode: str = "exact-word", module: ModuleSettings | None = None
+    model: LanguageModel,
+    plan: VocabularyPlan,
+    rows: Rows,
+    mode: str = "exact-word",
+    module: ModuleSettings | None = None,
 ) -> AdaptedModel:
-    """Give `model` the plan's tokens and rows, and every layer a module where one is asked for; `model` itself is not changed.
+    """Give `model` the plan's tokens and rows, and every layer a module where one is asked for;
+    `model` itself is not changed.
 
-    Rows and biases of tokens that stay, and the head, are bit-identical; new rows are cast to the stored dtype. A new row's
-    output bias is 0; an output layer that is not tied to the input rows gets the same new rows.
+    Rows and biases of tokens that stay, and the head, are bit-identical; new rows are cast to the
+    stored dtype. A new row's output bias is 0; an output layer that is not tied to the input rows
+    gets the same new rows.
     """
     tokenizer = tokenizer_after(model.fast_tokenizer, plan, mode)
     if [tokenizer.token_to_id(token) for token in plan.ids] != list(plan.ids.values()):
@@ -107,18 +137,25 @@ def apply_plan(
     _clear_biases(network, [plan.ids[token] for token in plan.added_tokens])
     size = None
     if module is not None and module.size:
-        network, size = extended(network, module, len(plan.added)), ModuleSize.of(module, model.config)
+        network, size = (
+            extended(network, module, len(plan.added)),
+            ModuleSize.of(module, model.config),
+        )
     return AdaptedModel(model, network, tokenizer, plan, rows, mode, size, loaded.unused)
 
 
 def write_record(folder: Path, record: dict[str, Any]) -> None:
     """Write an adapted folder's record, and the card that is made of it."""
-    (folder / RECORD).write_text(json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    (folder / RECORD).write_text(
+        json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
+    )
     (folder / CARD).write_text(model_card(record), encoding="utf-8")
 
 
 def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Bring every row and bias that stays to its new place, and the matrices to the new size; the other rows come later."""
+    """Bring every row and bias that stays to its new place, and the matrices to the new size; the
+    other rows come later.
+    """
     import torch
 
     new, old = (torch.from_numpy(ids) for ids in plan.moves)
@@ -131,16 +168,28 @@ def _rearrange(network: "transformers.PreTrainedModel", plan: VocabularyPlan) ->
 
 
 def _by_token(network: "transformers.PreTrainedModel") -> "list[torch.nn.Parameter]":
-    """The parameters with an entry for each token: input rows, output rows of their own, output bias."""
+    """The parameters with an entry for each token: input rows, output rows of their own, output
+    bias.
+    """
     own = output_layer(network) is not None and not is_tied(network)
     bias = output_bias(network)
-    return [input_rows(network), *([output_layer(network).weight] if own else []), *([bias] if bias is not None else [])]
+    return [
+        input_rows(network),
+        *([output_layer(network).weight] if own else []),
+        *([bias] if bias is not None else []),
+    ]
 
 
 def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -> None:
-    """Ids of special tokens that the config and the embedding layer hold become the ids of the same tokens after the plan."""
+    """Ids of special tokens that the config and the embedding layer hold become the ids of the same
+    tokens after the plan.
+    """
     for owner in (network.config, getattr(network, "generation_config", None)):
-        named = {key: value for key, value in (owner.to_dict() if owner else {}).items() if key.endswith("_token_id")}
+        named = {
+            key: value
+            for key, value in (owner.to_dict() if owner else {}).items()
+            if key.endswith("_token_id")
+        }
         for key, value in named.items():
             if isinstance(value, int | list):
                 setattr(owner, key, _renamed(value, plan))
@@ -150,7 +199,9 @@ def _rename_ids(network: "transformers.PreTrainedModel", plan: VocabularyPlan) -
 
 
 def _renamed(value: "int | list[int]", plan: VocabularyPlan) -> "int | list[int] | None":
-    """One id, or several (a generation may end in any of them), after the plan; one that names no token stays as it is."""
+    """One id, or several (a generation may end in any of them), after the plan; one that names no
+    token stays as it is.
+    """
     if isinstance(value, list):
         return [i for i in (_renamed(one, plan) for one in value) if isinstance(i, int)]
     return plan.ids.get(plan.base.tokens[value]) if 0 <= value < len(plan.base) else value
@@ -163,8 +214,13 @@ def _widen(network: "transformers.PreTrainedModel", tokens: int) -> None:
 
 
 def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
-    """Another number of rows; parameters of their own stay such, and the padding row is the one it was."""
-    separate, embeddings = {name for name, _ in network.named_parameters()}, cast(Any, network.get_input_embeddings())
+    """Another number of rows; parameters of their own stay such, and the padding row is the one it
+    was.
+    """
+    separate, embeddings = (
+        {name for name, _ in network.named_parameters()},
+        cast(Any, network.get_input_embeddings()),
+    )
     padding = embeddings.padding_idx
     network.resize_token_embeddings(tokens, mean_resizing=False)  # the default would resample means
     cast(Any, network.get_input_embeddings()).padding_idx = padding
@@ -173,7 +229,9 @@ def _resize(network: "transformers.PreTrainedModel", tokens: int) -> None:
 
 
 def _unshare(network: "transformers.PreTrainedModel", name: str) -> None:
-    """Give a parameter its own storage again: resizing an untied head ties its bias, and saving would then drop it."""
+    """Give a parameter its own storage again: resizing an untied head ties its bias, and saving
+    would then drop it.
+    """
     import torch
 
     parent, _, leaf = name.rpartition(".")
@@ -191,7 +249,9 @@ def _write_rows(network: "transformers.PreTrainedModel", ids: list[int], rows: R
         matrices.append(output.weight)
     with torch.no_grad():
         for matrix in matrices:
-            matrix[torch.tensor(ids, dtype=torch.long)] = torch.from_numpy(rows.matrix.copy()).to(matrix.dtype)
+            matrix[torch.tensor(ids, dtype=torch.long)] = torch.from_numpy(rows.matrix.copy()).to(
+                matrix.dtype
+            )
 
 
 def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> None:
@@ -205,14 +265,18 @@ def _clear_biases(network: "transformers.PreTrainedModel", ids: list[int]) -> No
 
 
 def _save_tokenizers(base: LanguageModel, adapted: Tokenizer, folder: Path) -> None:
-    """The adapted tokenizer at the folder's root under the original's settings, the original one in base/."""
+    """The adapted tokenizer at the folder's root under the original's settings, the original one in
+    base/.
+    """
     base.tokenizer.save_pretrained(folder)
     base.tokenizer.save_pretrained(folder / BASE)
     adapted.save(str(folder / "tokenizer.json"))
 
 
 def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
-    """Add tensors that the network's class does not use (a next-sentence head beside a masked-word head) to the saved file."""
+    """Add tensors that the network's class does not use (a next-sentence head beside a masked-word
+    head) to the saved file.
+    """
     from safetensors import safe_open
     from safetensors.torch import load_file, save_file
 
@@ -227,7 +291,9 @@ def carry_over(source: Path, folder: Path, unused: tuple[str, ...]) -> None:
 
 
 def provenance_record(rows: Rows) -> dict[str, object]:
-    """Provenance as JSON: the distinct ways rows were made, and for each token which way and its donors with weights."""
+    """Provenance as JSON: the distinct ways rows were made, and for each token which way and its
+    donors with weights.
+    """
     ways = list(dict.fromkeys(source.how for source in rows.provenance))
     place = {how: i for i, how in enumerate(ways)}
     tokens = {

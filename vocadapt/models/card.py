@@ -1,4 +1,6 @@
-"""The model card of an adapted folder, written from its record: what it is, its use, how and of what it was made, its limits."""
+"""The model card of an adapted folder, written from its record: what it is, its use, how and of
+what it was made, its limits.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +11,9 @@ from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
 from vocadapt.vocabulary.plan import KINDS
 
 FEW = 12  # added words named on the card
-WORDLIKE = 7  # letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of what was added
+# letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of
+# what was added
+WORDLIKE = 7
 CARD = """---
 library_name: transformers
 tags: [vocadapt, vocabulary-adaptation]
@@ -57,37 +61,56 @@ tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrai
 print(tokenizer.tokenize({text!r}))
 print(model(**tokenizer({text!r}, return_tensors="pt")).last_hidden_state.shape)"""
 ALONE = "vocadapt is not needed."
-KNOWN = f"transformers knows this kind of network (exBERT) once `{MODULE}` is imported, as in the first line: install vocadapt."
+KNOWN = (
+    f"transformers knows this kind of network (exBERT) once `{MODULE}` is imported, as in the first"
+    " line: install vocadapt."
+)
 ROWS_ONLY = (
-    "Only the vocabulary and its rows changed. The rest of the network was not trained further: fine-tune it, and compare with "
-    "the"
+    "Only the vocabulary and its rows changed. The rest of the network was not trained further:"
+    " fine-tune it, and compare with the"
 )
 WITH_MODULE = (
-    "Beside every layer stands an extension module of {hidden} and {intermediate} units ({share:.1%} of the layer), mixed in by\n"
-    "  a gate. It begins as random weights: train it (`python -m vocadapt pretrain --stage extension`), and compare with the"
+    "Beside every layer stands an extension module of {hidden} and {intermediate} units"
+    " ({share:.1%} of the layer), mixed in by\n  a gate. It begins as random weights: train it"
+    " (`python -m vocadapt pretrain --stage extension`), and compare with the"
 )
-TRAINED = "Its weights were trained further on text, as told above, and are no longer the original's: compare it with the"
-UNMATCHABLE = (CANNOT_FIRE, SPACED, TOO_LONG)  # why a candidate was left out that the tokenizer could not produce
-NOT_COUNTED = "departures_not_counted"  # in figures and records: why the departures from the exact-word rule were not counted
+TRAINED = (
+    "Its weights were trained further on text, as told above, and are no longer the original's:"
+    " compare it with the"
+)
+UNMATCHABLE = (
+    CANNOT_FIRE,
+    SPACED,
+    TOO_LONG,
+)  # why a candidate was left out that the tokenizer could not produce
+# in figures and records: why the departures from the exact-word rule were not counted
+NOT_COUNTED = "departures_not_counted"
 WAYS = 3  # in which new rows were made, that are told
 SENTENCE = "The patient was treated with a new drug."  # where there is no new word to show
 BETTER = "its held-out P@5 is {p:.3f}, chance {chance:.3f}"
 VERDICTS = {  # of the map behind the rows, by held-out words
-    "chance": "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new rows mean nothing yet",
+    "chance": (
+        "**at chance** (held-out P@5 {p:.3f}, chance {chance:.3f}): the new rows mean nothing yet"
+    ),
 }
 
 
 def snippet(record: Mapping[str, Any], folder: str = ".") -> str:
-    """Five lines of Python that load an adapted folder without vocadapt and use its first new words, or a sentence without.
+    """Five lines of Python that load an adapted folder without vocadapt and use its first new
+    words, or a sentence without.
 
     With extension modules it takes a line more: the import that makes transformers know them.
     """
     first = f"import {MODULE}\n" if record.get("module") else ""
-    return SNIPPET.format(first=first, folder=folder, text=" ".join(new_words(record["plan"], 3)) or SENTENCE)
+    return SNIPPET.format(
+        first=first, folder=folder, text=" ".join(new_words(record["plan"], 3)) or SENTENCE
+    )
 
 
 def model_card(record: Mapping[str, Any]) -> str:
-    """The text of README.md from what vocadapt.json holds; what is not known yet (data, certificate) is said to be so."""
+    """The text of README.md from what vocadapt.json holds; what is not known yet (data,
+    certificate) is said to be so.
+    """
     plan, name = record["plan"], str(record["base_model"])
     values = {
         "base_model": f"base_model: {name}\n" if record.get("on_hub") else "",
@@ -111,7 +134,9 @@ def model_card(record: Mapping[str, Any]) -> str:
 
 
 def new_words(plan: Mapping[str, Any], most: int) -> list[str]:
-    """The first new tokens that a text can hold: whole words that fire, those first that a reader would call words."""
+    """The first new tokens that a text can hold: whole words that fire, those first that a reader
+    would call words.
+    """
     silent, prefix = frozenset(plan.get("silent_tokens", ())), plan.get("continuation", "##")
     words = [str(word[0]) for word in plan["added_tokens"]]
     firing = [word for word in words if word not in silent and not word.startswith(prefix)]
@@ -126,7 +151,9 @@ def _changed(record: Mapping[str, Any]) -> str:
 
 
 def _rows(provenance: Mapping[str, Any]) -> str:
-    """What the new rows are made of; of many ways the most frequent ones, each with how many rows."""
+    """What the new rows are made of; of many ways the most frequent ones, each with how many
+    rows.
+    """
     ways, tokens = provenance["how"], provenance["tokens"]
     if len(ways) < 2:
         return f"The new rows: {ways[0]}." if ways else "No row was made anew."
@@ -140,8 +167,14 @@ def _rows(provenance: Mapping[str, Any]) -> str:
 def _trained(told: Mapping[str, Any]) -> str:
     """One further pretraining in a line."""
     loss = told.get("loss_per_character")
-    became = f"; loss per character on held-out lines {loss['before']:.3f}, then {loss['after']:.3f}" if loss else ""
-    return f"- Then trained further: stage `{told['stage']}`, {told['tokens']:,} wordpieces{became}.\n"
+    became = (
+        f"; loss per character on held-out lines {loss['before']:.3f}, then {loss['after']:.3f}"
+        if loss
+        else ""
+    )
+    return (
+        f"- Then trained further: stage `{told['stage']}`, {told['tokens']:,} wordpieces{became}.\n"
+    )
 
 
 def _appends(plan: Mapping[str, Any]) -> bool:
@@ -151,13 +184,22 @@ def _appends(plan: Mapping[str, Any]) -> bool:
 
 def _title(plan: Mapping[str, Any]) -> str:
     if _appends(plan):
-        return f"with {plan['added']:,} more {'words' if 'vectors' in KINDS[plan['kind']].needs else 'tokens'}"
-    if not plan["added"] and plan["tokens_after"] == plan["tokens_before"] and plan["kind"] != "same":
+        return (
+            f"with {plan['added']:,} more"
+            f" {'words' if 'vectors' in KINDS[plan['kind']].needs else 'tokens'}"
+        )
+    if (
+        not plan["added"]
+        and plan["tokens_after"] == plan["tokens_before"]
+        and plan["kind"] != "same"
+    ):
         return "with its tokens in another order"
     if plan["kind"] == "same":
         return f"with {plan['replaced']:,} rows made anew"
-    return f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}" if not plan["added"] else (
-        f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}"
+    return (
+        f"with {plan['tokens_after']:,} tokens instead of {plan['tokens_before']:,}"
+        if not plan["added"]
+        else (f"with {plan['added']:,} new tokens among {plan['tokens_after']:,}")
     )
 
 
@@ -168,13 +210,15 @@ def _what(plan: Mapping[str, Any], name: str, version: str) -> str:
     shown = f" Examples: {examples}." if examples else ""
     if _appends(plan):
         said = (
-            f"{code(name)}, taught {plan['added']:,} words of a new domain by vocadapt {version}: each is one token with a row "
-            f"of its own, behind the\n{plan['tokens_before']:,} tokens it had{renewed}."
+            f"{code(name)}, taught {plan['added']:,} words of a new domain by vocadapt {version}:"
+            f" each is one token with a row of its own, behind the\n{plan['tokens_before']:,}"
+            f" tokens it had{renewed}."
         )
         return said + shown
     return (
-        f"{code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its {plan['tokens_before']:,} tokens "
-        f"{plan.get('dropped', 0):,} went, {plan['added']:,} came in, and {plan['tokens_after']:,} are there now{renewed}.{shown}"
+        f"{code(name)} after vocadapt {version}: {KINDS[plan['kind']].about}. Of its"
+        f" {plan['tokens_before']:,} tokens {plan.get('dropped', 0):,} went, {plan['added']:,} came"
+        f" in, and {plan['tokens_after']:,} are there now{renewed}.{shown}"
     )
 
 
@@ -183,13 +227,26 @@ def _limits(record: Mapping[str, Any]) -> list[str]:
     plan, limits = record["plan"], list[str]()
     if plan["added"]:
         limits += [
-            "A new word knows what its row was made of, and nothing of how the network uses it in a sentence.",
+            (
+                "A new word knows what its row was made of, and nothing of how the network uses it"
+                " in a sentence."
+            ),
             _departures(record["tokenizer_mode"], record.get("departures")),
         ]
-    if never := {reason: plan["left_out"][reason] for reason in UNMATCHABLE if reason in plan.get("left_out", {})}:
-        limits.append(f"Candidates left out: {'; '.join(f'{count:,} ({reason})' for reason, count in never.items())}.")
+    if never := {
+        reason: plan["left_out"][reason]
+        for reason in UNMATCHABLE
+        if reason in plan.get("left_out", {})
+    }:
+        limits.append(
+            "Candidates left out:"
+            f" {'; '.join(f'{count:,} ({reason})' for reason, count in never.items())}."
+        )
     if plan.get("dropped", 0):
-        limits.append(f"Words that held one of the {plan.get('dropped', 0):,} tokens that went are cut otherwise than before.")
+        limits.append(
+            f"Words that held one of the {plan.get('dropped', 0):,} tokens that went are cut"
+            " otherwise than before."
+        )
     return limits
 
 
@@ -207,21 +264,39 @@ def _backticks(text: str) -> list[str]:
 def _certificate(found: Mapping[str, Any] | None, when: str = "") -> str:
     """The verdict in a sentence; `when` it was found, where the model was trained since."""
     if found is None:
-        return "\nNo certificate was made: `python -m vocadapt certify` checks that everything else was kept."
+        return (
+            "\nNo certificate was made: `python -m vocadapt certify` checks that everything else"
+            " was kept."
+        )
     checks = found["checks"]
     failed = [str(check["name"]) for check in checks if not check["passed"]]
     if failed:
-        return f"\n**The certificate FAILED** in {len(failed)} of {len(checks)} checks: {', '.join(failed)}."
+        return (
+            f"\n**The certificate FAILED** in {len(failed)} of {len(checks)} checks:"
+            f" {', '.join(failed)}."
+        )
     if when:
-        return f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the new tokens changed nothing else."
-    return f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that everything else is as it was."
+        return (
+            f"\n**Certificate passed** {when}: {len(checks)} of {len(checks)} checks that the new"
+            " tokens changed nothing else."
+        )
+    return (
+        f"\n**Certificate passed**: {len(checks)} of {len(checks)} checks that everything else is"
+        " as it was."
+    )
 
 
 def _data(data: Mapping[str, Any] | None) -> str:
     if not data:
         return "not recorded"
-    counted = [f"{data[key]:,} {said}" for key, said in (("words", "words"), ("occurrences", "occurrences")) if key in data]
-    return f"the {data['role']} {code(str(data['name']))}" + (f" ({', '.join(counted)})" if counted else "")
+    counted = [
+        f"{data[key]:,} {said}"
+        for key, said in (("words", "words"), ("occurrences", "occurrences"))
+        if key in data
+    ]
+    return f"the {data['role']} {code(str(data['name']))}" + (
+        f" ({', '.join(counted)})" if counted else ""
+    )
 
 
 def _quality(quality: Mapping[str, Any] | None) -> str:
@@ -230,7 +305,9 @@ def _quality(quality: Mapping[str, Any] | None) -> str:
         return ""
     if "p@5" not in quality:
         return f"- The map behind the rows: {quality['verdict']}.\n"
-    said = VERDICTS.get(quality["verdict"], BETTER).format(p=quality["p@5"], chance=quality["chance@5"])
+    said = VERDICTS.get(quality["verdict"], BETTER).format(
+        p=quality["p@5"], chance=quality["chance@5"]
+    )
     return f"- The map behind the rows: {said}.\n"
 
 
@@ -246,9 +323,14 @@ def _settings(recipe: Mapping[str, Any] | None) -> str:
 def _departures(mode: str, found: Mapping[str, Any] | None) -> str:
     """Where the tokenizer does not do what its mode says."""
     if mode != "exact-word":
-        return "A new word also fires as the beginning of longer words, which are then cut otherwise than before."
+        return (
+            "A new word also fires as the beginning of longer words, which are then cut otherwise"
+            " than before."
+        )
     said = "Beside symbols and `_` a new word may fire where it should not, or not fire"
     if found and "departures" in found:
-        return f"{said}: {found['departures']:,} times in {found['added_occurrences']:,} on the text."
+        return (
+            f"{said}: {found['departures']:,} times in {found['added_occurrences']:,} on the text."
+        )
     why = found[NOT_COUNTED] if found else "no text was at hand"
     return f"{said}: how often was not counted ({why})."

@@ -1,7 +1,8 @@
-"""Checks of config.json before transformers reads it: types, bounds, and agreement with the stored weights.
+"""Checks of config.json before transformers reads it: types, bounds, and agreement with the stored
+weights.
 
-`read_config` checks the file alone. `check_network` compares it with the shapes of the stored tensors, before any memory
-is allocated for a network that the weights would not fit.
+`read_config` checks the file alone. `check_network` compares it with the shapes of the stored
+tensors, before any memory is allocated for a network that the weights would not fit.
 """
 
 import re
@@ -17,8 +18,20 @@ from vocadapt.models.weights import StoredTensor
 CONFIG = "config.json"
 MAX_CONFIG_BYTES = 16 * MEGABYTE
 MAX_SHOWN = 60  # characters of a value in a message
-ATTENTION = (None, "eager", "sdpa")  # the others need kernels of other packages, or fetch them from the hub
-TYPES = (None, "auto", *(prefix + name for prefix in ("", "torch.") for name in ("float32", "float16", "bfloat16", "float64")))
+ATTENTION = (
+    None,
+    "eager",
+    "sdpa",
+)  # the others need kernels of other packages, or fetch them from the hub
+TYPES = (
+    None,
+    "auto",
+    *(
+        prefix + name
+        for prefix in ("", "torch.")
+        for name in ("float32", "float16", "bfloat16", "float64")
+    ),
+)
 REMEDY = "Correct the file, or download the model again."
 LAYER = re.compile(r"(?:^|\.)(?:encoder|transformer)\.layers?\.(\d+)\.")
 
@@ -42,11 +55,16 @@ def is_number(value: Any, low: float, high: float) -> bool:
 
 
 def _whole(low: int, high: int) -> Rule:
-    return Rule(f"a whole number from {low:,} to {high:,}", lambda value: is_whole(value, low, high))
+    return Rule(
+        f"a whole number from {low:,} to {high:,}", lambda value: is_whole(value, low, high)
+    )
 
 
 def _number(low: float, high: float) -> Rule:
-    return Rule(f"a number from {low:g} to {high:g}", lambda value: value is None or is_number(value, low, high))
+    return Rule(
+        f"a number from {low:g} to {high:g}",
+        lambda value: value is None or is_number(value, low, high),
+    )
 
 
 def _kind(expected: str, *kinds: type) -> Rule:
@@ -54,7 +72,9 @@ def _kind(expected: str, *kinds: type) -> Rule:
 
 
 def _is_texts(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    return value is None or (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    )
 
 
 def _is_ids(value: Any) -> bool:
@@ -65,29 +85,46 @@ def _is_ids(value: Any) -> bool:
 MAX_TOKENS = 10_000_000
 TOKEN_ID = Rule(f"the id of a token, below {MAX_TOKENS:,}", _is_ids)
 WIDTH, LAYERS, POSITIONS = _whole(1, 100_000), _whole(1, 1_000), _whole(0, 10_000_000)
-ABSENT = Rule("no such entry (quantized models and other weight files are not supported)", lambda value: value is None)
+ABSENT = Rule(
+    "no such entry (quantized models and other weight files are not supported)",
+    lambda value: value is None,
+)
 RULES = {
     "architectures": Rule("a list of names", _is_texts),
     "model_type": _kind("a name", str),
     "vocab_size": _whole(1, MAX_TOKENS),
-    **dict.fromkeys(("hidden_size", "dim", "intermediate_size", "hidden_dim", "embedding_size"), WIDTH),
+    **dict.fromkeys(
+        ("hidden_size", "dim", "intermediate_size", "hidden_dim", "embedding_size"), WIDTH
+    ),
     **dict.fromkeys(("num_hidden_layers", "n_layers"), LAYERS),
     **dict.fromkeys(("num_attention_heads", "n_heads"), _whole(1, 10_000)),
     **dict.fromkeys(("max_position_embeddings", "type_vocab_size"), POSITIONS),
     **dict.fromkeys(("extension_hidden_size", "extension_intermediate_size"), _whole(0, 100_000)),
     "extension_vocab_size": _whole(0, MAX_TOKENS),
     "gate_start": _number(0, 1),
-    **dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), _number(0, 1)),
-    **dict.fromkeys(("dropout", "attention_dropout", "seq_classif_dropout", "qa_dropout"), _number(0, 1)),
+    **dict.fromkeys(
+        ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), _number(0, 1)
+    ),
+    **dict.fromkeys(
+        ("dropout", "attention_dropout", "seq_classif_dropout", "qa_dropout"), _number(0, 1)
+    ),
     **dict.fromkeys(("initializer_range", "layer_norm_eps"), _number(0, 1_000)),
     **dict.fromkeys(("hidden_act", "activation"), _kind("the name of an activation", str)),
-    **dict.fromkeys(("dtype", "torch_dtype"), Rule(f"one of {', '.join(map(str, TYPES[1:]))}", lambda value: value in TYPES)),
+    **dict.fromkeys(
+        ("dtype", "torch_dtype"),
+        Rule(f"one of {', '.join(map(str, TYPES[1:]))}", lambda value: value in TYPES),
+    ),
     **dict.fromkeys(("id2label", "label2id"), _kind("an object", dict)),
     "num_labels": _whole(0, 1_000_000),
-    **dict.fromkeys(("is_decoder", "add_cross_attention", "tie_word_embeddings"), _kind("true or false", bool)),
+    **dict.fromkeys(
+        ("is_decoder", "add_cross_attention", "tie_word_embeddings"), _kind("true or false", bool)
+    ),
     **dict.fromkeys(
         ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
-        Rule("eager or sdpa (kernels from other packages are not supported)", lambda value: value in ATTENTION),
+        Rule(
+            "eager or sdpa (kernels from other packages are not supported)",
+            lambda value: value in ATTENTION,
+        ),
     ),
     **dict.fromkeys(("quantization_config", "compression_config", "transformers_weights"), ABSENT),
 }
@@ -110,7 +147,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read the config.json of a model folder; raise InputError if a value is invalid."""
     path = folder / CONFIG
     if not path.exists() and not path.is_symlink():
-        raise InputError(f"{show_path(folder)}: expected a config.json, found none.", "Give the folder of a saved model.")
+        raise InputError(
+            f"{show_path(folder)}: expected a config.json, found none.",
+            "Give the folder of a saved model.",
+        )
     config = read_json_object(path, MAX_CONFIG_BYTES)
     for key, value in config.items():
         rule = RULES.get(key) or (TOKEN_ID if key.endswith("_token_id") else None)
@@ -119,7 +159,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def check_network(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]) -> None:
+def check_network(
+    folder: Path, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]
+) -> None:
     """Raise InputError if config.json does not describe the network of the stored tensors.
 
     Imports torch, through transformers' table of activations.
@@ -132,7 +174,9 @@ def check_network(folder: Path, config: Mapping[str, Any], tensors: Mapping[str,
         raise _misfit(folder, f"{key} is {stated:,}, but the weights have {len(layers):,} layers")
     for keys, ending, axis in STORED_SIZES:
         (key, size), pattern = _first(config, keys), re.compile(ending + "$")
-        stored = next((tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ())
+        stored = next(
+            (tensor.shape for name, tensor in tensors.items() if pattern.search(name)), ()
+        )
         if key and len(stored) > axis and stored[axis] != size:
             raise _misfit(folder, f"{key} is {size:,}, but the weights have {stored[axis]:,}")
     key, width = _first(config, WIDTHS)
@@ -162,7 +206,9 @@ def _check_heads(path: Path, config: Mapping[str, Any]) -> None:
 
 
 def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, int]:
-    """Return the first of these keys that config.json has, and its size; "" and 0 if it has none."""
+    """Return the first of these keys that config.json has, and its size; "" and 0 if it has
+    none.
+    """
     return next(((key, config[key]) for key in keys if config.get(key) is not None), ("", 0))
 
 
@@ -172,4 +218,6 @@ def _unfit(path: Path, key: str, value: Any, expected: str) -> InputError:
 
 
 def _misfit(folder: Path, problem: str) -> InputError:
-    return InputError(f"{show_path(folder)}: config.json and weights do not match: {problem}.", REMEDY)
+    return InputError(
+        f"{show_path(folder)}: config.json and weights do not match: {problem}.", REMEDY
+    )

@@ -1,4 +1,6 @@
-"""How well a network knows words in their context: masked-word loss per character, comparable across vocabularies."""
+"""How well a network knows words in their context: masked-word loss per character, comparable
+across vocabularies.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -26,9 +28,11 @@ PIECES_OF_A_WORD = 3  # at most, on average
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """How a text is asked: windows of so many words, and the share of their words that is hidden, drawn with `seed`.
+    """How a text is asked: windows of so many words, and the share of their words that is hidden,
+    drawn with `seed`.
 
-    Words, not wordpieces, are what is drawn, so that every vocabulary is asked the same words in the same context.
+    Words, not wordpieces, are what is drawn, so that every vocabulary is asked the same words in
+    the same context.
     """
 
     words: int = bounded(48, 1, 10_000, "Words of a window")
@@ -39,13 +43,17 @@ class WindowSettings:
         check_settings(self)
 
     def within(self, positions: int) -> "WindowSettings":
-        """The same, of no more words than have seldom more wordpieces than a network of so many positions can read."""
+        """The same, of no more words than have seldom more wordpieces than a network of so many
+        positions can read.
+        """
         return replace(self, words=min(self.words, max(1, positions // PIECES_OF_A_WORD)))
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Wordpiece ids of a stretch of text between [CLS] and [SEP], which of them are hidden, and how many characters these are."""
+    """Wordpiece ids of a stretch of text between [CLS] and [SEP], which of them are hidden, and how
+    many characters these are.
+    """
 
     ids: Ids
     hidden: NDArray[np.bool_]
@@ -63,7 +71,9 @@ class MaskedLoss:
     windows: int
     too_long: int = 0  # windows of more wordpieces than the network has positions: left out
     # Nats and characters of each window with masked words, (windows, 2).
-    each: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)), compare=False, repr=False)
+    each: NDArray[np.float64] = field(
+        default_factory=lambda: np.empty((0, 2)), compare=False, repr=False
+    )
 
     @property
     def per_character(self) -> float:
@@ -72,11 +82,16 @@ class MaskedLoss:
 
 
 def windows(
-    lines: Iterable[str], splitter: Splitter, vocabulary: Vocabulary, settings: WindowSettings | None = None
+    lines: Iterable[str],
+    splitter: Splitter,
+    vocabulary: Vocabulary,
+    settings: WindowSettings | None = None,
 ) -> Iterator[Window]:
-    """Cut lines of text into windows and draw the hidden words; all pieces of a word are hidden together.
+    """Cut lines of text into windows and draw the hidden words; all pieces of a word are hidden
+    together.
 
-    Words that the vocabulary cannot spell ([UNK]) are never hidden: they have no characters to share the loss.
+    Words that the vocabulary cannot spell ([UNK]) are never hidden: they have no characters to
+    share the loss.
     """
     settings = settings or WindowSettings()
     rng = np.random.default_rng(settings.seed)
@@ -87,7 +102,9 @@ def windows(
             yield _window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
 
 
-def masked_word_loss(network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]) -> MaskedLoss:
+def masked_word_loss(
+    network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]
+) -> MaskedLoss:
     """Hide words, ask the network for their wordpieces, and sum up how surprised it is.
 
     Raises InputError for a network without a masked-word head, and where no word is hidden.
@@ -114,31 +131,42 @@ def masked_word_loss(network: "transformers.PreTrainedModel", vocabulary: Vocabu
 
 
 def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
-    """The same questions put to a model that knows only how often each wordpiece occurs (`counts` by id, one added to each)."""
+    """The same questions put to a model that knows only how often each wordpiece occurs (`counts`
+    by id, one added to each).
+    """
     table = np.asarray(counts, dtype=np.float64) + 1
     logs = np.log(table / table.sum())
     asked = list(asked)
-    nats = [-float(logs[window.ids[window.hidden]].sum()) for window in asked if window.hidden.any()]
+    nats = [
+        -float(logs[window.ids[window.hidden]].sum()) for window in asked if window.hidden.any()
+    ]
     return _summed(nats, asked, 0)
 
 
 def head_on(network: "transformers.PreTrainedModel") -> Callable[["torch.Tensor"], "torch.Tensor"]:
-    """The masked-word head alone: hidden states (n, width) → scores (n, tokens), so that only asked positions are scored.
+    """The masked-word head alone: hidden states (n, width) → scores (n, tokens), so that only asked
+    positions are scored.
 
     Raises InputError where the network has none.
     """
     head = getattr(network, "cls", None)
     if head is None or output_layer(network) is None:
         raise InputError(
-            f"{type(network).__name__} has no masked-word head.", "Choose a model that was saved with one (BertForMaskedLM)."
+            f"{type(network).__name__} has no masked-word head.",
+            "Choose a model that was saved with one (BertForMaskedLM).",
         )
     return cast(Any, getattr(head, "predictions", head))  # type: ignore[no-any-return]
 
 
 def scores_at(
-    network: "transformers.PreTrainedModel", ids: "torch.Tensor", attended: "torch.Tensor", places: "torch.Tensor"
+    network: "transformers.PreTrainedModel",
+    ids: "torch.Tensor",
+    attended: "torch.Tensor",
+    places: "torch.Tensor",
 ) -> "torch.Tensor":
-    """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is true, and nowhere else."""
+    """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is
+    true, and nowhere else.
+    """
     return head_on(network)(states_at(network.base_model, ids, attended, places))
 
 
@@ -151,10 +179,14 @@ def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) 
         hidden += [asking] * len(pieces)
         asked += asking
         characters += len(word) * asking
-    return Window(np.array([*ids, vocabulary.ids["[SEP]"]]), np.array([*hidden, False]), asked, characters)
+    return Window(
+        np.array([*ids, vocabulary.ids["[SEP]"]]), np.array([*hidden, False]), asked, characters
+    )
 
 
-def _losses_of(network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int) -> list[float]:
+def _losses_of(
+    network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int
+) -> list[float]:
     """Return the summed masked-word loss of each window, in nats."""
     import torch
 
@@ -172,9 +204,19 @@ def _losses_of(network: "transformers.PreTrainedModel", batch: list[Window], mas
 
 def _summed(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
     """Sum up the losses of the windows with masked words, too long windows excluded."""
-    words, characters = sum(window.words for window in fitting), sum(window.characters for window in fitting)
+    words, characters = (
+        sum(window.words for window in fitting),
+        sum(window.characters for window in fitting),
+    )
     if not words:
-        why = f": {too_long} windows of it have more wordpieces than the network has positions" if too_long else ""
-        raise InputError(f"No word of this text could be hidden{why}.", "Give more text." if not why else "Take shorter windows.")
+        why = (
+            f": {too_long} windows of it have more wordpieces than the network has positions"
+            if too_long
+            else ""
+        )
+        raise InputError(
+            f"No word of this text could be hidden{why}.",
+            "Give more text." if not why else "Take shorter windows.",
+        )
     each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
     return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, each)

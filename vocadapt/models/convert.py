@@ -12,7 +12,8 @@ from vocadapt.models.language_model import FILES, HUB_NAME, download
 BIN = "pytorch_model.bin"
 PARTS = "pytorch_model-*.bin"
 
-# weights_only refuses every pickled object that is not a tensor; the process of its own bounds what a flaw in it could do.
+# weights_only refuses every pickled object that is not a tensor; the process of its own bounds what
+# a flaw in it could do.
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -35,15 +36,18 @@ print(len(tensors))
 
 
 def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
-    """Copy a model folder (or hub model) with its .bin weights turned into model.safetensors; gives the number of tensors.
+    """Copy a model folder (or hub model) with its .bin weights turned into model.safetensors; gives
+    the number of tensors.
 
-    Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) become today's. Raises InputError when there is no .bin,
-    or when it holds anything but tensors.
+    Names of the 2018 checkpoints (LayerNorm.gamma, LayerNorm.beta) become today's. Raises
+    InputError when there is no .bin, or when it holds anything but tensors.
     """
     folder = _folder(source, offline)
     files = sorted(folder.glob(PARTS)) or [folder / BIN]
     if not files[0].is_file():
-        raise InputError(f"{folder}: expected {BIN}, found none.", "Give the folder of a model saved by PyTorch.")
+        raise InputError(
+            f"{folder}: expected {BIN}, found none.", "Give the folder of a model saved by PyTorch."
+        )
     out.mkdir(parents=True, exist_ok=True)
     for pattern in ("*.json", "*.txt"):
         for file in folder.glob(pattern):
@@ -53,7 +57,9 @@ def convert(source: str | Path, out: Path, offline: bool | None = None) -> int:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise InputError(f"{files[0]} was refused: {reason[:300]}", "Only plain tensors are read, never code.")
+        raise InputError(
+            f"{files[0]} was refused: {reason[:300]}", "Only plain tensors are read, never code."
+        )
     return int(done.stdout)
 
 
@@ -62,5 +68,8 @@ def _folder(source: str | Path, offline: bool | None) -> Path:
     if folder.is_dir():
         return folder
     if folder.exists() or not HUB_NAME.fullmatch(str(source)):
-        raise InputError(f"{source}: expected a model folder or a hub name.", "Give the folder that holds pytorch_model.bin.")
+        raise InputError(
+            f"{source}: expected a model folder or a hub name.",
+            "Give the folder that holds pytorch_model.bin.",
+        )
     return download(str(source), offline, (*FILES, "*.bin"))

@@ -1,4 +1,6 @@
-"""Edit: a model before and after, and what the record says of it: the material of every check of the certificate."""
+"""Edit: a model before and after, and what the record says of it: the material of every check of
+the certificate.
+"""
 
 import json
 from collections.abc import Sequence
@@ -63,7 +65,9 @@ class Edit:
 
     @property
     def extended(self) -> bool:
-        """Whether the edit put extension modules beside the layers: then they are new, and only closed off are outputs equal."""
+        """Whether the edit put extension modules beside the layers: then they are new, and only
+        closed off are outputs equal.
+        """
         return is_extended(self.after.config) and not is_extended(self.before.config)
 
     @property
@@ -78,13 +82,19 @@ class Edit:
     @cached_property
     def added(self) -> tuple[str, ...]:
         """Tokens that only the model after the edit has."""
-        return tuple(token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary)
+        return tuple(
+            token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary
+        )
 
     @cached_property
     def kept(self) -> tuple[str, ...]:
         """Tokens that both have and that should have kept their row."""
         after = self.after.vocabulary
-        return tuple(token for token in self.before.vocabulary.tokens if token in after and token not in self.replaced)
+        return tuple(
+            token
+            for token in self.before.vocabulary.tokens
+            if token in after and token not in self.replaced
+        )
 
     def ids(self, model: LanguageModel, tokens: Sequence[str]) -> "torch.Tensor":
         """Ids of `tokens` in one of the two models."""

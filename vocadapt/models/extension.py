@@ -1,6 +1,8 @@
-"""How large an extension module is beside a layer of BERT (exBERT, Tai et al. 2020, 4.1), and how it starts. No torch.
+"""How large an extension module is beside a layer of BERT (exBERT, Tai et al. 2020, 4.1), and how
+it starts. No torch.
 
-Sizes are shares of the layer that the module stands beside. At the width of BERT-base they are the published ones, exactly.
+Sizes are shares of the layer that the module stands beside. At the width of BERT-base they are the
+published ones, exactly.
 """
 
 import math
@@ -11,10 +13,15 @@ from typing import Any
 from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
 
-MODEL_TYPE = "vocadapt-exbert"  # transformers repeats it where it does not know it: the name says whom to ask
+MODEL_TYPE = (  # transformers repeats it where it does not know it: the name says whom to ask
+    "vocadapt-exbert"
+)
 MODULE = "vocadapt.models.exbert"  # importing it is what makes transformers know it
 INSIDE = 8  # units of the feed-forward part come in multiples of so many
-PARTS = (".extension.", ".gate.")  # what an extension module's tensors are called by, and nothing else is
+PARTS = (
+    ".extension.",
+    ".gate.",
+)  # what an extension module's tensors are called by, and nothing else is
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,9 @@ SIZES = {
 class ModuleSettings:
     """Which extension module every layer gets ("": none), and how it starts.
 
-    `gate`: how much of a layer's output is the original's at the start, .5 as published; .98 starts near the original model.
-    `seed` draws its weights. Raises InputError for an unknown size and a gate that is no share.
+    `gate`: how much of a layer's output is the original's at the start, .5 as published; .98 starts
+    near the original model. `seed` draws its weights. Raises InputError for an unknown size and a
+    gate that is no share.
     """
 
     size: str = ""
@@ -49,13 +57,17 @@ class ModuleSettings:
 
     def __post_init__(self) -> None:
         if self.size and self.size not in SIZES:
-            raise InputError(f"Unknown module size {self.size!r}.", f"Choose one of: {', '.join(SIZES)}.")
+            raise InputError(
+                f"Unknown module size {self.size!r}.", f"Choose one of: {', '.join(SIZES)}."
+            )
         check_settings(self)
 
 
 @dataclass(frozen=True)
 class ModuleSize:
-    """An extension module of so many units beside a layer (0: none): hidden and intermediate, of the module and of the layer."""
+    """An extension module of so many units beside a layer (0: none): hidden and intermediate, of
+    the module and of the layer.
+    """
 
     hidden: int
     intermediate: int
@@ -66,14 +78,21 @@ class ModuleSize:
     def of(cls, settings: ModuleSettings, config: Mapping[str, Any]) -> "ModuleSize":
         """The module of the settings beside a layer of the model with this config.json.
 
-        Rounded so that heads are alike, and the feed-forward part to eights: a product of 341 units takes longer than of 344.
+        Rounded so that heads are alike, and the feed-forward part to eights: a product of 341 units
+        takes longer than of 344.
         """
-        hidden, inner, heads = (int(config[key]) for key in ("hidden_size", "intermediate_size", "num_attention_heads"))
+        hidden, inner, heads = (
+            int(config[key]) for key in ("hidden_size", "intermediate_size", "num_attention_heads")
+        )
         if not settings.size:
             return cls(0, 0, hidden, inner)
         size = SIZES[settings.size]
         units = max(1, round(size.hidden * hidden / heads)) * heads
-        inside = inner if size.intermediate == 1 else max(1, round(size.intermediate * inner / INSIDE)) * INSIDE
+        inside = (
+            inner
+            if size.intermediate == 1
+            else max(1, round(size.intermediate * inner / INSIDE)) * INSIDE
+        )
         return cls(units, inside, hidden, inner)
 
     @classmethod
@@ -81,7 +100,12 @@ class ModuleSize:
         """The module that a model with this config.json has; of 0 units where it has none."""
         width = int(config.get("hidden_size", 0))
         inner = int(config.get("intermediate_size", 4 * width))
-        return cls(int(config.get("extension_hidden_size", 0)), int(config.get("extension_intermediate_size", 0)), width, inner)
+        return cls(
+            int(config.get("extension_hidden_size", 0)),
+            int(config.get("extension_intermediate_size", 0)),
+            width,
+            inner,
+        )
 
     @property
     def parameters(self) -> int:
@@ -102,11 +126,18 @@ class ModuleSize:
     def to_dict(self, layers: int) -> dict[str, Any]:
         """What was built beside so many layers, in numbers."""
         total = layers * (self.parameters + self.gate)
-        return {"hidden": self.hidden, "intermediate": self.intermediate, "share": self.share, "parameters": total}
+        return {
+            "hidden": self.hidden,
+            "intermediate": self.intermediate,
+            "share": self.share,
+            "parameters": total,
+        }
 
 
 def _parameters(hidden: int, intermediate: int, width: int) -> int:
-    """Parameters of a transformer layer of `hidden` and `intermediate` units that reads and gives vectors of `width`."""
+    """Parameters of a transformer layer of `hidden` and `intermediate` units that reads and gives
+    vectors of `width`.
+    """
     attention = 3 * (width * hidden + hidden) + hidden * width + width
     feed_forward = width * intermediate + intermediate + intermediate * width + width
     return attention + feed_forward + 4 * width  # two norms with weight and bias

@@ -1,4 +1,6 @@
-"""A model's network under a fresh head for a task: the body as it is stored, the head random by a seed."""
+"""A model's network under a fresh head for a task: the body as it is stored, the head random by a
+seed.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,27 +28,45 @@ MULTILABEL, SINGLE = "multi_label_classification", "single_label_classification"
 def with_fresh_head(
     model: LanguageModel, head: str, names: tuple[str, ...], seed: int, several: bool = False
 ) -> "transformers.PreTrainedModel":
-    """The network of a model in float32 with a new head of this kind, one output for each name, and its body as stored.
+    """The network of a model in float32 with a new head of this kind, one output for each name, and
+    its body as stored.
 
-    A stored head for questions, which is the same for every task, is kept.
-    The new weights (and those of a pooler that the folder lacks) are drawn by the seed; the global random state is left as it
-    was. `several`: any number of outputs may hold at once. Raises InputError where weights of the body are missing.
+    A stored head for questions, which is the same for every task, is kept. The new weights (and
+    those of a pooler that the folder lacks) are drawn by the seed; the global random state is left
+    as it was. `several`: any number of outputs may hold at once. Raises InputError where weights of
+    the body are missing.
     """
     import torch
 
     find_rows(model)  # says what is wrong with a folder that holds no BERT-type model
     check_network(model.path, model.config, read_headers(model.path))
-    with convert_library_errors(f"{show_path(model.path)}: transformers cannot read its config.json"):
-        config = auto(model, "AutoConfig").from_pretrained(model.path, trust_remote_code=False, local_files_only=True)
-    config.id2label, config.label2id = dict(enumerate(names)), {name: place for place, name in enumerate(names)}
+    with convert_library_errors(
+        f"{show_path(model.path)}: transformers cannot read its config.json"
+    ):
+        config = auto(model, "AutoConfig").from_pretrained(
+            model.path, trust_remote_code=False, local_files_only=True
+        )
+    config.id2label, config.label2id = (
+        dict(enumerate(names)),
+        {name: place for place, name in enumerate(names)},
+    )
     if head == "sequence":
         config.problem_type = MULTILABEL if several else SINGLE
-    options: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
+    options: dict[str, Any] = {
+        "use_safetensors": True,
+        "trust_remote_code": False,
+        "local_files_only": True,
+    }
     with torch.random.fork_rng(devices=[]):
         with convert_library_errors(f"{show_path(model.path)}: no {head} head can be put on it"):
             network, report = quietly(
                 lambda: auto(model, HEADS[head]).from_pretrained(
-                    model.path, config=config, dtype="float32", output_loading_info=True, ignore_mismatched_sizes=True, **options
+                    model.path,
+                    config=config,
+                    dtype="float32",
+                    output_loading_info=True,
+                    ignore_mismatched_sizes=True,
+                    **options,
                 )
             )
         _check_body(model, network, report)
@@ -56,18 +76,20 @@ def with_fresh_head(
 
 
 def begin_at(network: "transformers.PreTrainedModel", shares: NDArray[np.float64]) -> None:
-    """Let each output of a fresh head begin at its share (outputs,) of the examples, in place of one half.
+    """Let each output of a fresh head begin at its share (outputs,) of the examples, in place of
+    one half.
 
-    Where labels are rare, some hundred steps would else go into nothing but making them rare (Lin et al. 2017, Focal loss for
-    dense object detection, section 4.1).
+    Where labels are rare, some hundred steps would else go into nothing but making them rare (Lin
+    et al. 2017, Focal loss for dense object detection, section 4.1).
     """
     import torch
 
     prefix = f"{network.base_model_prefix}."
     biases = [
-        value for name, value in network.named_parameters()
+        value
+        for name, value in network.named_parameters()
         if name.endswith("bias") and value.shape == shares.shape and not name.startswith(prefix)
-    ]  # fmt: skip
+    ]
     with torch.no_grad():
         for bias in biases[-1:]:
             bias.copy_(torch.logit(torch.from_numpy(shares)))
@@ -76,17 +98,23 @@ def begin_at(network: "transformers.PreTrainedModel", shares: NDArray[np.float64
 def _check_body(model: LanguageModel, network: Any, report: Any) -> None:
     """All that was stored of the body must have been taken over."""
     prefix = f"{network.base_model_prefix}."
-    odd = {*report["missing_keys"], *(found[0] if isinstance(found, tuple) else found for found in report["mismatched_keys"])}
+    odd = {
+        *report["missing_keys"],
+        *(found[0] if isinstance(found, tuple) else found for found in report["mismatched_keys"]),
+    }
     body = sorted(name for name in odd if name.startswith(prefix) and ".pooler." not in name)
     if body:
         raise InputError(
-            f"{model.path}: {len(body)} tensors of its {type(network).__name__} are not in its files ({', '.join(body[:2])} …).",
+            f"{model.path}: {len(body)} tensors of its {type(network).__name__} are not in its"
+            f" files ({', '.join(body[:2])} …).",
             "Check where the files came from: without them its body would be random.",
         )
 
 
 def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
-    """Draw the head (`keep`: unless it is stored), and a pooler that is not stored: normal weights as BERT's own, biases 0."""
+    """Draw the head (`keep`: unless it is stored), and a pooler that is not stored: normal weights
+    as BERT's own, biases 0.
+    """
     import torch
 
     prefix = f"{network.base_model_prefix}."
@@ -98,4 +126,6 @@ def _renew(network: Any, seed: int, missing: set[str], keep: bool) -> None:
             if value.dim() > 1:
                 value.normal_(0.0, network.config.initializer_range)
             else:
-                value.fill_(1.0 if name.endswith("weight") else 0.0)  # a weight of one dimension is a norm's
+                value.fill_(
+                    1.0 if name.endswith("weight") else 0.0
+                )  # a weight of one dimension is a norm's

@@ -1,8 +1,9 @@
 """LanguageModel: the one place that finds, reads and checks a pretrained model.
 
-A model is a hub name, a folder, or, where only the vocabulary matters, a bare vocab.txt. Its parts are read when first
-asked for: the vocabulary, the splitter and the wordpiece rows need neither torch nor transformers and take a fraction of
-a second; the network with its head takes seconds. Only safetensors are read, and no code of a model is ever run.
+A model is a hub name, a folder, or, where only the vocabulary matters, a bare vocab.txt. Its parts
+are read when first asked for: the vocabulary, the splitter and the wordpiece rows need neither
+torch nor transformers and take a fraction of a second; the network with its head takes seconds.
+Only safetensors are read, and no code of a model is ever run.
 """
 
 import json
@@ -31,8 +32,15 @@ if TYPE_CHECKING:
 
 ROWS = "word_embeddings.weight"  # how the wordpiece rows of every BERT-type architecture are named
 FILES = ("*.json", "*.txt", "*.safetensors")
-UNTELLING = ("model", "checkpoint", "final", "output")  # names of folders that every model could have
-SNAPSHOT = re.compile(r"models--(.+?)[/\\]snapshots[/\\]")  # how the hub's cache names a model's folder
+UNTELLING = (
+    "model",
+    "checkpoint",
+    "final",
+    "output",
+)  # names of folders that every model could have
+SNAPSHOT = re.compile(
+    r"models--(.+?)[/\\]snapshots[/\\]"
+)  # how the hub's cache names a model's folder
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -40,7 +48,8 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 class LanguageModel:
     """A model on this machine: its files, and its parts, each read when first asked for.
 
-    `path` is a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no rows and no network.
+    `path` is a folder, or a bare vocab.txt, which has a vocabulary and a splitter but no rows and
+    no network.
     """
 
     path: Path
@@ -77,7 +86,10 @@ class LanguageModel:
     def config(self) -> Mapping[str, Any]:
         """config.json, as it is written."""
         if self.path.is_file():
-            raise InputError(f"{self.path} is a vocabulary without a model.", "Give a model folder or a hub name.")
+            raise InputError(
+                f"{self.path} is a vocabulary without a model.",
+                "Give a model folder or a hub name.",
+            )
         return read_config(self.path)
 
     @cached_property
@@ -87,10 +99,13 @@ class LanguageModel:
         tokens = self.vocabulary.tokens
         if len(tokens) > len(rows):
             raise InputError(
-                f"{self.path}: its tokenizer has {len(tokens)} tokens and its embedding matrix only {len(rows)} rows.",
+                f"{self.path}: its tokenizer has {len(tokens)} tokens and its embedding matrix only"
+                f" {len(rows)} rows.",
                 "Tokenizer and weights do not belong together: check where the files came from.",
             )
-        return EmbeddingSpace(tokens, np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32), name=self.name)
+        return EmbeddingSpace(
+            tokens, np.ascontiguousarray(rows[: len(tokens)], dtype=np.float32), name=self.name
+        )
 
     @property
     def dim(self) -> int:
@@ -113,7 +128,9 @@ class LanguageModel:
 
     @cached_property
     def reader(self) -> "transformers.PreTrainedModel":
-        """The same in float32, to read text with: a CPU takes some six times as long in float16, and rounds more."""
+        """The same in float32, to read text with: a CPU takes some six times as long in float16,
+        and rounds more.
+        """
         from vocadapt.models.loading import load_network
 
         network = load_network(self).network
@@ -122,7 +139,8 @@ class LanguageModel:
 
 
 def name_of(path: Path) -> str:
-    """How a model in a folder is called: as the folder, or as the one round it where its own name tells nothing ("model").
+    """How a model in a folder is called: as the folder, or as the one round it where its own name
+    tells nothing ("model").
 
     The folder of all models tells no more than such a name.
     """
@@ -130,11 +148,15 @@ def name_of(path: Path) -> str:
     return path.parent.name if told else path.name
 
 
-def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercase: bool | None = None) -> LanguageModel:
-    """Find a model: a folder, a vocab.txt, or a hub name (downloaded once, then read from the local cache).
+def open_model(
+    name_or_folder: str | Path, offline: bool | None = None, lowercase: bool | None = None
+) -> LanguageModel:
+    """Find a model: a folder, a vocab.txt, or a hub name (downloaded once, then read from the local
+    cache).
 
-    `offline` True never asks the network; None leaves it to HF_HUB_OFFLINE. `lowercase` overrules the casing that is
-    inferred from a bare vocab.txt. Raises InputError when there is no such model.
+    `offline` True never asks the network; None leaves it to HF_HUB_OFFLINE. `lowercase` overrules
+    the casing that is inferred from a bare vocab.txt. Raises InputError when there is no such
+    model.
     """
     path = expand_path(name_or_folder)
     if _exists(path):
@@ -142,12 +164,17 @@ def open_model(name_or_folder: str | Path, offline: bool | None = None, lowercas
         return LanguageModel(path.resolve(), name_of(path.resolve()), lowercase)
     name = str(name_or_folder)
     if not HUB_NAME.fullmatch(name):
-        raise InputError(f"{show_path(name)}: no such file or folder.", "Give a model folder, a hub name, or a vocab.txt.")
+        raise InputError(
+            f"{show_path(name)}: no such file or folder.",
+            "Give a model folder, a hub name, or a vocab.txt.",
+        )
     return LanguageModel(download(name, offline), name, lowercase)
 
 
 def _exists(path: Path) -> bool:
-    """Return whether a path exists, even if it is not readable; False for names that cannot be paths."""
+    """Return whether a path exists, even if it is not readable; False for names that cannot be
+    paths.
+    """
     try:
         os.stat(path)
     except PermissionError:
@@ -158,17 +185,24 @@ def _exists(path: Path) -> bool:
 
 
 def download(name: str, offline: bool | None = None, files: tuple[str, ...] = FILES) -> Path:
-    """The local folder of a hub model; raises InputError when it is neither cached nor to be had."""
+    """The local folder of a hub model; raises InputError when it is neither cached nor to be
+    had.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    local_only = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0") if offline is None else offline
+    local_only = (
+        os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0") if offline is None else offline
+    )
     try:
-        return Path(snapshot_download(name, allow_patterns=list(files), local_files_only=local_only))
+        return Path(
+            snapshot_download(name, allow_patterns=list(files), local_files_only=local_only)
+        )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         how = "offline" if local_only else "the model hub did not give it"
         raise InputError(
-            f"{name}: no folder of this name here, and no model of this name in the local cache ({how}).",
+            f"{name}: no folder of this name here, and no model of this name in the local cache"
+            f" ({how}).",
             "Check the name, or give the folder of a saved model.",
         ) from error
 
@@ -186,22 +220,26 @@ def read_rows(model: LanguageModel) -> Matrix:
 def find_rows(model: LanguageModel) -> tuple[Path, str, str]:
     """Return file, name and stored dtype ("F32", "F16", "BF16") of the wordpiece embedding matrix.
 
-    Raises InputError if no file can be read, if there is no such matrix (the architecture is not BERT-type), and if its
-    dtype is not supported.
+    Raises InputError if no file can be read, if there is no such matrix (the architecture is not
+    BERT-type), and if its dtype is not supported.
     """
-    architecture = model.config.get("model_type", "unknown")  # read first: a bare vocabulary ends here
+    architecture = model.config.get(
+        "model_type", "unknown"
+    )  # read first: a bare vocabulary ends here
     tensors = read_headers(model.path)
     name = next((name for name in tensors if name.endswith(ROWS)), None)
     if name is None:
         raise InputError(
             f"{model.path}: no tensor named …{ROWS} in its weights (architecture {architecture}).",
-            "vocadapt works with BERT-type models. Choose a BERT-type model, such as bert-base-uncased.",
+            "vocadapt works with BERT-type models. Choose a BERT-type model, such as"
+            " bert-base-uncased.",
         )
     stored = tensors[name]
     if stored.dtype not in NUMBERS or len(stored.shape) != 2:
         shape = " × ".join(map(str, stored.shape))
         raise InputError(
-            f"{stored.file}: the embeddings are {stored.dtype} of shape {shape}, expected a matrix of {', '.join(NUMBERS)}.",
+            f"{stored.file}: the embeddings are {stored.dtype} of shape {shape}, expected a matrix"
+            f" of {', '.join(NUMBERS)}.",
             "Save the model in float32.",
         )
     return stored.file, name, stored.dtype

@@ -1,4 +1,6 @@
-"""Where a network keeps what depends on the vocabulary: its input rows, its output layer, its output bias."""
+"""Where a network keeps what depends on the vocabulary: its input rows, its output layer, its
+output bias.
+"""
 
 from typing import TYPE_CHECKING, Any, cast
 

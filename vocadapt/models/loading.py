@@ -1,4 +1,6 @@
-"""A model folder → the transformers network and tokenizer, refusing what transformers would only warn about."""
+"""A model folder → the transformers network and tokenizer, refusing what transformers would only
+warn about.
+"""
 
 import json
 from collections.abc import Iterator
@@ -30,21 +32,26 @@ class Loaded:
 
 
 def load_network(model: LanguageModel) -> Loaded:
-    """The network of the class named in the folder's `architectures`, in evaluation mode, stored dtype, fully loaded.
+    """The network of the class named in the folder's `architectures`, in evaluation mode, stored
+    dtype, fully loaded.
 
-    Raises InputError for an architecture transformers does not have, and when weights of its class are missing from the
+    Raises InputError for an architecture transformers does not have, and when weights of its class
+    are missing from the
     files: transformers would fill them with random numbers.
     """
     network, report = _load(model)
     missing = sorted(report["missing_keys"])
-    if missing and all("pooler." in name for name in missing):  # saved without a pooler: leave it out again
+    if missing and all(
+        "pooler." in name for name in missing
+    ):  # saved without a pooler: leave it out again
         network, report = _load(model, add_pooling_layer=False)
         missing = sorted(report["missing_keys"])
     if missing:
         raise InputError(
-            f"{model.path}: it says it is a {type(network).__name__}, but {len(missing)} tensors of that class are not in its "
-            f"files ({', '.join(missing[:2])} …); they would be random.",
-            "Correct `architectures` in config.json to what was saved (BertModel for a model without a head).",
+            f"{model.path}: it says it is a {type(network).__name__}, but {len(missing)} tensors of"
+            f" that class are not in its files ({', '.join(missing[:2])} …); they would be random.",
+            "Correct `architectures` in config.json to what was saved (BertModel for a model"
+            " without a head).",
         )
     network.eval()
     align_memory(network)
@@ -54,32 +61,41 @@ def load_network(model: LanguageModel) -> Loaded:
 def align_memory(network: "transformers.PreTrainedModel") -> None:
     """Move every weight to memory that starts where the CPU's kernels like it.
 
-    Weights are mapped from their file and start where the file's header leaves them. A product of the same numbers may then
-    take another kernel and differ in its last bit: bit-equality of two models would depend on the length of their headers.
+    Weights are mapped from their file and start where the file's header leaves them. A product of
+    the same numbers may then take another kernel and differ in its last bit: bit-equality of two
+    models would depend on the length of their headers.
     """
     for parameter in network.parameters():
         if parameter.data_ptr() % ALIGNMENT:
             parameter.data = parameter.data.clone()
 
 
-def _load(model: LanguageModel, **options: Any) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
+def _load(
+    model: LanguageModel, **options: Any
+) -> tuple["transformers.PreTrainedModel", dict[str, Any]]:
     """The network and transformers' report on what was missing or unexpected."""
     kind = network_class(model)
-    dtype = DTYPES.get(find_rows(model)[2], "auto")  # what is stored, not what config.json says of it
+    dtype = DTYPES.get(
+        find_rows(model)[2], "auto"
+    )  # what is stored, not what config.json says of it
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": True}
     check_network(model.path, model.config, read_headers(model.path))
     with convert_library_errors(f"{show_path(model.path)}: config.json and weights do not match"):
         loaded: tuple[transformers.PreTrainedModel, dict[str, Any]] = quietly(
-            lambda: kind.from_pretrained(model.path, output_loading_info=True, dtype=dtype, **safe, **options)
+            lambda: kind.from_pretrained(
+                model.path, output_loading_info=True, dtype=dtype, **safe, **options
+            )
         )
     return loaded
 
 
 @contextmanager
 def convert_library_errors(problem: str) -> Iterator[None]:
-    """Convert any exception of transformers or tokenizers while opening a model into an InputError with this problem.
+    """Convert any exception of transformers or tokenizers while opening a model into an InputError
+    with this problem.
 
-    Use it only around their own calls on a user's files, where any exception is caused by the files.
+    Use it only around their own calls on a user's files, where any exception is caused by the
+    files.
     """
     try:
         yield
@@ -89,27 +105,41 @@ def convert_library_errors(problem: str) -> Iterator[None]:
         if not is_library_error(error):
             raise
         reason = f"{problem} ({type(error).__name__}: {summarize_error(error)})."
-        raise InputError(reason, "Check where the files came from, or download the model again.") from error
+        raise InputError(
+            reason, "Check where the files came from, or download the model again."
+        ) from error
 
 
 def network_class(model: LanguageModel) -> Any:
-    """The transformers class that config.json names; raises InputError for an unknown or unfit one."""
+    """The transformers class that config.json names; raises InputError for an unknown or unfit
+    one.
+    """
     import transformers
 
     named = model.architecture
     if not named:
-        raise InputError(f"{model.path}: config.json names no architecture.", 'Add "architectures": ["BertModel"], for example.')
-    kind = getattr(_classes_for(model), named, None)
-    if kind is None or not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
         raise InputError(
-            f"{model.path}: unknown architecture {named!r}, not one of transformers {transformers.__version__}.",
+            f"{model.path}: config.json names no architecture.",
+            'Add "architectures": ["BertModel"], for example.',
+        )
+    kind = getattr(_classes_for(model), named, None)
+    if (
+        kind is None
+        or not isinstance(kind, type)
+        or not issubclass(kind, transformers.PreTrainedModel)
+    ):
+        raise InputError(
+            f"{model.path}: unknown architecture {named!r}, not one of transformers"
+            f" {transformers.__version__}.",
             "Models with code of their own are not run; choose a BERT-type model of the library.",
         )
     return kind
 
 
 def _classes_for(model: LanguageModel) -> Any:
-    """Where the class of a model's network is found: in transformers, or beside it where that does not have it."""
+    """Where the class of a model's network is found: in transformers, or beside it where that does
+    not have it.
+    """
     import transformers
 
     if not is_extended(model.config):
@@ -128,7 +158,9 @@ def auto(model: LanguageModel, name: str) -> Any:
 
 
 def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFast":
-    """The folder's tokenizer, of its own class wherever that class cuts as the stored tokenizer does."""
+    """The folder's tokenizer, of its own class wherever that class cuts as the stored tokenizer
+    does.
+    """
     from transformers import AutoTokenizer
 
     truth = json.loads(model.fast_tokenizer.to_str())
@@ -148,7 +180,9 @@ def load_tokenizer(model: LanguageModel) -> "transformers.PreTrainedTokenizerFas
 
 
 def _generic(tokenizer: Any, backend: Any) -> Any:
-    """A tokenizer of the class that keeps every part of `backend`, where the folder's own class would rebuild it otherwise."""
+    """A tokenizer of the class that keeps every part of `backend`, where the folder's own class
+    would rebuild it otherwise.
+    """
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(
@@ -160,7 +194,9 @@ def _generic(tokenizer: Any, backend: Any) -> Any:
 
 
 def quietly(work: Any) -> Any:
-    """Run something of transformers without its progress bars and warnings; what matters is checked by the caller."""
+    """Run something of transformers without its progress bars and warnings; what matters is checked
+    by the caller.
+    """
     from transformers.utils import logging
 
     level = logging.get_verbosity()

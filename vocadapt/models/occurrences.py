@@ -1,6 +1,8 @@
-"""Which words or tokens of a text get a vector in context, which of their occurrences are looked at, and in which windows.
+"""Which words or tokens of a text get a vector in context, which of their occurrences are looked
+at, and in which windows.
 
-The text is read as a words file (`write_sentences`): a line is a context. Every distinct word is cut once.
+The text is read as a words file (`write_sentences`): a line is a context. Every distinct word is
+cut once.
 """
 
 from collections import Counter
@@ -16,7 +18,10 @@ from vocadapt.errors import InputError
 from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
-UNITS = {"words": "whole words: the mean of their pieces", "tokens": "wordpieces as the model cuts the text"}
+UNITS = {
+    "words": "whole words: the mean of their pieces",
+    "tokens": "wordpieces as the model cuts the text",
+}
 LAST = -1
 
 
@@ -24,9 +29,11 @@ LAST = -1
 class ContextualSettings:
     """Which vectors in context are made.
 
-    `layer`: 0 is the embedding output (row + position + type, normalised), 1 what leaves the first layer, −1 the last one.
-    `occurrences`: of each word so many at most, drawn with `seed`. `length`: wordpieces of a window, [CLS] and [SEP] included;
-    a line is a context, a longer one is cut into several. `unit`: a key of UNITS. `min_count`: rarer ones get no vector.
+    `layer`: 0 is the embedding output (row + position + type, normalised), 1 what leaves the first
+    layer, −1 the last one.
+    `occurrences`: of each word so many at most, drawn with `seed`. `length`: wordpieces of a
+    window, [CLS] and [SEP] included; a line is a context, a longer one is cut into several. `unit`:
+    a key of UNITS. `min_count`: rarer ones get no vector.
     `first`: only so many of the most frequent, 0 for all.
     """
 
@@ -47,7 +54,9 @@ class ContextualSettings:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What gets a vector, most frequent first; how often each stands in the text; how many do not get one, by reason."""
+    """What gets a vector, most frequent first; how often each stands in the text; how many do not
+    get one, by reason.
+    """
 
     names: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -67,7 +76,8 @@ class Targets:
 class Window:
     """Wordpiece ids of a stretch of a line between [CLS] and [SEP], and what is taken from it.
 
-    The vector at `places` counts towards `targets` with `weights`: 1 over the number of pieces of the word.
+    The vector at `places` counts towards `targets` with `weights`: 1 over the number of pieces of
+    the word.
     """
 
     ids: list[int]
@@ -77,12 +87,15 @@ class Window:
 
 
 def find_targets(
-    counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings, wanted: Sequence[str] | None = None
+    counts: Mapping[str, int],
+    vocabulary: Vocabulary,
+    settings: ContextualSettings,
+    wanted: Sequence[str] | None = None,
 ) -> Targets:
     """Choose what gets a vector from the words of a text and their counts.
 
-    `wanted` are the only ones, at any count. Words that the vocabulary cannot spell, or only in more pieces than fit a window,
-    get none. Raises InputError where nothing is left.
+    `wanted` are the only ones, at any count. Words that the vocabulary cannot spell, or only in
+    more pieces than fit a window, get none. Raises InputError where nothing is left.
     """
     whole, left_out = _units(counts, vocabulary, settings), Counter[str]()
     if wanted is None:
@@ -92,7 +105,11 @@ def find_targets(
         asked = dict.fromkeys(wanted)
         found = {name: whole[name] for name in asked if name in whole}
         left_out["not in the text"] = len(asked) - len(found)
-    fine = {name: count for name, count in found.items() if settings.unit == "tokens" or _fits(name, vocabulary, settings)}
+    fine = {
+        name: count
+        for name, count in found.items()
+        if settings.unit == "tokens" or _fits(name, vocabulary, settings)
+    }
     left_out["cannot be spelled by the model, or is too long"] = len(found) - len(fine)
     ordered = sorted(fine, key=lambda name: (-fine[name], name))
     if settings.first:
@@ -100,9 +117,17 @@ def find_targets(
         ordered = ordered[: settings.first]
     reasons = {reason: number for reason, number in left_out.items() if number}
     if not ordered:
-        said = "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items()) or "it holds none"
-        raise InputError(f"No {settings.unit[:-1]} of this text gets a vector ({said}).", "Give more text, or ask for others.")
-    return Targets(tuple(ordered), np.array([fine[name] for name in ordered], dtype=np.int64), reasons)
+        said = (
+            "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items())
+            or "it holds none"
+        )
+        raise InputError(
+            f"No {settings.unit[:-1]} of this text gets a vector ({said}).",
+            "Give more text, or ask for others.",
+        )
+    return Targets(
+        tuple(ordered), np.array([fine[name] for name in ordered], dtype=np.int64), reasons
+    )
 
 
 def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] | None]:
@@ -110,7 +135,11 @@ def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] 
     rng = np.random.default_rng(settings.seed)
     n = settings.occurrences
     return [
-        None if count <= n else frozenset(rng.choice(count, n, replace=False, shuffle=False).tolist())
+        (
+            None
+            if count <= n
+            else frozenset(rng.choice(count, n, replace=False, shuffle=False).tolist())
+        )
         for count in targets.counts.tolist()
     ]
 
@@ -118,10 +147,11 @@ def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] 
 def windows(
     sentences: Path, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
 ) -> Iterator[tuple[Window, int]]:
-    """The windows that hold an occurrence to be looked at, in the order of the text, each with the bytes of the file read so far.
+    """The windows that hold an occurrence to be looked at, in the order of the text, each with the
+    bytes of the file read so far.
 
-    Windows end between words; a word that alone does not fit stands as [UNK]. Raises InputError for a vocabulary without
-    [CLS] and [SEP].
+    Windows end between words; a word that alone does not fit stands as [UNK]. Raises InputError for
+    a vocabulary without [CLS] and [SEP].
     """
     reader = _Reader(vocabulary, targets, settings)
     read = 0
@@ -133,12 +163,19 @@ def windows(
 
 
 class _Reader:
-    """Cuts lines into windows; knows each distinct word's ids and targets, and counts the occurrences it has met."""
+    """Cuts lines into windows; knows each distinct word's ids and targets, and counts the
+    occurrences it has met.
+    """
 
-    def __init__(self, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
+    ) -> None:
         lacking = [token for token in ("[CLS]", "[SEP]") if token not in vocabulary]
         if lacking:
-            raise InputError(f"This model has no {lacking[0]} token: how a text begins and ends for it is not known.")
+            raise InputError(
+                f"This model has no {lacking[0]} token: how a text begins and ends for it is not"
+                " known."
+            )
         self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
         self.start, self.end = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
         self.drawn = draw(targets, settings)
@@ -200,8 +237,12 @@ class _Reader:
         return chosen is None or number in chosen
 
 
-def _units(counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings) -> Mapping[str, int]:
-    """The words with their counts, or the wordpieces that they are cut into; those of a word that fits no window are not met."""
+def _units(
+    counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
+) -> Mapping[str, int]:
+    """The words with their counts, or the wordpieces that they are cut into; those of a word that
+    fits no window are not met.
+    """
     if settings.unit == "words":
         return counts
     tokens = Counter[str]()

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 def padded(rows: Sequence[ArrayLike], pad: int) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Wordpiece ids, a row for each stretch, filled up with `pad`; and the attention mask: both (rows, longest)."""
+    """Wordpiece ids, a row for each stretch, filled up with `pad`; and the attention mask: both
+    (rows, longest).
+    """
     import torch
 
     shape = (len(rows), max(len(np.asarray(row)) for row in rows))

@@ -1,4 +1,6 @@
-"""What a saved model gives in a process that does not know vocadapt: transformers and the folder, nothing else."""
+"""What a saved model gives in a process that does not know vocadapt: transformers and the folder,
+nothing else.
+"""
 
 import json
 import subprocess
@@ -15,7 +17,8 @@ from vocadapt.text.tokenization import encode_batch
 if TYPE_CHECKING:
     import torch
 
-# Runs with -I and from another folder: neither this package nor the user's own modules are on its path by accident.
+# Runs with -I and from another folder: neither this package nor the user's own modules are on its
+# path by accident.
 SCRIPT = """
 import json, sys
 from hashlib import blake2b
@@ -59,27 +62,44 @@ def reload_elsewhere(model: LanguageModel, lines: Sequence[str]) -> tuple[bool, 
     ids, outputs = _here(model, texts)
     same_ids, same_outputs = answer["ids"] == ids, answer["outputs"] == outputs
     alone = not answer["vocadapt"] or bool(module)
-    detail = f"{len(texts)} texts: ids {'equal' if same_ids else 'differ'}, outputs {'bit-equal' if same_outputs else 'differ'}"
+    detail = (
+        f"{len(texts)} texts: ids {'equal' if same_ids else 'differ'}, outputs"
+        f" {'bit-equal' if same_outputs else 'differ'}"
+    )
     known = f", with {module} imported" if module else ", without vocadapt"
-    return same_ids and same_outputs and alone, detail + (known if alone else ", but vocadapt was loaded")
+    return same_ids and same_outputs and alone, detail + (
+        known if alone else ", but vocadapt was loaded"
+    )
 
 
 def tensors_of(output: Any) -> "list[torch.Tensor]":
-    """The tensors of a network's answer, in order; optional hidden states and attentions, which are tuples, are left out."""
+    """The tensors of a network's answer, in order; optional hidden states and attentions, which are
+    tuples, are left out.
+    """
     import torch
 
     return [part for part in output.to_tuple() if torch.is_tensor(part)]
 
 
 def _ask(folder: str, texts: list[str], module: str) -> Any:
-    """The other process's answer, or why it gave none; `module` is imported there first, where one is named."""
+    """The other process's answer, or why it gave none; `module` is imported there first, where one
+    is named.
+    """
     import torch
 
-    command, package = [sys.executable, "-I", "-c", SCRIPT], str(Path(__file__).resolve().parents[2])
+    command, package = (
+        [sys.executable, "-I", "-c", SCRIPT],
+        str(Path(__file__).resolve().parents[2]),
+    )
     asked = json.dumps([folder, texts, package, module, torch.get_num_threads()])
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, cwd="/", check=False)
+    done = subprocess.run(
+        command, input=asked, capture_output=True, text=True, cwd="/", check=False
+    )
     if done.returncode:
-        return f"a fresh process cannot load it: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+        return (
+            "a fresh process cannot load it:"
+            f" {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+        )
     return json.loads(done.stdout)
 
 
@@ -93,6 +113,8 @@ def _here(model: LanguageModel, texts: Sequence[str]) -> tuple[list[list[int]], 
     with torch.inference_mode():
         for row in ids:
             batch = torch.tensor([row])
-            for tensor in tensors_of(model.network(input_ids=batch, attention_mask=torch.ones_like(batch))):
+            for tensor in tensors_of(
+                model.network(input_ids=batch, attention_mask=torch.ones_like(batch))
+            ):
                 digest.update(tensor.float().contiguous().numpy().tobytes())
     return ids, digest.hexdigest()

@@ -1,4 +1,6 @@
-"""Writing a model folder again after its weights were trained: its tokenizers, its record and its card go with it."""
+"""Writing a model folder again after its weights were trained: its tokenizers, its record and its
+card go with it.
+"""
 
 import json
 import shutil
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def save_tokenizers(model: LanguageModel, folder: Path) -> None:
-    """The tokenizer that the model has, and where it was adapted its original one with the record of what was done."""
+    """The tokenizer that the model has, and where it was adapted its original one with the record
+    of what was done.
+    """
     model.tokenizer.save_pretrained(folder)
     model.fast_tokenizer.save(str(folder / "tokenizer.json"))
     before = before_of(model)
@@ -26,18 +30,23 @@ def save_tokenizers(model: LanguageModel, folder: Path) -> None:
         shutil.copyfile(model.path / RECORD, folder / RECORD)
 
 
-def save_again(model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch.dtype", report: dict[str, Any]) -> None:
+def save_again(
+    model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch.dtype", report: dict[str, Any]
+) -> None:
     """Write the folder of `model` with the weights of its network as they are now, in `dtype`.
 
-    An adapted model's record gets the `report` of the training behind those it has; its certificate, which spoke of the edit
-    before any training, is left out: `certify` looks at the folder as it is. What it was fine-tuned on is remembered.
+    An adapted model's record gets the `report` of the training behind those it has; its
+    certificate, which spoke of the edit before any training, is left out: `certify` looks at the
+    folder as it is. What it was fine-tuned on is remembered.
     """
     network = loaded.network
     weights = _weights(network, dtype)
     quietly(lambda: network.save_pretrained(folder, state_dict=weights))
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["dtype"] = str(dtype).removeprefix("torch.")
-    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "config.json").write_text(
+        json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8"
+    )
     carry_over(model.path, folder, loaded.unused)
     save_tokenizers(model, folder)
     if (model.path / SEEN).is_file():
@@ -48,8 +57,12 @@ def save_again(model: LanguageModel, loaded: Loaded, folder: Path, dtype: "torch
         write_record(folder, record | _digest(record, weights, network, model))
 
 
-def _weights(network: "transformers.PreTrainedModel", dtype: "torch.dtype") -> "dict[str, torch.Tensor]":
-    """The weights in `dtype`; those that share memory still do, as transformers looks for when it saves them once."""
+def _weights(
+    network: "transformers.PreTrainedModel", dtype: "torch.dtype"
+) -> "dict[str, torch.Tensor]":
+    """The weights in `dtype`; those that share memory still do, as transformers looks for when it
+    saves them once.
+    """
     changed: dict[tuple[int, Any], torch.Tensor] = {}
     weights = {}
     for name, value in network.state_dict().items():
@@ -60,7 +73,9 @@ def _weights(network: "transformers.PreTrainedModel", dtype: "torch.dtype") -> "
     return weights
 
 
-def _digest(record: dict[str, Any], weights: dict[str, Any], network: Any, model: LanguageModel) -> dict[str, str]:
+def _digest(
+    record: dict[str, Any], weights: dict[str, Any], network: Any, model: LanguageModel
+) -> dict[str, str]:
     """The digest of the new rows as they became, in the order of the record."""
     name = next(name for name, value in network.named_parameters() if value is input_rows(network))
     plan, ids = record["plan"], model.vocabulary.ids

@@ -2,8 +2,8 @@
 
     source rows x, target rows y of the anchors;  W = argmin Σ ‖x·W − y‖²;  a word outside the target gets the row x·W
 
-The default is the paper's map: unconstrained least squares, no bias, no centring, no normalisation (Poerner et al. 2020).
-How good a map is, `heldout` tells; the fit's own residual does not.
+The default is the paper's map: unconstrained least squares, no bias, no centring, no normalisation
+(Poerner et al. 2020). How good a map is, `heldout` tells; the fit's own residual does not.
 """
 
 import json
@@ -21,17 +21,26 @@ from vocadapt.spaces.solvers import through_kernel
 from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
 
 __all__ = [
-    "METHODS", "WEIGHTS", "Alignment", "AlignmentSettings", "AnchorFilter", "Anchors", "Method", "find_anchors", "fit_alignment",
-]  # fmt: skip
+    "METHODS",
+    "WEIGHTS",
+    "Alignment",
+    "AlignmentSettings",
+    "AnchorFilter",
+    "Anchors",
+    "Method",
+    "find_anchors",
+    "fit_alignment",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
     """A fitted map: `apply` turns source rows into rows at the target's scale.
 
-    `matrix` (d_source, d_target) works between the prepared spaces: unit length where the settings ask for it, minus the means
-    (zero without centring). `scale` is the mean length of the anchors' target rows for unit maps, else 1. A kernel map has
-    `landmarks` (n, d_source), the anchors' prepared rows, and a `matrix` (n, d_target) of one coefficient row for each.
+    `matrix` (d_source, d_target) works between the prepared spaces: unit length where the settings
+    ask for it, minus the means (zero without centring). `scale` is the mean length of the anchors'
+    target rows for unit maps, else 1. A kernel map has `landmarks` (n, d_source), the anchors'
+    prepared rows, and a `matrix` (n, d_target) of one coefficient row for each.
     """
 
     settings: AlignmentSettings
@@ -48,15 +57,26 @@ class Alignment:
         return rows
 
     def map_source(self, vectors: Matrix) -> Matrix:
-        """Source rows in the prepared target space, where the map was fitted and similarities are read."""
+        """Source rows in the prepared target space, where the map was fitted and similarities are
+        read.
+        """
         width = len(self.source_mean)
         if vectors.ndim != 2 or vectors.shape[1] != width:
-            raise InputError(f"This map takes a matrix of vectors of width {width}, got the shape {vectors.shape}.")
+            raise InputError(
+                f"This map takes a matrix of vectors of width {width}, got the shape"
+                f" {vectors.shape}."
+            )
         rows: Matrix = self._unit(vectors) - self.source_mean
-        return rows @ self.matrix if self.landmarks is None else through_kernel(rows, self.landmarks, self.matrix)
+        return (
+            rows @ self.matrix
+            if self.landmarks is None
+            else through_kernel(rows, self.landmarks, self.matrix)
+        )
 
     def prepare_target(self, vectors: Matrix) -> Matrix:
-        """Target rows as the map saw them: unit length and centred where the settings ask for it."""
+        """Target rows as the map saw them: unit length and centred where the settings ask for
+        it.
+        """
         rows: Matrix = self._unit(vectors) - self.target_mean
         return rows
 
@@ -67,10 +87,17 @@ class Alignment:
         """Write alignment.safetensors and alignment.json into an existing folder."""
         from safetensors.numpy import save_file
 
-        tensors = {"matrix": self.matrix, "source_mean": self.source_mean, "target_mean": self.target_mean}
+        tensors = {
+            "matrix": self.matrix,
+            "source_mean": self.source_mean,
+            "target_mean": self.target_mean,
+        }
         if self.landmarks is not None:
             tensors["landmarks"] = self.landmarks
-        save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, folder / "alignment.safetensors")
+        save_file(
+            {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
+            folder / "alignment.safetensors",
+        )
         facts = {"settings": asdict(self.settings), "scale": self.scale, "anchors": self.anchors}
         (folder / "alignment.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
@@ -81,18 +108,26 @@ class Alignment:
 
         for name in ("alignment.json", "alignment.safetensors"):
             if not (folder / name).is_file():
-                raise InputError(f"{folder}: expected a saved map, but {name} is missing.", "Fit the map again.")
+                raise InputError(
+                    f"{folder}: expected a saved map, but {name} is missing.", "Fit the map again."
+                )
         facts = read_json_object(folder / "alignment.json")
         tensors = load_file(check_file(folder / "alignment.safetensors"))
         settings = facts["settings"]
         settings["anchors"] = AnchorFilter(**settings["anchors"])
-        return cls(AlignmentSettings(**settings), scale=facts["scale"], anchors=facts["anchors"], **tensors)
+        return cls(
+            AlignmentSettings(**settings), scale=facts["scale"], anchors=facts["anchors"], **tensors
+        )
 
 
 def fit_alignment(
-    source: EmbeddingSpace, target: EmbeddingSpace, settings: AlignmentSettings | None = None, exclude: Collection[str] = ()
+    source: EmbeddingSpace,
+    target: EmbeddingSpace,
+    settings: AlignmentSettings | None = None,
+    exclude: Collection[str] = (),
 ) -> Alignment:
-    """Fit a map from source to target on all their anchors; `exclude` names the model's special tokens.
+    """Fit a map from source to target on all their anchors; `exclude` names the model's special
+    tokens.
 
     Raises InputError where the method cannot go on with these anchors (too few, or unequal widths).
     """
@@ -100,7 +135,9 @@ def fit_alignment(
     return fit_on(find_anchors(source, target, settings.anchors, exclude), source, target, settings)
 
 
-def fit_on(anchors: Anchors, source: EmbeddingSpace, target: EmbeddingSpace, settings: AlignmentSettings) -> Alignment:
+def fit_on(
+    anchors: Anchors, source: EmbeddingSpace, target: EmbeddingSpace, settings: AlignmentSettings
+) -> Alignment:
     """Fit a map on just these anchors: what the held-out evaluation does for every fold."""
     rows = source.matrix[anchors.source_rows], target.matrix[anchors.target_rows]
     scale = float(np.linalg.norm(rows[1], axis=1).mean()) if settings.unit else 1.0
@@ -111,7 +148,9 @@ def fit_on(anchors: Anchors, source: EmbeddingSpace, target: EmbeddingSpace, set
         x, y = x - means[0], y - means[1]
     pairs = Pairs(x, y, _weights(anchors, source, settings.weights))
     method = METHODS[settings.method]
-    matrix, x_mean, y_mean = (part.astype(np.float32) for part in (method.fit(pairs, settings), *means))
+    matrix, x_mean, y_mean = (
+        part.astype(np.float32) for part in (method.fit(pairs, settings), *means)
+    )
     landmarks = pairs.x.astype(np.float32) if method.kernel else None
     return Alignment(settings, matrix, x_mean, y_mean, scale, len(anchors), landmarks)
 
@@ -119,7 +158,14 @@ def fit_on(anchors: Anchors, source: EmbeddingSpace, target: EmbeddingSpace, set
 def _weights(anchors: Anchors, source: EmbeddingSpace, name: str) -> Wide:
     """One weight per anchor with mean 1, from the corpus counts."""
     if name != "none" and source.counts is None:
-        raise InputError(f"{name} weights need counts, and {source.name} has none.", "Train the vectors here, or use none.")
-    counts = np.ones(len(anchors)) if source.counts is None else source.counts[anchors.source_rows].astype(np.float64)
+        raise InputError(
+            f"{name} weights need counts, and {source.name} has none.",
+            "Train the vectors here, or use none.",
+        )
+    counts = (
+        np.ones(len(anchors))
+        if source.counts is None
+        else source.counts[anchors.source_rows].astype(np.float64)
+    )
     weights = WEIGHTS[name](np.maximum(counts, 1))
     return np.asarray(weights / weights.mean())

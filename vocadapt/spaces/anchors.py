@@ -1,4 +1,6 @@
-"""Anchors: the words that two spaces share, the only thing a map between them is fitted and judged on."""
+"""Anchors: the words that two spaces share, the only thing a map between them is fitted and judged
+on.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ from vocadapt.spaces.space import EmbeddingSpace
 
 @dataclass(frozen=True)
 class AnchorFilter:
-    """Which shared words are left out of the anchors; by default none, as published (Poerner et al. 2020 keep the noise).
+    """Which shared words are left out of the anchors; by default none, as published (Poerner et al.
+    2020 keep the noise).
 
     `min_count` is a floor under the source's corpus counts; it needs a source that knows them.
     """
@@ -37,7 +40,9 @@ class AnchorFilter:
 
 @dataclass(frozen=True, eq=False)
 class Anchors:
-    """Shared words in the source's order, with their row numbers in the source and in the target, each (n,)."""
+    """Shared words in the source's order, with their row numbers in the source and in the target,
+    each (n,).
+    """
 
     words: tuple[str, ...]
     source_rows: NDArray[np.int64]
@@ -48,9 +53,13 @@ class Anchors:
 
 
 def find_anchors(
-    source: EmbeddingSpace, target: EmbeddingSpace, filter: AnchorFilter = AnchorFilter(), exclude: Collection[str] = ()
+    source: EmbeddingSpace,
+    target: EmbeddingSpace,
+    filter: AnchorFilter = AnchorFilter(),
+    exclude: Collection[str] = (),
 ) -> Anchors:
-    """All words of both spaces that pass the filter and are not excluded (special tokens are), spelled alike.
+    """All words of both spaces that pass the filter and are not excluded (special tokens are),
+    spelled alike.
 
     Raises InputError where none is left, and for a frequency floor on a source without counts.
     """
@@ -59,12 +68,17 @@ def find_anchors(
     words = tuple(
         word
         for word, count in zip(source.words, counts, strict=True)
-        if word in target and word not in left_out and count >= filter.min_count and filter.keeps(word)
+        if word in target
+        and word not in left_out
+        and count >= filter.min_count
+        and filter.keeps(word)
     )
     if not words:
         raise InputError(
-            f"{source.name} ({len(source)} words) and {target.name} ({len(target)}) share no word that could serve as an anchor.",
-            "Check that both are of one language and one casing, and that the anchor filter leaves words over.",
+            f"{source.name} ({len(source)} words) and {target.name} ({len(target)}) share no word"
+            " that could serve as an anchor.",
+            "Check that both are of one language and one casing, and that the anchor filter leaves"
+            " words over.",
         )
     return Anchors(words, source.rows(words), target.rows(words))
 

@@ -1,11 +1,14 @@
-"""Neighbourhood change: which words have other neighbours in one space than in another, measured in the original spaces.
+"""Neighbourhood change: which words have other neighbours in one space than in another, measured in
+the original spaces.
 
-overlap@k of a word is the share of its k nearest (cosine) that both spaces agree on. Neighbours are looked for among the words
-that both spaces have, or, where asked, among all words of each. Nothing is projected or aligned first: two spaces that differ
-by a rotation, or in their width, may be compared as they are.
+overlap@k of a word is the share of its k nearest (cosine) that both spaces agree on. Neighbours are
+looked for among the words that both spaces have, or, where asked, among all words of each. Nothing
+is projected or aligned first: two spaces that differ by a rotation, or in their width, may be
+compared as they are.
 
-An overlap below 1 is not yet a change: two trainings that differ in the seed alone do not agree either, and on rare words
-least. What that does is the null (`vocadapt.spaces.change_null`); without one, no overlap can be called change.
+An overlap below 1 is not yet a change: two trainings that differ in the seed alone do not agree
+either, and on rare words least. What that does is the null (`vocadapt.spaces.change_null`); without
+one, no overlap can be called change.
 """
 
 from collections.abc import Callable, Collection
@@ -36,7 +39,9 @@ PER_PRODUCT = 1.6e-11  # and for each multiplication of the product
 
 @dataclass(frozen=True)
 class ChangeSettings:
-    """How many neighbours, among which words (a key of AMONG), and which kinds of words are left out (keys of WITHOUT)."""
+    """How many neighbours, among which words (a key of AMONG), and which kinds of words are left
+    out (keys of WITHOUT).
+    """
 
     k: int = bounded(10, 1, 10_000, "Neighbors to compare")
     among: str = "shared"
@@ -45,15 +50,22 @@ class ChangeSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.among not in AMONG:
-            raise InputError(f"Unknown candidates {self.among!r}.", f"Choose one of: {', '.join(AMONG)}.")
+            raise InputError(
+                f"Unknown candidates {self.among!r}.", f"Choose one of: {', '.join(AMONG)}."
+            )
         unknown = [name for name in self.without if name not in WITHOUT]
         if unknown:
-            raise InputError(f"There is no kind of word {unknown[0]!r} to leave out.", f"Choose from: {', '.join(WITHOUT)}.")
+            raise InputError(
+                f"There is no kind of word {unknown[0]!r} to leave out.",
+                f"Choose from: {', '.join(WITHOUT)}.",
+            )
 
 
 @dataclass(frozen=True)
 class WordChange:
-    """The neighbours of a word, with cosines, best first: in the space before only, in both (before, after), after only."""
+    """The neighbours of a word, with cosines, best first: in the space before only, in both
+    (before, after), after only.
+    """
 
     word: str
     overlap: float
@@ -64,7 +76,9 @@ class WordChange:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the two spaces as it is compared: its candidates, and the k nearest of each shared word (words, k) among them."""
+    """One of the two spaces as it is compared: its candidates, and the k nearest of each shared
+    word (words, k) among them.
+    """
 
     name: str
     words: tuple[str, ...]
@@ -72,15 +86,19 @@ class Side:
 
     def listed(self, row: int) -> dict[str, float]:
         """The neighbours of a shared word with their cosines, best first."""
-        return {self.words[i]: float(s) for i, s in zip(self.near.rows[row], self.near.scores[row], strict=True)}
+        return {
+            self.words[i]: float(s)
+            for i, s in zip(self.near.rows[row], self.near.scores[row], strict=True)
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class NeighbourhoodChange:
     """What became of the neighbours of every shared word.
 
-    `overlap` (words,) lies between 0 and 1, `counts` (words,) are corpus counts where one of the spaces knows them, `of` the
-    sizes of the two spaces, `left_out` how many of the shared words are not compared, by reason.
+    `overlap` (words,) lies between 0 and 1, `counts` (words,) are corpus counts where one of the
+    spaces knows them, `of` the sizes of the two spaces, `left_out` how many of the shared words are
+    not compared, by reason.
     """
 
     words: tuple[str, ...]
@@ -105,15 +123,26 @@ class NeighbourhoodChange:
 
     @property
     def chance(self) -> float:
-        """The overlap of two spaces that have nothing in common: k of each side's candidates, drawn at random."""
+        """The overlap of two spaces that have nothing in common: k of each side's candidates, drawn
+        at random.
+        """
         common = len(set(self.before.words) & set(self.after.words)) - 1
-        return self.settings.k * common / ((len(self.before.words) - 1) * (len(self.after.words) - 1))
+        return (
+            self.settings.k * common / ((len(self.before.words) - 1) * (len(self.after.words) - 1))
+        )
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Rows, most changed first; of equal overlaps the most frequent word first where counts are known, then by word."""
-        counts = self.counts if self.counts is not None else np.zeros(len(self.words), dtype=np.int64)
-        order = sorted(range(len(self.words)), key=lambda row: (self.overlap[row], -counts[row], self.words[row]))
+        """Rows, most changed first; of equal overlaps the most frequent word first where counts are
+        known, then by word.
+        """
+        counts = (
+            self.counts if self.counts is not None else np.zeros(len(self.words), dtype=np.int64)
+        )
+        order = sorted(
+            range(len(self.words)),
+            key=lambda row: (self.overlap[row], -counts[row], self.words[row]),
+        )
         return np.array(order, dtype=np.int64)
 
     @property
@@ -141,13 +170,18 @@ class NeighbourhoodChange:
 
 
 def neighbourhood_change(
-    before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings = ChangeSettings(),
-    special: Collection[str] = frozenset(), only: Collection[str] | None = None, progress: Progress = silent,
-) -> NeighbourhoodChange:  # fmt: skip
+    before: EmbeddingSpace,
+    after: EmbeddingSpace,
+    settings: ChangeSettings = ChangeSettings(),
+    special: Collection[str] = frozenset(),
+    only: Collection[str] | None = None,
+    progress: Progress = silent,
+) -> NeighbourhoodChange:
     """Compare the neighbours of every word that two spaces have; their widths may differ.
 
-    `special`: what `without` "special" leaves out. `only`: compare none but these (the words that a null has, too). A word
-    whose vector is zero has no neighbours and is left out. Raises InputError for spaces that share no word, or too few for k.
+    `special`: what `without` "special" leaves out. `only`: compare none but these (the words that a
+    null has, too). A word whose vector is zero has no neighbours and is left out. Raises InputError
+    for spaces that share no word, or too few for k.
     """
     shared = [word for word in before.words if word in after]
     words, left_out = comparable(before, after, shared, settings, special, only)
@@ -156,15 +190,26 @@ def neighbourhood_change(
     second = _side(after, words, settings, special, part(progress, 0.5, 1.0, after.name))
     overlap = _agreement(first, second)
     return NeighbourhoodChange(
-        tuple(words), overlap, first, second, settings, (len(before), len(after)), len(shared), left_out,
+        tuple(words),
+        overlap,
+        first,
+        second,
+        settings,
+        (len(before), len(after)),
+        len(shared),
+        left_out,
         _counts(before, after, words),
-    )  # fmt: skip
+    )
 
 
 def comparable(
-    before: EmbeddingSpace, after: EmbeddingSpace, shared: list[str], settings: ChangeSettings,
-    special: Collection[str] = frozenset(), only: Collection[str] | None = None,
-) -> tuple[list[str], dict[str, int]]:  # fmt: skip
+    before: EmbeddingSpace,
+    after: EmbeddingSpace,
+    shared: list[str],
+    settings: ChangeSettings,
+    special: Collection[str] = frozenset(),
+    only: Collection[str] | None = None,
+) -> tuple[list[str], dict[str, int]]:
     """Which of the shared words are compared, and how many are not, by reason."""
     words, left_out = shared, dict[str, int]()
     zero = zero_words(before) | zero_words(after)
@@ -191,42 +236,68 @@ def zero_words(space: EmbeddingSpace) -> frozenset[str]:
     return frozenset(space.words[row] for row in np.flatnonzero(~space.matrix.any(axis=1)))
 
 
-def estimate_seconds(before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings = ChangeSettings()) -> float:
-    """About how long a comparison takes on two cores: every word against every candidate, in both spaces."""
+def estimate_seconds(
+    before: EmbeddingSpace, after: EmbeddingSpace, settings: ChangeSettings = ChangeSettings()
+) -> float:
+    """About how long a comparison takes on two cores: every word against every candidate, in both
+    spaces.
+    """
     words = sum(word in after for word in before.words)
-    sizes = [(words if settings.among == "shared" else len(space), space.dim) for space in (before, after)]
+    sizes = [
+        (words if settings.among == "shared" else len(space), space.dim)
+        for space in (before, after)
+    ]
     return sum(words * candidates * (PER_VALUE + PER_PRODUCT * dim) for candidates, dim in sizes)
 
 
 def _side(
-    space: EmbeddingSpace, words: list[str], settings: ChangeSettings, special: Collection[str], progress: Progress
+    space: EmbeddingSpace,
+    words: list[str],
+    settings: ChangeSettings,
+    special: Collection[str],
+    progress: Progress,
 ) -> Side:
     """The nearest candidates of each word in one space, block by block."""
-    candidates = space.take(space.rows(words)) if settings.among == "shared" else _candidates(space, settings, special)
+    candidates = (
+        space.take(space.rows(words))
+        if settings.among == "shared"
+        else _candidates(space, settings, special)
+    )
     own = candidates.rows(words)
     k = settings.k
-    rows, scores = np.empty((len(words), k), dtype=np.int64), np.empty((len(words), k), dtype=np.float32)
+    rows, scores = (
+        np.empty((len(words), k), dtype=np.int64),
+        np.empty((len(words), k), dtype=np.float32),
+    )
     for block in blocks(len(words), len(candidates)):
-        progress(block.start / len(words), f"neighbours of {len(words):,} words among {len(candidates):,}")
+        progress(
+            block.start / len(words),
+            f"neighbours of {len(words):,} words among {len(candidates):,}",
+        )
         found = nearest(candidates.matrix[own[block]], candidates, k, leave_out=own[block])
         rows[block], scores[block] = found.rows, found.scores
     return Side(space.name, candidates.words, Neighbours(rows, scores))
 
 
-def _candidates(space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]) -> EmbeddingSpace:
+def _candidates(
+    space: EmbeddingSpace, settings: ChangeSettings, special: Collection[str]
+) -> EmbeddingSpace:
     """All words of a space that may be a neighbour."""
     zero = zero_words(space)
     fine = [
-        row for row, word in enumerate(space.words)
+        row
+        for row, word in enumerate(space.words)
         if word not in zero and not any(WITHOUT[name](word, special) for name in settings.without)
-    ]  # fmt: skip
+    ]
     return space.take(fine)
 
 
 def _agreement(first: Side, second: Side) -> Shares:
     """The share of neighbours that two sides have in common, of each word (words,)."""
     ids = {word: i for i, word in enumerate(dict.fromkeys((*first.words, *second.words)))}
-    left, right = (np.array([ids[word] for word in side.words])[side.near.rows] for side in (first, second))
+    left, right = (
+        np.array([ids[word] for word in side.words])[side.near.rows] for side in (first, second)
+    )
     common = np.zeros(len(left), dtype=np.int64)
     for column in left.T:  # k passes over (words, k): no (words, k, k) in memory
         common += (right == column[:, None]).any(axis=1)
@@ -234,20 +305,28 @@ def _agreement(first: Side, second: Side) -> Shares:
     return shares
 
 
-def _counts(before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]) -> NDArray[np.int64] | None:
+def _counts(
+    before: EmbeddingSpace, after: EmbeddingSpace, words: list[str]
+) -> NDArray[np.int64] | None:
     known = next((space for space in (before, after) if space.counts is not None), None)
     return None if known is None or known.counts is None else known.counts[known.rows(words)]
 
 
-def _enough(before: EmbeddingSpace, after: EmbeddingSpace, shared: int, left: int, settings: ChangeSettings) -> None:
-    """Raises InputError for too few words: with k of k candidates every neighbourhood is the same."""
+def _enough(
+    before: EmbeddingSpace, after: EmbeddingSpace, shared: int, left: int, settings: ChangeSettings
+) -> None:
+    """Raises InputError for too few words: with k of k candidates every neighbourhood is the
+    same.
+    """
     if not shared:
         raise InputError(
-            f"{before.name} and {after.name} have no word in common ({len(before):,} and {len(after):,} words).",
+            f"{before.name} and {after.name} have no word in common ({len(before):,} and"
+            f" {len(after):,} words).",
             "Give two spaces over the same words, such as a model before and after it was adapted.",
         )
     if left < settings.k + 2:
         raise InputError(
-            f"{settings.k} neighbours need {settings.k + 2} words at least, and {left:,} of the {shared:,} shared ones are left.",
+            f"{settings.k} neighbours need {settings.k + 2} words at least, and {left:,} of the"
+            f" {shared:,} shared ones are left.",
             "Ask for fewer neighbours, or leave fewer words out.",
         )

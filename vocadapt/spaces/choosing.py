@@ -1,4 +1,6 @@
-"""Which tokens of a space a map shows: filters first, then the first n of what is left, or a word and its nearest."""
+"""Which tokens of a space a map shows: filters first, then the first n of what is left, or a word
+and its nearest.
+"""
 
 import re
 from dataclasses import dataclass
@@ -20,12 +22,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class TokenChoice:
-    """Which tokens; the defaults are the thesis' filter (3.4.1): the first n, longer than three characters, whole words.
+    """Which tokens; the defaults are the thesis' filter (3.4.1): the first n, longer than three
+    characters, whole words.
 
-    `first` 0 takes all. `min_length` counts characters without ##. `low` and `high` keep a band of frequency, both ends
-    included: ranks (1: the most frequent) or counts, by `band`; 0 leaves an end open. Without known counts the order of the
-    rows is the rank. `search` keeps the tokens that hold this text, whatever their case. `around` takes a word and its
-    `nearest` by cosine instead of the first n.
+    `first` 0 takes all. `min_length` counts characters without ##. `low` and `high` keep a band of
+    frequency, both ends
+    included: ranks (1: the most frequent) or counts, by `band`; 0 leaves an end open. Without known
+    counts the order of the rows is the rank. `search` keeps the tokens that hold this text,
+    whatever their case. `around` takes a word and its `nearest` by cosine instead of the first n.
     """
 
     first: int = bounded(4000, 0, 10_000_000, "Tokens to show")
@@ -43,14 +47,19 @@ class TokenChoice:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.band not in BANDS:
-            raise InputError(f"Unknown frequency band {self.band!r}.", f"Choose one of: {', '.join(BANDS)}.")
+            raise InputError(
+                f"Unknown frequency band {self.band!r}.", f"Choose one of: {', '.join(BANDS)}."
+            )
         if self.high and self.high < self.low:
-            raise InputError(f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}.")
+            raise InputError(
+                f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The rows that are shown (n,), in the space's order (around a word: the word, then nearest first), of how many, and why.
+    """The rows that are shown (n,), in the space's order (around a word: the word, then nearest
+    first), of how many, and why.
 
     `how` is the sentence that stands beside every map.
     """
@@ -64,12 +73,15 @@ class Chosen:
 
 
 def choose(
-    space: EmbeddingSpace, choice: TokenChoice, special: frozenset[str] = frozenset(), continuation: str = CONTINUATION
+    space: EmbeddingSpace,
+    choice: TokenChoice,
+    special: frozenset[str] = frozenset(),
+    continuation: str = CONTINUATION,
 ) -> Chosen:
     """The rows of `space` that `choice` asks for; `special` are the model's special tokens.
 
-    Raises InputError where no token is left, for a word to look around that the space lacks, and for a band of counts
-    where none are known.
+    Raises InputError where no token is left, for a word to look around that the space lacks, and
+    for a band of counts where none are known.
     """
     reasons: list[str] = []
     mask = _kept(space, choice, special, continuation, reasons)
@@ -84,13 +96,23 @@ def choose(
         else:
             reasons.insert(0, "all")
     if not len(rows):
-        asked = f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
+        asked = (
+            f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
+        )
         raise InputError(asked, "Loosen the filters.")
-    return Chosen(rows.astype(np.int64), len(space), f"{len(rows):,} of {len(space):,} shown: {', '.join(reasons)}")
+    return Chosen(
+        rows.astype(np.int64),
+        len(space),
+        f"{len(rows):,} of {len(space):,} shown: {', '.join(reasons)}",
+    )
 
 
 def _kept(
-    space: EmbeddingSpace, choice: TokenChoice, special: frozenset[str], continuation: str, reasons: list[str]
+    space: EmbeddingSpace,
+    choice: TokenChoice,
+    special: frozenset[str],
+    continuation: str,
+    reasons: list[str],
 ) -> Mask:
     """What every filter leaves (words,); each one that is on adds its words to `reasons`."""
     words = space.words
@@ -121,17 +143,24 @@ def _kept(
 
 def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:
     if choice.band == "count" and space.counts is None:
-        raise InputError(f"{space.name} knows no counts, so no band of counts can be taken.", "Take a band of ranks.")
+        raise InputError(
+            f"{space.name} knows no counts, so no band of counts can be taken.",
+            "Take a band of ranks.",
+        )
     values = space.counts if choice.band == "count" else ranks(space)
     assert values is not None
-    ends = f"from {choice.low:,} to {choice.high:,}" if choice.high else f"of {choice.low:,} and more"
+    ends = (
+        f"from {choice.low:,} to {choice.high:,}" if choice.high else f"of {choice.low:,} and more"
+    )
     source = "" if space.counts is not None else " (rank: the order of the rows)"
     reasons.append(f"{choice.band} {ends}{source}")
     return np.asarray((values >= choice.low) & ((values <= choice.high) | (choice.high == 0)))
 
 
 def ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
-    """The rank of each row by its count (words,), 1 the most frequent; without counts the place of the row."""
+    """The rank of each row by its count (words,), 1 the most frequent; without counts the place of
+    the row.
+    """
     if space.counts is None:
         return np.arange(1, len(space) + 1)
     rank = np.empty(len(space), dtype=np.int64)
@@ -143,9 +172,15 @@ def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[n
     """The word, and its nearest among the tokens that the filters leave."""
     own = space.index.get(choice.around, space.index.get(choice.around.lower()))
     if own is None:
-        raise InputError(f"{choice.around[:100]!r} is none of the {len(space):,} tokens of {space.name}.", "Check the spelling.")
+        raise InputError(
+            f"{choice.around[:100]!r} is none of the {len(space):,} tokens of {space.name}.",
+            "Check the spelling.",
+        )
     if not space.matrix[own].any():
-        raise InputError(f"The vector of {choice.around[:100]!r} is zero: nothing is near it.", "Choose another word.")
+        raise InputError(
+            f"The vector of {choice.around[:100]!r} is zero: nothing is near it.",
+            "Choose another word.",
+        )
     among = np.flatnonzero(mask & (np.arange(len(space)) != own))
     if not len(among):
         return np.array([own])

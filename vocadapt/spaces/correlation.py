@@ -19,7 +19,9 @@ def spearman(one: NDArray[Any], other: NDArray[Any]) -> float | None:
 
 
 def mean_ranks(values: NDArray[Any]) -> Values:
-    """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean rank."""
+    """Compute the rank of each value (n,), 1 for the smallest; tied values share their mean
+    rank.
+    """
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     ranks: Values = (last - (sizes - 1) / 2)[group]

@@ -1,12 +1,13 @@
 """Mean cosines within and between spaces: tables 3.2 and 3.3 of the thesis.
 
-The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact, at one pass over the rows:
+The mean cosine over all pairs follows from one vector, the sum S of the unit rows, so it is exact,
+at one pass over the rows:
 
     within    (S·S − n) / (n (n − 1))         every token with every other, none with itself
     between   S₁·S₂ / (n₁ n₂)                 every token of one with every token of the other, its own twin too, as in the thesis
 
-All sums in float64. A zero row has no direction: it is left out of every mean, and counted. Spaces of different width have no
-cosine between them: None.
+All sums in float64. A zero row has no direction: it is left out of every mean, and counted. Spaces
+of different width have no cosine between them: None.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,9 @@ BLOCK = 512  # rows turned into float64 at a time
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The sum of the unit rows (dim,), the length of each row (words,), and how many rows have a direction at all."""
+    """The sum of the unit rows (dim,), the length of each row (words,), and how many rows have a
+    direction at all.
+    """
 
     total: NDArray[np.float64]
     lengths: Lengths
@@ -35,8 +38,10 @@ class Directions:
 class CosineTables:
     """Mean cosines of several spaces, each table square and symmetric, in the order of the spaces.
 
-    mean_cosine: over all pairs of tokens (table 3.2). mean_cosine_common: over the `common` tokens, each with its twin (3.3).
-    None: different widths, or no such pair. counted and zero_rows: tokens with and without a direction.
+    mean_cosine: over all pairs of tokens (table 3.2). mean_cosine_common: over the `common` tokens,
+    each with its twin (3.3).
+    None: different widths, or no such pair. counted and zero_rows: tokens with and without a
+    direction.
     """
 
     mean_cosine: Table
@@ -62,7 +67,12 @@ def cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
     found = [directions(space) for space in spaces]
     places = range(len(spaces))
     mean = [[_mean(found[i], found[j], i == j) for j in places] for i in places]
-    twins = {(i, j): _twins(spaces[i], spaces[j], found[i], found[j]) for i in places for j in places if i < j}
+    twins = {
+        (i, j): _twins(spaces[i], spaces[j], found[i], found[j])
+        for i in places
+        for j in places
+        if i < j
+    }
     twins |= {(j, i): value for (i, j), value in twins.items()}
     twins |= {(i, i): (1.0 if found[i].counted else None, found[i].counted) for i in places}
     return CosineTables(
@@ -75,7 +85,9 @@ def cosine_tables(spaces: Sequence[EmbeddingSpace]) -> CosineTables:
 
 
 def mean_cosine(space: EmbeddingSpace) -> float | None:
-    """The mean cosine over all pairs of different tokens; None where fewer than two have a direction."""
+    """The mean cosine over all pairs of different tokens; None where fewer than two have a
+    direction.
+    """
     found = directions(space)
     return _mean(found, found, same=True)
 
@@ -88,7 +100,9 @@ def _mean(one: Directions, other: Directions, same: bool) -> float | None:
     return float((one.total @ other.total - own) / pairs) if pairs > 0 else None
 
 
-def _twins(one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: Directions) -> tuple[float | None, int]:
+def _twins(
+    one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: Directions
+) -> tuple[float | None, int]:
     """Mean cosine of the rows of the common tokens, and how many they are."""
     found = [(row, other.index[word]) for row, word in enumerate(one.words) if word in other.index]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -98,6 +112,8 @@ def _twins(one: EmbeddingSpace, other: EmbeddingSpace, here: Directions, there: 
     total = 0.0
     for start in range(0, len(rows), BLOCK):
         left, right = rows[start : start + BLOCK].T
-        products = np.einsum("nd,nd->n", one.matrix[left].astype(np.float64), other.matrix[right].astype(np.float64))
+        products = np.einsum(
+            "nd,nd->n", one.matrix[left].astype(np.float64), other.matrix[right].astype(np.float64)
+        )
         total += float((products / here.lengths[left] / there.lengths[right]).sum())
     return total / len(rows), len(rows)

@@ -1,6 +1,8 @@
-"""How good a space is by itself: word pairs judged by people (Spearman), and analogies (Mikolov et al. 2013).
+"""How good a space is by itself: word pairs judged by people (Spearman), and analogies (Mikolov et
+al. 2013).
 
-Always with how many of the questions the space can answer at all (covered, of): a score over few of them says little.
+Always with how many of the questions the space can answer at all (covered, of): a score over few of
+them says little.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +26,9 @@ BLOCK = 1 << 24  # similarities held at a time
 
 @dataclass(frozen=True)
 class PairScore:
-    """Spearman's rank correlation of cosine and human score over the `covered` of `of` pairs; None for fewer than three."""
+    """Spearman's rank correlation of cosine and human score over the `covered` of `of` pairs; None
+    for fewer than three.
+    """
 
     spearman: float | None
     covered: int
@@ -41,7 +45,9 @@ class AnalogySection:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """The share of right answers among the `covered` of `of` questions; None when none is covered."""
+    """The share of right answers among the `covered` of `of` questions; None when none is
+    covered.
+    """
 
     accuracy: float | None
     covered: int
@@ -49,12 +55,16 @@ class AnalogyScore:
 
 
 def casing(space: EmbeddingSpace) -> Splitter | None:
-    """How the words of a list are to be spelled: in lower case where no word of the space has a capital, else as they are."""
+    """How the words of a list are to be spelled: in lower case where no word of the space has a
+    capital, else as they are.
+    """
     uncased = all(word == word.lower() for word in space.words)
     return Splitter.bert(lowercase=True) if uncased else None
 
 
-def score_pairs(space: EmbeddingSpace, pairs: PairList, splitter: Splitter | None = None) -> PairScore:
+def score_pairs(
+    space: EmbeddingSpace, pairs: PairList, splitter: Splitter | None = None
+) -> PairScore:
     """Correlate the cosines of word pairs with people's scores.
 
     Words are looked up as they are spelled, or as `splitter` normalises them.
@@ -80,14 +90,20 @@ def read_analogies(path: Path) -> tuple[AnalogySection, ...]:
         if line.startswith(":"):
             sections.append((line[1:].strip(), []))
         elif fields and len(fields) != 4:
-            problem = f"{path}, line {number:,}: expected four words or `: section`, found {len(fields)} words."
+            problem = (
+                f"{path}, line {number:,}: expected four words or `: section`, found {len(fields)}"
+                " words."
+            )
             raise InputError(problem, "An analogy is, for example: Athens Greece Oslo Norway.")
         elif fields:
             if not sections:
                 sections.append((path.stem, []))
             sections[-1][1].append((fields[0], fields[1], fields[2], fields[3]))
     if not any(questions for _, questions in sections):
-        raise InputError(f"{path}: it holds no analogy questions.", "Expected four words a line: Athens Greece Oslo Norway.")
+        raise InputError(
+            f"{path}: it holds no analogy questions.",
+            "Expected four words a line: Athens Greece Oslo Norway.",
+        )
     return tuple(AnalogySection(name, tuple(questions)) for name, questions in sections)
 
 
@@ -97,21 +113,33 @@ def bundled_analogies() -> tuple[AnalogySection, ...]:
 
 
 def score_analogies(
-    space: EmbeddingSpace, sections: Sequence[AnalogySection], splitter: Splitter | None = None, progress: Progress = silent
+    space: EmbeddingSpace,
+    sections: Sequence[AnalogySection],
+    splitter: Splitter | None = None,
+    progress: Progress = silent,
 ) -> dict[str, AnalogyScore]:
-    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors) other than a, b, c.
+    """Answer a : b = c : ? by 3CosAdd: the word nearest to b − a + c (unit vectors) other than a,
+    b, c.
 
-    Gives a score for each section, and "total". Among all words of the space; the tool of the paper took the first 30 000.
+    Gives a score for each section, and "total". Among all words of the space; the tool of the paper
+    took the first 30 000.
     """
     row = lookup(space, splitter)
     results: dict[str, tuple[NDArray[np.bool_], int]] = {}
     for done, section in enumerate(sections):
         progress(done / len(sections), section.name)
         rows = [[row(word) for word in question] for question in section.questions]
-        covered = np.array([question for question in rows if min(question) >= 0], dtype=np.int64).reshape(-1, 4)
+        covered = np.array(
+            [question for question in rows if min(question) >= 0], dtype=np.int64
+        ).reshape(-1, 4)
         results[section.name] = _right(space, covered), len(section.questions)
-    total = np.concatenate([right for right, _ in results.values()]), sum(of for _, of in results.values())
-    return {name: _accuracy(right, of) for name, (right, of) in [*results.items(), ("total", total)]}
+    total = (
+        np.concatenate([right for right, _ in results.values()]),
+        sum(of for _, of in results.values()),
+    )
+    return {
+        name: _accuracy(right, of) for name, (right, of) in [*results.items(), ("total", total)]
+    }
 
 
 def _right(space: EmbeddingSpace, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -133,7 +161,9 @@ def _accuracy(right: NDArray[np.bool_], of: int) -> AnalogyScore:
 
 
 def lookup(space: EmbeddingSpace, splitter: Splitter | None) -> Callable[[str], int]:
-    """Word → row number, −1 for a word that the space lacks; with a splitter, the word as the model meets it."""
+    """Word → row number, −1 for a word that the space lacks; with a splitter, the word as the model
+    meets it.
+    """
 
     def row(word: str) -> int:
         if splitter is not None:

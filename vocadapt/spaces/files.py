@@ -1,4 +1,6 @@
-"""Word vectors on the disk: our own artefact, `vectors.safetensors` + `words.txt`. Other tools' formats: foreign.py."""
+"""Word vectors on the disk: our own artefact, `vectors.safetensors` + `words.txt`. Other tools'
+formats: foreign.py.
+"""
 
 import errno
 import os
@@ -17,19 +19,31 @@ from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.spaces.tensors import stored_tensors
 from vocadapt.spaces.wordlists import read_lines, word_lines
 
-__all__ = ["COLLISIONS", "VECTORS", "WORDS", "Imported", "fold", "load_space", "read_space", "save_space"]
+__all__ = [
+    "COLLISIONS",
+    "VECTORS",
+    "WORDS",
+    "Imported",
+    "fold",
+    "load_space",
+    "read_space",
+    "save_space",
+]
 
-VECTORS = "vectors.safetensors"  # tensor "vectors" (words, dim); "counts" (words,) int64 where they are known
+VECTORS = (  # tensor "vectors" (words, dim); "counts" (words,) int64 where they are known
+    "vectors.safetensors"
+)
 WORDS = "words.txt"  # one word a line, in the order of the rows
 MAX_WORDS = 1 << 32  # bytes of words.txt
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> None:
-    """Write a space into a folder, which is made where it is missing; `dtype` float16 halves the file.
+    """Write a space into a folder, which is made where it is missing; `dtype` float16 halves the
+    file.
 
-    Both files are whole or not there. Raises InputError when the disk is full, for a word that holds a line break, and for
-    numbers too large for float16.
+    Both files are whole or not there. Raises InputError when the disk is full, for a word that
+    holds a line break, and for numbers too large for float16.
     """
     words = word_lines(space.words, space.name)
     tensors = _tensors(space, dtype)
@@ -44,14 +58,19 @@ def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> N
     except BaseException as error:
         _remove(list(drafts.values()), folder if made else None)
         if isinstance(error, OSError) and error.errno in FULL:
-            raise InputError(f"{folder}: no space left on the disk.", "Make room, or choose another place.") from None
+            raise InputError(
+                f"{folder}: no space left on the disk.", "Make room, or choose another place."
+            ) from None
         if isinstance(error, OSError):
-            raise InputError(f"{folder}: cannot be written ({error.strerror}).", "Choose another place.") from None
+            raise InputError(
+                f"{folder}: cannot be written ({error.strerror}).", "Choose another place."
+            ) from None
         raise
 
 
 def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
-    """Read what `save_space` wrote; float32 rows stay on the disk until they are used. Without a name it takes the folder's.
+    """Read what `save_space` wrote; float32 rows stay on the disk until they are used. Without a
+    name it takes the folder's.
 
     Raises InputError when a file is missing or damaged, or when words and rows differ in number.
     """
@@ -59,28 +78,45 @@ def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
         check_path(folder)
     for file in (VECTORS, WORDS):
         if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
-            raise InputError(f"{folder}: no {file} in it.", "Give a folder that `vectors train` or `vectors import` wrote.")
+            raise InputError(
+                f"{folder}: no {file} in it.",
+                "Give a folder that `vectors train` or `vectors import` wrote.",
+            )
     tensors = stored_tensors(folder / VECTORS)
     if "vectors" not in tensors:
-        raise InputError(f"{folder / VECTORS}: no tensor named vectors.", "Bring foreign files in with `vectors import`.")
+        raise InputError(
+            f"{folder / VECTORS}: no tensor named vectors.",
+            "Bring foreign files in with `vectors import`.",
+        )
     counts = tensors["counts"].rows().astype(np.int64) if "counts" in tensors else None
     if counts is not None and counts.shape != tensors["vectors"].shape[:1]:
-        raise InputError(f"{folder / VECTORS}: counts and vectors differ in number.", "Train or import the vectors again.")
+        raise InputError(
+            f"{folder / VECTORS}: counts and vectors differ in number.",
+            "Train or import the vectors again.",
+        )
     matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
-    return EmbeddingSpace(tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name)
+    return EmbeddingSpace(
+        tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
+    )
 
 
-def _tensors(space: EmbeddingSpace, dtype: str) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:
+def _tensors(
+    space: EmbeddingSpace, dtype: str
+) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:
     """What is stored, row by row in memory order (safetensors writes the buffer as it lies)."""
     if dtype not in ("float32", "float16"):
         raise InputError(f"Vectors are stored as float32 or float16, not {dtype!r}.")
     if dtype == "float16" and len(space) and np.abs(space.matrix).max() > np.finfo(np.float16).max:
-        raise InputError(f"{space.name}: numbers above 65,504 do not fit float16.", "Store them as float32.")
+        raise InputError(
+            f"{space.name}: numbers above 65,504 do not fit float16.", "Store them as float32."
+        )
     counts = {} if space.counts is None else {"counts": np.ascontiguousarray(space.counts)}
     return {"vectors": np.ascontiguousarray(space.matrix, dtype=dtype), **counts}
 
 
-def _write_tensors(tensors: dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]], path: Path) -> None:
+def _write_tensors(
+    tensors: dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]], path: Path
+) -> None:
     """Write a safetensors file; its library says in words only that the disk is full."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file

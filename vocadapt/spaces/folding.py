@@ -1,4 +1,6 @@
-"""Vectors of words as spelled → vectors of words as a model meets them (`Aspirin`, `aspirin` → `aspirin`)."""
+"""Vectors of words as spelled → vectors of words as a model meets them (`Aspirin`, `aspirin` →
+`aspirin`).
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +17,44 @@ COLLISIONS = {
 
 
 def fold(space: EmbeddingSpace, splitter: Splitter, collisions: str = "first") -> Imported:
-    """Normalise each word as a model does; words that become one are merged, words the model splits are left out.
+    """Normalise each word as a model does; words that become one are merged, words the model splits
+    are left out.
 
-    `collisions`: "first" keeps the vector that comes first (files are sorted by frequency, so the commonest spelling's), "mean"
-    takes the mean, weighted by the counts where the space has them. Counts are added up. The notes say how many of how many.
-    Raises InputError for an unknown rule, and when no word is left.
+    `collisions`: "first" keeps the vector that comes first (files are sorted by frequency, so the
+    commonest spelling's), "mean" takes the mean, weighted by the counts where the space has them.
+    Counts are added up. The notes say how many of how many. Raises InputError for an unknown rule,
+    and when no word is left.
     """
     if collisions not in COLLISIONS:
-        raise InputError(f"Unknown rule for words that become one: {collisions!r}.", f"Choose one of: {', '.join(COLLISIONS)}.")
+        raise InputError(
+            f"Unknown rule for words that become one: {collisions!r}.",
+            f"Choose one of: {', '.join(COLLISIONS)}.",
+        )
     groups = _groups(space, splitter)
     kept = sum(map(len, groups.values()))
     if not groups:
-        raise InputError(f"{space.name}: the model splits every one of its {len(space):,} words.", "Check that these are words.")
+        raise InputError(
+            f"{space.name}: the model splits every one of its {len(space):,} words.",
+            "Check that these are words.",
+        )
     matrix = space.matrix[[rows[0] for rows in groups.values()]]
     if collisions == "mean":
         for number, rows in enumerate(groups.values()):
             if len(rows) > 1:
                 matrix[number] = _mean(space, rows)
-    counts = None if space.counts is None else np.array([space.counts[rows].sum() for rows in groups.values()], dtype=np.int64)
+    counts = (
+        None
+        if space.counts is None
+        else np.array([space.counts[rows].sum() for rows in groups.values()], dtype=np.int64)
+    )
     folded = EmbeddingSpace(tuple(groups), matrix, counts, space.name)
     return Imported(folded, "folded", tuple(_notes(space, kept, len(groups), collisions)))
 
 
 def _groups(space: EmbeddingSpace, splitter: Splitter) -> dict[str, list[int]]:
-    """Each word as the model meets it, and the rows whose words become it; words that do not become exactly one are left out."""
+    """Each word as the model meets it, and the rows whose words become it; words that do not become
+    exactly one are left out.
+    """
     groups: dict[str, list[int]] = {}
     for row, word in enumerate(space.words):
         met = splitter.words(word)
@@ -58,8 +74,15 @@ def _notes(space: EmbeddingSpace, kept: int, words: int, collisions: str) -> lis
     """What was left out and merged."""
     notes = []
     if kept < len(space):
-        notes.append(f"{len(space) - kept:,} of {len(space):,} words are split by the model: left out")
+        notes.append(
+            f"{len(space) - kept:,} of {len(space):,} words are split by the model: left out"
+        )
     if words < kept:
-        weighted = " (weighted by count)" if collisions == "mean" and space.counts is not None else ""
-        notes.append(f"{kept:,} spellings became {words:,} words; where several became one, {COLLISIONS[collisions]}{weighted}")
+        weighted = (
+            " (weighted by count)" if collisions == "mean" and space.counts is not None else ""
+        )
+        notes.append(
+            f"{kept:,} spellings became {words:,} words; where several became one,"
+            f" {COLLISIONS[collisions]}{weighted}"
+        )
     return notes

@@ -1,4 +1,6 @@
-"""Gathering: words and rows on their way from a file into a space. Memory follows what was read, never what a header claims."""
+"""Gathering: words and rows on their way from a file into a space. Memory follows what was read,
+never what a header claims.
+"""
 
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -15,7 +17,9 @@ MAX_DIM = 100_000  # numbers a row; a header that claims more is not believed
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """A space that came from elsewhere: what format it was in, and what was left out or merged on the way (n of N)."""
+    """A space that came from elsewhere: what format it was in, and what was left out or merged on
+    the way (n of N).
+    """
 
     space: EmbeddingSpace
     format: str
@@ -23,21 +27,30 @@ class Imported:
 
 
 class Gathering:
-    """Takes the rows of a file one by one: `admits` a word first, then gets the admitted words' rows by `add`.
+    """Takes the rows of a file one by one: `admits` a word first, then gets the admitted words'
+    rows by `add`.
 
-    The first of repeated words is kept, as gensim does. `only` lets in its own words; `limit` ends the reading.
+    The first of repeated words is kept, as gensim does. `only` lets in its own words; `limit` ends
+    the reading.
     """
 
-    def __init__(self, name: str, dim: int, limit: int | None = None, only: Container[str] | None = None) -> None:
+    def __init__(
+        self, name: str, dim: int, limit: int | None = None, only: Container[str] | None = None
+    ) -> None:
         if not 0 < dim <= MAX_DIM:
-            raise InputError(f"{name}: expected vectors of 1 to {MAX_DIM:,} numbers, the file says {dim:,}.", "Check the file.")
+            raise InputError(
+                f"{name}: expected vectors of 1 to {MAX_DIM:,} numbers, the file says {dim:,}.",
+                "Check the file.",
+            )
         if limit is not None and limit < 1:
             raise InputError(f"The row limit must be 1 or more, got {limit}.")
         self.name = name
         self.dim = dim
         self.limit = limit
         self.only = only
-        self.words: dict[str, int] = {}  # in order; the value is the row's number in the file, from 0
+        self.words: dict[
+            str, int
+        ] = {}  # in order; the value is the row's number in the file, from 0
         self.matrix: Matrix = np.empty((0, dim), dtype=np.float32)
         self.filled = self.read = self.repeated = self.unwanted = self.unreadable = 0
 
@@ -63,7 +76,9 @@ class Gathering:
         self.unreadable += 1
 
     def add(self, rows: Matrix) -> None:
-        """Keep the rows of the words admitted since the last call; raises InputError for a number that is not finite."""
+        """Keep the rows of the words admitted since the last call; raises InputError for a number
+        that is not finite.
+        """
         end = self.filled + len(rows)
         if end > len(self.matrix):
             self.matrix.resize((max(end, len(self.matrix) * 3 // 2), self.dim), refcheck=False)
@@ -71,29 +86,44 @@ class Gathering:
         finite = np.isfinite(self.matrix[self.filled : end]).all(axis=1)
         if not finite.all():
             word, number = list(self.words.items())[self.filled + int(finite.argmin())]
-            problem = f"{self.name}: the vector of {word!r} (row {number + 1:,}) holds NaN or infinity."
+            problem = (
+                f"{self.name}: the vector of {word!r} (row {number + 1:,}) holds NaN or infinity."
+            )
             raise InputError(problem, "Take the row out, or make the vectors again.")
         self.filled = end
 
-    def imported(self, file_format: str, rows: int | None = None, counts: NDArray[np.int64] | None = None) -> Imported:
-        """What was gathered; `rows` is how many the file holds and `counts` how often their words occur, where that is known.
+    def imported(
+        self, file_format: str, rows: int | None = None, counts: NDArray[np.int64] | None = None
+    ) -> Imported:
+        """What was gathered; `rows` is how many the file holds and `counts` how often their words
+        occur, where that is known.
 
         Raises InputError when nothing was gathered.
         """
         if not self.read:
             raise InputError(f"{self.name}: the file holds no vectors.", "Check the file.")
         if not self.words:
-            raise InputError(f"{self.name}: none of its {self.read:,} words is wanted.", "Check the language and the casing.")
+            raise InputError(
+                f"{self.name}: none of its {self.read:,} words is wanted.",
+                "Check the language and the casing.",
+            )
         self.matrix.resize((self.filled, self.dim), refcheck=False)
         kept = None if counts is None else counts[list(self.words.values())]
-        return Imported(EmbeddingSpace(tuple(self.words), self.matrix, kept, self.name), file_format, tuple(self._notes(rows)))
+        return Imported(
+            EmbeddingSpace(tuple(self.words), self.matrix, kept, self.name),
+            file_format,
+            tuple(self._notes(rows)),
+        )
 
     def _notes(self, rows: int | None) -> Iterator[str]:
         """What a reader should know, each with its n of N."""
         if self.read == self.limit and rows != self.read:
             yield f"the first {self.read:,} rows{f' of {rows:,}' if rows else ''} were read"
         if self.repeated:
-            yield f"{self.repeated:,} of {self.read:,} rows repeat an earlier word: the first vector was kept"
+            yield (
+                f"{self.repeated:,} of {self.read:,} rows repeat an earlier word: the first vector"
+                " was kept"
+            )
         if self.unreadable:
             yield f"{self.unreadable:,} of {self.read:,} words are not UTF-8: left out"
         if self.only is not None:
@@ -109,6 +139,10 @@ def naming_the_file(name: str) -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{name}: not a whole gzip file ({error}).", "Pack or download it again.") from None
+        raise InputError(
+            f"{name}: not a whole gzip file ({error}).", "Pack or download it again."
+        ) from None
     except OSError as error:
-        raise InputError(f"{name}: cannot be read ({error.strerror or error}).", "Check the path.") from None
+        raise InputError(
+            f"{name}: cannot be read ({error.strerror or error}).", "Check the path."
+        ) from None

@@ -1,4 +1,5 @@
-"""The shape of one space: isotropy, hubness, and what lengths and directions of rows have to do with frequency.
+"""The shape of one space: isotropy, hubness, and what lengths and directions of rows have to do
+with frequency.
 
 A zero row has no direction: it is left out here, and counted in `Norms`.
 """
@@ -19,18 +20,23 @@ Values = NDArray[np.float64]
 HUB_K = 10  # of N_k: Radovanović et al. use 10
 HUBS = 12  # words named
 ROWS = 4096  # projected at a time
-SECONDS = (1.5e-11, 4e-9)  # of hubness, on two cores: a multiplication of a similarity, the choice among similarities
+SECONDS = (
+    1.5e-11,
+    4e-9,
+)  # of hubness, on two cores: a multiplication of a similarity, the choice among similarities
 
 
 @dataclass(frozen=True)
 class Isotropy:
     """How evenly the rows fill all directions; None where there are too few rows.
 
-    partition: I(W) = min Z(c) / max Z(c) with Z(c) = Σ exp(c·w) over the eigenvectors c of WᵀW, both signs of each (Mu and
-    Viswanath 2018, All-but-the-Top, section 3.1), on rows of length 1, so that spaces of other lengths compare; 1 is isotropic.
-    partition_as_published: the same on the rows as they are. isoscore: IsoScore of the rows as they are (Rudman et al. 2022),
-    0 for one direction only, 1 for an even covariance; blind to a mean that is not 0. first_direction: the share of the unit
-    rows' squared length along their first principal direction, 1/dim where all are even.
+    partition: I(W) = min Z(c) / max Z(c) with Z(c) = Σ exp(c·w) over the eigenvectors c of WᵀW,
+    both signs of each (Mu and Viswanath 2018, All-but-the-Top, section 3.1), on rows of length 1,
+    so that spaces of other lengths compare; 1 is isotropic.
+    partition_as_published: the same on the rows as they are. isoscore: IsoScore of the rows as they
+    are (Rudman et al. 2022), 0 for one direction only, 1 for an even covariance; blind to a mean
+    that is not 0. first_direction: the share of the unit rows' squared length along their first
+    principal direction, 1/dim where all are even.
     """
 
     partition: float | None
@@ -41,10 +47,13 @@ class Isotropy:
 
 @dataclass(frozen=True)
 class Hubness:
-    """How unevenly rows are the neighbours of others: N_k of a row counts the rows that have it among their k nearest by cosine.
+    """How unevenly rows are the neighbours of others: N_k of a row counts the rows that have it
+    among their k nearest by cosine.
 
-    skewness of N_k over the rows (Radovanović et al. 2010, Hubs in space); None where all are equal. largest: the greatest N_k.
-    never: the share of rows nobody has as a neighbour. hubs: the words with the largest N_k, and that number.
+    skewness of N_k over the rows (Radovanović et al. 2010, Hubs in space); None where all are
+    equal. largest: the greatest N_k.
+    never: the share of rows nobody has as a neighbour. hubs: the words with the largest N_k, and
+    that number.
     """
 
     k: int
@@ -56,7 +65,9 @@ class Hubness:
 
 @dataclass(frozen=True)
 class Norms:
-    """Lengths of the rows: mean, standard deviation, the 5th, 50th and 95th percentile over the rows that have one."""
+    """Lengths of the rows: mean, standard deviation, the 5th, 50th and 95th percentile over the
+    rows that have one.
+    """
 
     mean: float
     sd: float
@@ -68,10 +79,12 @@ class Norms:
 
 @dataclass(frozen=True)
 class FrequencyBias:
-    """Spearman correlation of frequency with the norm of an embedding and with its cosine to the mean direction.
+    """Spearman correlation of frequency with the norm of an embedding and with its cosine to the
+    mean direction.
 
-    by: "counts", or "id rank" if the space has no counts: a lower id then approximates a higher frequency, as in WordPiece
-    vocabularies, except for added tokens. n: number of tokens, added tokens excluded.
+    by: "counts", or "id rank" if the space has no counts: a lower id then approximates a higher
+    frequency, as in WordPiece vocabularies, except for added tokens. n: number of tokens, added
+    tokens excluded.
     """
 
     by: str
@@ -92,7 +105,9 @@ class AddedNorms:
 
 @dataclass(frozen=True, eq=False)
 class NormBands:
-    """Lengths in groups of equally many tokens by frequency: where each group stands, its 5th, 50th and 95th percentile."""
+    """Lengths in groups of equally many tokens by frequency: where each group stands, its 5th, 50th
+    and 95th percentile.
+    """
 
     place: Values
     low: Values
@@ -117,7 +132,9 @@ def isotropy(space: EmbeddingSpace) -> Isotropy:
     )
 
 
-def hubness_of(space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent) -> Hubness | None:
+def hubness_of(
+    space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
+) -> Hubness | None:
     """The k-occurrences of a space in figures; None where fewer than two rows have a direction."""
     space = with_direction(space)
     if len(space) < 2:
@@ -125,10 +142,14 @@ def hubness_of(space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silen
     times = k_occurrences(space, k, progress)
     order = np.argsort(-times, kind="stable")[:HUBS]
     hubs = tuple((space.words[row], int(times[row])) for row in order)
-    return Hubness(min(k, len(space) - 1), _skewness(times), int(times.max()), float((times == 0).mean()), hubs)
+    return Hubness(
+        min(k, len(space) - 1), _skewness(times), int(times.max()), float((times == 0).mean()), hubs
+    )
 
 
-def k_occurrences(space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent) -> NDArray[np.int64]:
+def k_occurrences(
+    space: EmbeddingSpace, k: int = HUB_K, progress: Progress = silent
+) -> NDArray[np.int64]:
     """How many rows have each row among their k nearest by cosine, themselves left out (words,)."""
     times, step = np.zeros(len(space), dtype=np.int64), max(1, BLOCK // len(space))
     for start in range(0, len(space), step):
@@ -151,11 +172,20 @@ def norms_of(space: EmbeddingSpace) -> Norms:
     if not len(found):
         return Norms(0.0, 0.0, 0.0, 0.0, 0.0, len(lengths))
     low, median, high = np.percentile(found, (5, 50, 95))
-    return Norms(float(found.mean()), float(found.std()), float(low), float(median), float(high), len(lengths) - len(found))
+    return Norms(
+        float(found.mean()),
+        float(found.std()),
+        float(low),
+        float(median),
+        float(high),
+        len(lengths) - len(found),
+    )
 
 
 def frequency_of(space: EmbeddingSpace) -> tuple[str, Values]:
-    """What is known of how frequent each row's token is, larger for more: its counts, else the id rank downwards from 0."""
+    """What is known of how frequent each row's token is, larger for more: its counts, else the id
+    rank downwards from 0.
+    """
     if space.counts is not None:
         return "counts", space.counts.astype(np.float64)
     return "id rank", -np.arange(len(space), dtype=np.float64)
@@ -164,8 +194,8 @@ def frequency_of(space: EmbeddingSpace) -> tuple[str, Values]:
 def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) -> FrequencyBias:
     """Correlate frequency with the norms and directions of the embeddings of the original tokens.
 
-    added: tokens to exclude. They have the highest ids and were initialized, not pretrained, so they alone could produce
-    a correlation with the id.
+    added: tokens to exclude. They have the highest ids and were initialized, not pretrained, so
+    they alone could produce a correlation with the id.
     """
     space = _without(space, added)
     by, frequency = frequency_of(space)
@@ -177,7 +207,9 @@ def frequency_bias(space: EmbeddingSpace, added: Collection[str] = frozenset()) 
 
 
 def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedNorms | None:
-    """Compare the norms of added and original embeddings; None if either side has no nonzero embedding."""
+    """Compare the norms of added and original embeddings; None if either side has no nonzero
+    embedding.
+    """
     lengths = directions(space).lengths
     is_added = np.array([word in added for word in space.words], dtype=bool)
     new, original = lengths[is_added & (lengths > 0)], lengths[~is_added & (lengths > 0)]
@@ -187,7 +219,9 @@ def compare_added_norms(space: EmbeddingSpace, added: Collection[str]) -> AddedN
 
 
 def norm_bands(space: EmbeddingSpace, groups: int = 40) -> NormBands:
-    """Lengths by frequency in about `groups` groups; places are counts, or ids where there are none (median of a group)."""
+    """Lengths by frequency in about `groups` groups; places are counts, or ids where there are none
+    (median of a group).
+    """
     by, frequency = frequency_of(space)
     lengths = directions(space).lengths
     order = [row for row in np.argsort(-frequency, kind="stable") if lengths[row] > 0]
@@ -216,18 +250,24 @@ def _products(rows: Matrix) -> Values:
 
 
 def _partition_ratio(rows: Matrix, vectors: Values) -> float:
-    """Min Z(c) / max Z(c) over these columns c and their opposites, in logarithms: exp of a long row would overflow."""
+    """Min Z(c) / max Z(c) over these columns c and their opposites, in logarithms: exp of a long
+    row would overflow.
+    """
     log_z = np.full((2, vectors.shape[1]), -np.inf)
     for start in range(0, len(rows), ROWS):
         inner = rows[start : start + ROWS] @ vectors.astype(np.float32)
         for side, signed in enumerate((inner, -inner)):
             top = signed.max(axis=0)
-            log_z[side] = np.logaddexp(log_z[side], top + np.log(np.exp(signed - top).sum(axis=0, dtype=np.float64)))
+            log_z[side] = np.logaddexp(
+                log_z[side], top + np.log(np.exp(signed - top).sum(axis=0, dtype=np.float64))
+            )
     return float(np.exp(log_z.min() - log_z.max()))
 
 
 def _isoscore(variances: Values) -> float | None:
-    """IsoScore from the variances (dim,) along the principal components; None for one dimension, or rows that are all equal."""
+    """IsoScore from the variances (dim,) along the principal components; None for one dimension, or
+    rows that are all equal.
+    """
     variances, dim = np.maximum(variances, 0), len(variances)
     size = np.linalg.norm(variances)
     if dim < 2 or size == 0:

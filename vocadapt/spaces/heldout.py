@@ -1,11 +1,13 @@
 """How good a map is, told by anchors it was not fitted on.
 
-The anchors are dealt into folds; each fold is mapped by the map fitted on the others, and each of its words looks for its own
-wordpiece. Reported: the cosine to it, and P@k, the share that finds it among its k nearest, among the wordpieces of all anchors
-and among all wordpieces, by cosine and by CSLS. All similarities are read where the map was fitted (after unit length and
-centring, by the means of the training anchors, where the settings ask for these). CSLS takes the hubness of a wordpiece among
-all mapped anchors, as the neighbour lists do; the training anchors among them help (a wordpiece that has its word already is
-taken down): CSLS over the judged words alone reads .02 to .06 lower, most for kernel maps. The residual of the fit is not
+The anchors are dealt into folds; each fold is mapped by the map fitted on the others, and each of
+its words looks for its own wordpiece. Reported: the cosine to it, and P@k, the share that finds it
+among its k nearest, among the wordpieces of all anchors and among all wordpieces, by cosine and by
+CSLS. All similarities are read where the map was fitted (after unit length and centring, by the
+means of the training anchors, where the settings ask for these). CSLS takes the hubness of a
+wordpiece among all mapped anchors, as the neighbour lists do; the training anchors among them help
+(a wordpiece that has its word already is taken down): CSLS over the judged words alone reads .02 to
+.06 lower, most for kernel maps. The residual of the fit is not
 reported: it falls when there is too little text.
 """
 
@@ -34,9 +36,10 @@ Ranks = NDArray[np.int64]
 class HeldOut:
     """The held-out result of one map: one line per anchor, everything else is read off it.
 
-    `fold` (n,) is the fold that judged the anchor; `cosine` (n,) that of its mapped row to its own wordpiece, `random_cosine`
-    (n,) to another anchor's; `ranks` (n,) per reading ("anchors", "pieces", "csls anchors", "csls pieces"): how many candidates
-    lie nearer than its own. `candidates` are the sizes of the candidate sets.
+    `fold` (n,) is the fold that judged the anchor; `cosine` (n,) that of its mapped row to its own
+    wordpiece, `random_cosine` (n,) to another anchor's; `ranks` (n,) per reading ("anchors",
+    "pieces", "csls anchors", "csls pieces"): how many candidates lie nearer than its own.
+    `candidates` are the sizes of the candidate sets.
     """
 
     settings: AlignmentSettings
@@ -74,8 +77,9 @@ class HeldOut:
     def verdict(self) -> str:
         """Either "chance" or "better than chance".
 
-        It is chance when luck alone (each anchor hits with probability chance@5, independently: binomial) gives as many anchors
-        with their own wordpiece among the five nearest with a probability over .001.
+        It is chance when luck alone (each anchor hits with probability chance@5, independently:
+        binomial) gives as many anchors with their own wordpiece among the five nearest with a
+        probability over .001.
         """
         from scipy.special import bdtrc
 
@@ -84,13 +88,19 @@ class HeldOut:
         return "chance" if luck > CHANCE_P else "better than chance"
 
     def worst(self, n: int = 20) -> list[tuple[str, float]]:
-        """The n words that land farthest from their own wordpiece, with the cosine to it, worst first."""
+        """The n words that land farthest from their own wordpiece, with the cosine to it, worst
+        first.
+        """
         order = np.argsort(self.cosine, kind="stable")[:n]
         return [(self.anchors.words[i], float(self.cosine[i])) for i in order]
 
     def as_json(self) -> dict[str, object]:
         """The answer of `vocadapt align --json`."""
-        quality = {"cosine": float(self.cosines.mean()), **self._reading("anchors"), "all_pieces": self._reading("pieces")}
+        quality = {
+            "cosine": float(self.cosines.mean()),
+            **self._reading("anchors"),
+            "all_pieces": self._reading("pieces"),
+        }
         csls = {**self._reading("csls anchors"), "all_pieces": self._reading("csls pieces")}
         facts = {"folds": self.folds, "verdict": self.verdict}
         return {
@@ -121,28 +131,46 @@ def held_out(
     exclude: Collection[str] = (),
     progress: Progress = silent,
 ) -> HeldOut:
-    """Judge a map by k-fold cross-validation over the anchors; the split depends on `seed` and the number of anchors only.
+    """Judge a map by k-fold cross-validation over the anchors; the split depends on `seed` and the
+    number of anchors only.
 
-    Raises InputError for fewer than two folds, fewer anchors than folds, and where the map cannot be fitted.
+    Raises InputError for fewer than two folds, fewer anchors than folds, and where the map cannot
+    be fitted.
     """
     start = time.perf_counter()
     settings = settings or AlignmentSettings()
     anchors = find_anchors(source, target, settings.anchors, exclude)
     fold = split(len(anchors), folds, seed)
-    shares = [part(progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}") for i in range(folds)]
-    lines = [_judge(anchors, fold == i, source, target, settings, share) for i, share in enumerate(shares)]
+    shares = [
+        part(progress, i / folds, (i + 1) / folds, f"{settings.method}, fold {i + 1} of {folds}")
+        for i in range(folds)
+    ]
+    lines = [
+        _judge(anchors, fold == i, source, target, settings, share)
+        for i, share in enumerate(shares)
+    ]
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     cosine, random_cosine = (np.concatenate([line[i] for line in lines])[order] for i in (0, 1))
-    ranks = {reading: np.concatenate([line[2][reading] for line in lines])[order] for reading in lines[0][2]}
-    sizes = {reading: len(anchors) if reading.endswith("anchors") else len(target) for reading in ranks}
+    ranks = {
+        reading: np.concatenate([line[2][reading] for line in lines])[order]
+        for reading in lines[0][2]
+    }
+    sizes = {
+        reading: len(anchors) if reading.endswith("anchors") else len(target) for reading in ranks
+    }
     progress(1.0, "judged")
-    return HeldOut(settings, anchors, fold, cosine, random_cosine, ranks, sizes, time.perf_counter() - start)
+    return HeldOut(
+        settings, anchors, fold, cosine, random_cosine, ranks, sizes, time.perf_counter() - start
+    )
 
 
 def split(n: int, folds: int, seed: int) -> NDArray[np.int64]:
     """The fold of each of n anchors (n,), dealt at random, sizes equal or off by one."""
     if folds < 2 or n < folds:
-        raise InputError(f"Held-out quality needs two folds or more and an anchor for each, got {folds} folds and {n} anchors.")
+        raise InputError(
+            f"Held-out quality needs two folds or more and an anchor for each, got {folds} folds"
+            f" and {n} anchors."
+        )
     return np.random.default_rng(seed).permutation(n) % folds
 
 
@@ -167,9 +195,14 @@ def _judge(
     return cosine, random_cosine, _ranks(mapped[test], pieces, hubs, own, anchors.target_rows)
 
 
-def _ranks(queries: Matrix, pieces: Matrix, hubs: Matrix, own: Ranks, among: Ranks) -> dict[str, Ranks]:
+def _ranks(
+    queries: Matrix, pieces: Matrix, hubs: Matrix, own: Ranks, among: Ranks
+) -> dict[str, Ranks]:
     """How many candidates lie nearer to each query than its own wordpiece, in the four readings."""
-    ranks = {reading: np.empty(len(queries), dtype=np.int64) for reading in ("anchors", "pieces", "csls anchors", "csls pieces")}
+    ranks = {
+        reading: np.empty(len(queries), dtype=np.int64)
+        for reading in ("anchors", "pieces", "csls anchors", "csls pieces")
+    }
     for rows in blocks(len(queries), len(pieces)):
         similarity = queries[rows] @ pieces.T
         for prefix, offset in (("", None), ("csls ", hubs / 2)):

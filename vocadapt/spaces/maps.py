@@ -1,7 +1,7 @@
 """The maps there are: what is chosen about one, and the function that fits it.
 
-A method is one function from prepared anchors to a matrix, registered in METHODS; the page, the command line and the tests
-find it there.
+A method is one function from prepared anchors to a matrix, registered in METHODS; the page, the
+command line and the tests find it there.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,10 @@ DEFAULT_KERNEL_RIDGE = 0.1
 class AlignmentSettings:
     """Which map, on which anchors; the defaults are the paper's.
 
-    `unit` brings all rows to length 1 first, `centre` then takes each side's mean over the anchors away; both are undone in
-    what the map gives. `ridge` is the penalty as a share of the mean diagonal of XᵀX or of the kernel; 0 takes
-    the method's own. `weights` lets frequent anchors count more. `seed` is for random maps.
+    `unit` brings all rows to length 1 first, `centre` then takes each side's mean over the anchors
+    away; both are undone in what the map gives. `ridge` is the penalty as a share of the mean
+    diagonal of XᵀX or of the kernel; 0 takes the method's own. `weights` lets frequent anchors
+    count more. `seed` is for random maps.
     """
 
     method: str = "least-squares"
@@ -41,13 +42,20 @@ class AlignmentSettings:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise InputError(f"Unknown map {self.method!r}.", f"Choose one of: {', '.join(METHODS)}.")
+            raise InputError(
+                f"Unknown map {self.method!r}.", f"Choose one of: {', '.join(METHODS)}."
+            )
         if self.weights not in WEIGHTS:
-            raise InputError(f"Unknown anchor weights {self.weights!r}.", f"Choose one of: {', '.join(WEIGHTS)}.")
+            raise InputError(
+                f"Unknown anchor weights {self.weights!r}.", f"Choose one of: {', '.join(WEIGHTS)}."
+            )
         check_settings(self)
         if self.ridge and not METHODS[self.method].penalty:
             takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
-            raise InputError(f"The map {self.method} takes no ridge penalty, got {self.ridge:g}.", f"Penalties are for {takers}.")
+            raise InputError(
+                f"The map {self.method} takes no ridge penalty, got {self.ridge:g}.",
+                f"Penalties are for {takers}.",
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +78,8 @@ class Pairs:
 class Method:
     """A way to fit a map: the function, the sentence that explains it, its source.
 
-    `kernel`: it needs the landmarks kept; `penalty`: it takes a ridge penalty; `full`: it needs an anchor for each dimension.
+    `kernel`: it needs the landmarks kept; `penalty`: it takes a ridge penalty; `full`: it needs an
+    anchor for each dimension.
     """
 
     fit: Callable[[Pairs, AlignmentSettings], NDArray[np.floating]]
@@ -85,7 +94,8 @@ def _least_squares(pairs: Pairs, settings: AlignmentSettings) -> Wide:
     n, dim = pairs.x.shape
     if n < dim:
         raise InputError(
-            f"Least squares needs as many anchors as dimensions or more: there are {n} anchors for {dim} dimensions.",
+            f"Least squares needs as many anchors as dimensions or more: there are {n} anchors for"
+            f" {dim} dimensions.",
             "Use more text, narrower vectors, or the ridge or procrustes map.",
         )
     return solve_least_squares(*pairs.weighted())
@@ -100,7 +110,9 @@ def _procrustes(pairs: Pairs, settings: AlignmentSettings) -> Wide:
 
 
 def _kernel_ridge(pairs: Pairs, settings: AlignmentSettings) -> Matrix:
-    return solve_kernel_ridge(pairs.x, pairs.y, pairs.weights, settings.ridge or DEFAULT_KERNEL_RIDGE)
+    return solve_kernel_ridge(
+        pairs.x, pairs.y, pairs.weights, settings.ridge or DEFAULT_KERNEL_RIDGE
+    )
 
 
 def _identity(pairs: Pairs, settings: AlignmentSettings) -> Wide:
@@ -119,19 +131,39 @@ def _random(pairs: Pairs, settings: AlignmentSettings) -> Wide:
     return np.asarray(matrix * (wanted / length if length else 1.0))
 
 
-WEIGHTS: dict[str, Callable[[Wide], Wide]] = {"none": np.ones_like, "log": np.log1p, "sqrt": np.sqrt}
+WEIGHTS: dict[str, Callable[[Wide], Wide]] = {
+    "none": np.ones_like,
+    "log": np.log1p,
+    "sqrt": np.sqrt,
+}
 
 METHODS: dict[str, Method] = {
     "least-squares": Method(
-        _least_squares, "the matrix that brings each anchor nearest to its wordpiece", "Poerner et al. 2020", full=True
+        _least_squares,
+        "the matrix that brings each anchor nearest to its wordpiece",
+        "Poerner et al. 2020",
+        full=True,
     ),
     "ridge": Method(
-        _ridge, "least squares held small by a penalty, for few or noisy anchors", "Hoerl and Kennard 1970", penalty=True
+        _ridge,
+        "least squares held small by a penalty, for few or noisy anchors",
+        "Hoerl and Kennard 1970",
+        penalty=True,
     ),
-    "procrustes": Method(_procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"),
+    "procrustes": Method(
+        _procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"
+    ),
     "kernel-ridge": Method(
-        _kernel_ridge, "a bent map: each anchor pulls the rows that lie near it", "Saunders et al. 1998", True, penalty=True
+        _kernel_ridge,
+        "a bent map: each anchor pulls the rows that lie near it",
+        "Saunders et al. 1998",
+        True,
+        penalty=True,
     ),
-    "identity": Method(_identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"),
-    "random": Method(_random, "a random matrix of the right scale: the floor", "Poerner et al. 2020, ablation"),
+    "identity": Method(
+        _identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
+    ),
+    "random": Method(
+        _random, "a random matrix of the right scale: the floor", "Poerner et al. 2020, ablation"
+    ),
 }

@@ -1,13 +1,14 @@
 """Exact nearest neighbours in one space: cosine, Euclid or CSLS.
 
-All three are one product minus an offset per candidate, so one loop over blocks of queries serves them; the best have the
-largest value:
+All three are one product minus an offset per candidate, so one loop over blocks of queries serves
+them; the best have the largest value:
 
     cosine      q·c           both at length 1
     Euclid      q·c − ‖c‖²/2
     CSLS        q·c − r(c)/2  both at length 1; r(c), the hubness: how near c is to everything on the other side
 
-CSLS (Conneau et al. 2018, Word translation without parallel data, section 2.3) takes hubs down: candidates near every query.
+CSLS (Conneau et al. 2018, Word translation without parallel data, section 2.3) takes hubs down:
+candidates near every query.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,8 @@ GROUP = 32  # candidates of which only the largest is looked at first
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The k nearest candidates of each query, best first: row numbers and scores, both (queries, k).
+    """The k nearest candidates of each query, best first: row numbers and scores, both (queries,
+    k).
 
     A score is a cosine, a Euclidean distance, or the CSLS value 2·cos − r(q) − r(c), as asked for.
     """
@@ -45,14 +47,17 @@ def nearest(
     leave_out: NDArray[np.int64] | None = None,
     hubs: Matrix | None = None,
 ) -> Neighbours:
-    """The k nearest rows of `space` to each of `queries` (n, dim); exact, memory bounded, equal scores in the order of
-    the rows (which of several equal ones comes in as the last is left open).
+    """The k nearest rows of `space` to each of `queries` (n, dim); exact, memory bounded, equal
+    scores in the order of the rows (which of several equal ones comes in as the last is left open).
 
-    `leave_out` (n,) names a row of the space that must not come back for each query, −1 for none. `hubs` (words,), the
-    `hubness` of the space's rows, turns cosine into CSLS. Raises InputError for an unknown metric, k < 1 or unequal widths.
+    `leave_out` (n,) names a row of the space that must not come back for each query, −1 for none.
+    `hubs` (words,), the `hubness` of the space's rows, turns cosine into CSLS. Raises InputError
+    for an unknown metric, k < 1 or unequal widths.
     """
     _check(queries, space, k, metric, hubs)
-    left, right = (unit_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
+    left, right = (
+        (unit_rows(queries), space.unit) if metric == "cosine" else (queries, space.matrix)
+    )
     offset = hubs / 2 if hubs is not None else space.half_squares if metric == "euclidean" else None
     rows = np.empty((len(left), min(k, len(space) - (leave_out is not None))), dtype=np.int64)
     query_hubness = np.empty(len(left), dtype=np.float32)
@@ -73,7 +78,9 @@ def nearest(
 
 
 def hubness(rows: Matrix, others: Matrix, k: int = HUB_K, progress: Progress = silent) -> Matrix:
-    """Hubness r of each row (n,): the mean cosine to its k nearest among `others`; both matrices hold rows of length 1."""
+    """Hubness r of each row (n,): the mean cosine to its k nearest among `others`; both matrices
+    hold rows of length 1.
+    """
     result = np.empty(len(rows), dtype=np.float32)
     for part in blocks(len(rows), len(others)):
         progress(part.start / len(rows), "comparing with every wordpiece")
@@ -88,9 +95,11 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 def select_top_k(scores: Matrix, k: int) -> NDArray[np.int64]:
-    """Return the columns of the k largest scores of each row, best first; ties go to the lower column.
+    """Return the columns of the k largest scores of each row, best first; ties go to the lower
+    column.
 
-    Among equal scores at the k-th place, any may be selected. scores: (rows, candidates) float32. Returns (rows, k) int64.
+    Among equal scores at the k-th place, any may be selected. scores: (rows, candidates) float32.
+    Returns (rows, k) int64.
 
     Sorting all candidates would be slow, so most are excluded by a lower bound first:
 
@@ -128,13 +137,17 @@ def _select_top_k_by_partition(scores: Matrix, k: int) -> NDArray[np.int64]:
     if k == 0:
         return np.empty((len(scores), 0), dtype=np.int64)
     n_candidates = scores.shape[1]
-    columns = np.sort(np.argpartition(scores, n_candidates - k, axis=1)[:, n_candidates - k :], axis=1)
+    columns = np.sort(
+        np.argpartition(scores, n_candidates - k, axis=1)[:, n_candidates - k :], axis=1
+    )
     order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1)
 
 
 def _mean_of_top_k(scores: Matrix, k: int) -> Matrix:
-    """Return the mean of the k largest scores of each row (rows,), of all scores if there are fewer."""
+    """Return the mean of the k largest scores of each row (rows,), of all scores if there are
+    fewer.
+    """
     columns = select_top_k(scores, min(k, scores.shape[1]))
     mean: Matrix = np.take_along_axis(scores, columns, axis=1).mean(axis=1)
     return mean
@@ -144,11 +157,17 @@ def _scores(left: Matrix, right: Matrix, rows: NDArray[np.int64], metric: str) -
     """Return the cosines or Euclidean distances of the chosen rows (queries, k)."""
     scores = np.empty(rows.shape, dtype=np.float32)
     for i, chosen in enumerate(rows):
-        scores[i] = right[chosen] @ left[i] if metric == "cosine" else np.linalg.norm(right[chosen] - left[i], axis=1)
+        scores[i] = (
+            right[chosen] @ left[i]
+            if metric == "cosine"
+            else np.linalg.norm(right[chosen] - left[i], axis=1)
+        )
     return scores
 
 
-def _check(queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubs: Matrix | None) -> None:
+def _check(
+    queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubs: Matrix | None
+) -> None:
     if metric not in METRICS:
         raise InputError(f"Unknown metric {metric!r}.", f"Choose one of: {', '.join(METRICS)}.")
     if hubs is not None and metric != "cosine":
@@ -156,4 +175,7 @@ def _check(queries: Matrix, space: EmbeddingSpace, k: int, metric: str, hubs: Ma
     if k < 1:
         raise InputError(f"The number of neighbours must be at least 1, got {k}.")
     if queries.ndim != 2 or queries.shape[1] != space.dim:
-        raise InputError(f"Queries of shape {queries.shape} do not fit {space.name}, whose vectors have width {space.dim}.")
+        raise InputError(
+            f"Queries of shape {queries.shape} do not fit {space.name}, whose vectors have width"
+            f" {space.dim}."
+        )

@@ -1,8 +1,9 @@
 """Word pairs with people's scores, from files of many shapes.
 
-Tab, comma, semicolon or blanks between the columns, with or without a header. On each row the words are the first two columns
-that are not numbers, the score is the first that is: so SimLex-999, WordSim-353, SimVerb-3500, Bio-SimLex, UMNSRS, MEN, RG-65 and
-their like are read as they were published.
+Tab, comma, semicolon or blanks between the columns, with or without a header. On each row the words
+are the first two columns that are not numbers, the score is the first that is: so SimLex-999,
+WordSim-353, SimVerb-3500, Bio-SimLex, UMNSRS, MEN, RG-65 and their like are read as they were
+published.
 """
 
 import csv
@@ -48,14 +49,20 @@ class Row:
 
 
 def bundled_pairs() -> tuple[PairList, ...]:
-    """WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), as they come with gensim."""
-    return tuple(PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items())
+    """WordSim-353 (353 pairs, relatedness) and SimLex-999 (999 pairs, similarity), as they come
+    with gensim.
+    """
+    return tuple(
+        PairList(name, read_pairs(find_gensim_file(file)).pairs) for name, file in BUNDLED.items()
+    )
 
 
 def read_pairs(path: Path) -> PairList:
-    """Read a list of word pairs; empty lines, lines that start with # and one header line are passed over.
+    """Read a list of word pairs; empty lines, lines that start with # and one header line are
+    passed over.
 
-    Raises InputError with the number of a line that has no two words and score where the others have them.
+    Raises InputError with the number of a line that has no two words and score where the others
+    have them.
     """
     rows = read_rows(path)
     if rows and not any(map(is_number, rows[0].fields)):  # a header
@@ -67,7 +74,9 @@ def read_pairs(path: Path) -> PairList:
 
 
 def read_rows(path: Path, columns: int = 3) -> list[Row]:
-    """The lines that hold something, cut into columns: tab, semicolon, comma or blanks, whichever makes this many."""
+    """The lines that hold something, cut into columns: tab, semicolon, comma or blanks, whichever
+    makes this many.
+    """
     lines = [(number, line.strip(" \r\ufeff")) for number, line in enumerate(read_lines(path), 1)]
     lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
     separator = _separator([line for _, line in lines[: SAMPLE + 1]], columns)
@@ -75,8 +84,13 @@ def read_rows(path: Path, columns: int = 3) -> list[Row]:
 
 
 def _separator(lines: Sequence[str], columns: int) -> str | None:
-    """What stands between the columns: the first mark that makes so many of most lines; None for blanks."""
-    return next((mark for mark in SEPARATORS if _most(len(_cut(line, mark)) >= columns for line in lines)), None)
+    """What stands between the columns: the first mark that makes so many of most lines; None for
+    blanks.
+    """
+    return next(
+        (mark for mark in SEPARATORS if _most(len(_cut(line, mark)) >= columns for line in lines)),
+        None,
+    )
 
 
 def _cut(line: str, separator: str | None) -> tuple[str, ...]:
@@ -85,7 +99,10 @@ def _cut(line: str, separator: str | None) -> tuple[str, ...]:
         return tuple(line.split())
     if separator == "\t":
         return tuple(field.strip() for field in line.split("\t"))
-    return tuple(field.strip() for field in next(csv.reader([line], delimiter=separator, skipinitialspace=True), []))
+    return tuple(
+        field.strip()
+        for field in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    )
 
 
 def _columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
@@ -96,7 +113,9 @@ def _columns(sample: Sequence[Row], path: Path) -> tuple[int, int, int]:
     words = [column for column in range(width) if not numeric[column]]
     if len(words) < 2 or not any(numeric):
         shown = " | ".join(usual[0])
-        raise InputError(f"{path}: no two words and a score on its lines, for example {shown[:80]!r}.", REMEDY)
+        raise InputError(
+            f"{path}: no two words and a score on its lines, for example {shown[:80]!r}.", REMEDY
+        )
     return words[0], words[1], numeric.index(True)
 
 
@@ -104,7 +123,9 @@ def _pair(row: Row, first: int, second: int, score: int, path: Path) -> Pair:
     """One row as a pair."""
     if len(row.fields) <= max(first, second, score) or not is_number(row.fields[score]):
         shown = " | ".join(row.fields)[:80]
-        raise InputError(f"{path}, line {row.number:,}: no score in column {score + 1} of {shown!r}.", REMEDY)
+        raise InputError(
+            f"{path}, line {row.number:,}: no score in column {score + 1} of {shown!r}.", REMEDY
+        )
     return Pair(row.fields[first], row.fields[second], float(row.fields[score]))
 
 

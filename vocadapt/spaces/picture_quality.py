@@ -1,4 +1,6 @@
-"""How far a picture may be trusted: which neighbours of the original space it keeps, and which it invents."""
+"""How far a picture may be trusted: which neighbours of the original space it keeps, and which it
+invents.
+"""
 
 from dataclasses import dataclass
 
@@ -16,10 +18,12 @@ PAIRS = 2_000_000_000  # comparisons up to which every token is judged: 44 000 t
 
 @dataclass(frozen=True)
 class PictureQuality:
-    """Trustworthiness and neighbourhood preservation at k, from 0 to 1, judged on `n` of `of` tokens (n < of: drawn by seed).
+    """Trustworthiness and neighbourhood preservation at k, from 0 to 1, judged on `n` of `of`
+    tokens (n < of: drawn by seed).
 
-    Trustworthiness (Venna and Kaski 2001): 1 − a penalty for each of the k neighbours in the plane that is none of the k in
-    the original space, by its rank there. Preservation: the share of the k original neighbours that are kept.
+    Trustworthiness (Venna and Kaski 2001): 1 − a penalty for each of the k neighbours in the plane
+    that is none of the k in the original space, by its rank there. Preservation: the share of the k
+    original neighbours that are kept.
     """
 
     trustworthiness: float
@@ -36,27 +40,41 @@ class PictureQuality:
 
 
 def picture_quality(
-    space: EmbeddingSpace, xy: Matrix, k: int = K, metric: str = "cosine", most: int = 0, seed: int = 1,
+    space: EmbeddingSpace,
+    xy: Matrix,
+    k: int = K,
+    metric: str = "cosine",
+    most: int = 0,
+    seed: int = 1,
     progress: Progress = silent,
-) -> PictureQuality:  # fmt: skip
-    """Judge the coordinates xy (words, 2) of the rows of `space`; among the words shown, exact, in bounded memory.
+) -> PictureQuality:
+    """Judge the coordinates xy (words, 2) of the rows of `space`; among the words shown, exact, in
+    bounded memory.
 
-    `most`: tokens to judge (0: all, or as many as PAIRS allows). k falls to what so few tokens allow.
-    Raises InputError for fewer than three tokens.
+    `most`: tokens to judge (0: all, or as many as PAIRS allows). k falls to what so few tokens
+    allow. Raises InputError for fewer than three tokens.
     """
     n = len(space)
     if n < 3:
         raise InputError(f"The quality of a map needs at least 3 tokens, there are {n}.")
     k = min(k, (n - 1) // 2)
     limit = most or max(PAIRS // n, 1)
-    queries = np.arange(n) if n <= limit else np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))
+    queries = (
+        np.arange(n)
+        if n <= limit
+        else np.sort(np.random.default_rng(seed).choice(n, limit, replace=False))
+    )
     ranks = _ranks(space, near_in_plane(xy, queries, k), queries, metric, progress)
     penalty = np.maximum(ranks - k, 0).sum() * 2 / (len(queries) * k * (2 * n - 3 * k - 1))
-    return PictureQuality(float(1 - penalty), float((ranks <= k).mean()), k, len(queries), n, metric)
+    return PictureQuality(
+        float(1 - penalty), float((ranks <= k).mean()), k, len(queries), n, metric
+    )
 
 
 def near_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """The k nearest points in the plane to each of the points `queries` (q, k), the point itself left out."""
+    """The k nearest points in the plane to each of the points `queries` (q, k), the point itself
+    left out.
+    """
     from scipy.spatial import cKDTree
 
     found = cKDTree(xy).query(xy[queries], k + 1)[1]
@@ -66,9 +84,15 @@ def near_in_plane(xy: Matrix, queries: NDArray[np.int64], k: int) -> NDArray[np.
 
 
 def _ranks(
-    space: EmbeddingSpace, near: NDArray[np.int64], queries: NDArray[np.int64], metric: str, progress: Progress
+    space: EmbeddingSpace,
+    near: NDArray[np.int64],
+    queries: NDArray[np.int64],
+    metric: str,
+    progress: Progress,
 ) -> NDArray[np.int64]:
-    """The rank in the original space of each neighbour in the plane (q, k), 1 the nearest; equals share the better rank."""
+    """The rank in the original space of each neighbour in the plane (q, k), 1 the nearest; equals
+    share the better rank.
+    """
     rows, offset = (space.unit, None) if metric == "cosine" else (space.matrix, space.half_squares)
     ranks = np.empty(near.shape, dtype=np.int64)
     for part in blocks(len(queries), len(space)):
@@ -79,5 +103,7 @@ def _ranks(
         closeness[np.arange(len(closeness)), queries[part]] = -np.inf
         asked = np.take_along_axis(closeness, near[part], axis=1)
         for row, values, place in zip(closeness, asked, ranks[part], strict=True):
-            place[:] = [1 + np.count_nonzero(row > value) for value in values]  # ten times quicker than to sort the row
+            place[:] = [
+                1 + np.count_nonzero(row > value) for value in values
+            ]  # ten times quicker than to sort the row
     return ranks

@@ -10,7 +10,9 @@ from vocadapt.spaces.space import Matrix
 
 @dataclass(frozen=True)
 class Region:
-    """A cluster of the layout: its words for people, its centre in the plane, how many tokens it holds."""
+    """A cluster of the layout: its words for people, its centre in the plane, how many tokens it
+    holds.
+    """
 
     words: tuple[str, ...]
     x: float
@@ -32,7 +34,9 @@ class Regions:
 
     def labels_in(self, xy: Matrix) -> list[tuple[float, float, str]]:
         """Where the tokens of each region lie in any layout of them (n, 2): (x, y, label)."""
-        places = (np.median(xy[self.of == number], axis=0).tolist() for number in range(len(self.regions)))
+        places = (
+            np.median(xy[self.of == number], axis=0).tolist() for number in range(len(self.regions))
+        )
         return [(x, y, region.label) for (x, y), region in zip(places, self.regions, strict=True)]
 
 
@@ -42,12 +46,18 @@ def regions_for(n: int) -> int:
 
 
 def find_regions(
-    words: tuple[str, ...], xy: Matrix, count: int = 0, counts: NDArray[np.int64] | None = None, named_by: int = 3, seed: int = 1
+    words: tuple[str, ...],
+    xy: Matrix,
+    count: int = 0,
+    counts: NDArray[np.int64] | None = None,
+    named_by: int = 3,
+    seed: int = 1,
 ) -> Regions:
-    """Cut a layout (n, 2) into `count` regions (0: by n) with k-means, and name each by `named_by` words.
+    """Cut a layout (n, 2) into `count` regions (0: by n) with k-means, and name each by `named_by`
+    words.
 
-    The words are taken from the third of a region that lies nearest to its centre: the most frequent where `counts` (n,) are
-    known, else the nearest. The same seed gives the same regions.
+    The words are taken from the third of a region that lies nearest to its centre: the most
+    frequent where `counts` (n,) are known, else the nearest. The same seed gives the same regions.
     """
     from sklearn.cluster import KMeans
 
@@ -57,16 +67,24 @@ def find_regions(
     by_size = np.argsort(-np.bincount(fitted.labels_, minlength=count), kind="stable")
     place = np.empty(count, dtype=np.int32)
     place[by_size] = np.arange(count)
-    regions = tuple(_region(words, xy, np.flatnonzero(fitted.labels_ == i), counts, named_by) for i in by_size)
+    regions = tuple(
+        _region(words, xy, np.flatnonzero(fitted.labels_ == i), counts, named_by) for i in by_size
+    )
     return Regions(place[fitted.labels_], regions)
 
 
 def _region(
-    words: tuple[str, ...], xy: Matrix, rows: NDArray[np.int64], counts: NDArray[np.int64] | None, named_by: int
+    words: tuple[str, ...],
+    xy: Matrix,
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64] | None,
+    named_by: int,
 ) -> Region:
     centre = np.median(xy[rows], axis=0)
     near = rows[np.argsort(np.square(xy[rows] - centre).sum(axis=1), kind="stable")]
     if counts is not None:
         core = near[: max(len(near) // 3, named_by)]
         near = core[np.argsort(-counts[core], kind="stable")]
-    return Region(tuple(words[row] for row in near[:named_by]), float(centre[0]), float(centre[1]), len(rows))
+    return Region(
+        tuple(words[row] for row in near[:named_by]), float(centre[0]), float(centre[1]), len(rows)
+    )

@@ -28,17 +28,26 @@ class EmbeddingSpace:
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.words) != len(self.matrix):
             raise InputError(
-                f"{self.name}: expected one row per word, got {len(self.words)} words and a matrix of shape {self.matrix.shape}."
+                f"{self.name}: expected one row per word, got {len(self.words)} words and a matrix"
+                f" of shape {self.matrix.shape}."
             )
         if self.counts is not None and self.counts.shape != (len(self.words),):
-            raise InputError(f"{self.name}: expected one count per word, got {self.counts.shape} for {len(self.words)} words.")
+            raise InputError(
+                f"{self.name}: expected one count per word, got {self.counts.shape} for"
+                f" {len(self.words)} words."
+            )
         if self.matrix.dtype != np.float32:
             object.__setattr__(self, "matrix", self.matrix.astype(np.float32))
         if len(self.index) != len(self.words):
-            raise InputError(f"{self.name}: {len(self.words) - len(self.index)} words stand in it more than once.")
+            raise InputError(
+                f"{self.name}: {len(self.words) - len(self.index)} words stand in it more than"
+                " once."
+            )
         if not np.isfinite(self.matrix).all():
             bad = int((~np.isfinite(self.matrix).all(axis=1)).sum())
-            raise InputError(f"{self.name}: {bad} of {len(self.words)} vectors hold NaN or infinity.")
+            raise InputError(
+                f"{self.name}: {bad} of {len(self.words)} vectors hold NaN or infinity."
+            )
         self.matrix.flags.writeable = False
 
     def __len__(self) -> int:
@@ -70,7 +79,9 @@ class EmbeddingSpace:
 
     @cached_property
     def half_squares(self) -> Matrix:
-        """Half the squared length of each row (words,): what a product lacks to order rows by Euclidean distance."""
+        """Half the squared length of each row (words,): what a product lacks to order rows by
+        Euclidean distance.
+        """
         halves: Matrix = np.einsum("ij,ij->i", self.matrix, self.matrix) / 2
         return halves
 
@@ -78,7 +89,9 @@ class EmbeddingSpace:
         """Row numbers of `words`; raises KeyError for a word the space lacks."""
         return np.fromiter((self.index[word] for word in words), dtype=np.int64)
 
-    def take(self, rows: Sequence[int] | NDArray[np.int64], name: str | None = None) -> "EmbeddingSpace":
+    def take(
+        self, rows: Sequence[int] | NDArray[np.int64], name: str | None = None
+    ) -> "EmbeddingSpace":
         """The space of these rows only, in this order."""
         rows = np.asarray(rows, dtype=np.int64)
         return EmbeddingSpace(

@@ -1,7 +1,8 @@
-"""Word vectors that come row after row: word2vec and GloVe text, word2vec binary. Read block by block, each row checked.
+"""Word vectors that come row after row: word2vec and GloVe text, word2vec binary. Read block by
+block, each row checked.
 
-    text    [<rows> <dim>\\n]  <word> <number> … <number>\\n …        GloVe has no first line; fastText's .vec is this too
-    binary   <rows> <dim>\\n   <word> <dim little-endian float32>[\\n] …
+text    [<rows> <dim>\\n]  <word> <number> … <number>\\n …        GloVe has no first line; fastText's .vec is this too
+binary   <rows> <dim>\\n   <word> <dim little-endian float32>[\\n] …
 """
 
 import io
@@ -22,7 +23,9 @@ MAX_BLOCK = 1 << 26  # bytes of lines held at a time, however few rows they make
 MAX_LINE = 32 * MAX_DIM  # bytes
 MAX_WORD = 10_000  # bytes
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
-CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")  # no word of a binary file holds these; the bytes of floats do
+CONTROL = re.compile(
+    rb"[\x00-\x08\x0a-\x1f]"
+)  # no word of a binary file holds these; the bytes of floats do
 Told = Callable[[], None]
 
 
@@ -36,30 +39,41 @@ def text_dim(head: bytes) -> int:
 def read_text(file: IO[bytes], into: Gathering, first_line: int, told: Told) -> None:
     """Read text rows until the end or the limit; `first_line` is the number of the next line.
 
-    The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises InputError with the line's number.
+    The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises
+    InputError with the line's number.
     """
     lines = enumerate(iter(lambda: file.readline(MAX_LINE), b""), first_line)
     while block := _take_lines(lines, into):
-        into.add(_vectors([(number, line.rstrip()) for number, line in block if line.strip()], into))
+        into.add(
+            _vectors([(number, line.rstrip()) for number, line in block if line.strip()], into)
+        )
         told()
 
 
 def _take_lines(lines: Iterator[tuple[int, bytes]], into: Gathering) -> list[tuple[int, bytes]]:
-    """Take the next lines with their numbers, of bounded total size; none at the end or the limit."""
+    """Take the next lines with their numbers, of bounded total size; none at the end or the
+    limit.
+    """
     block: list[tuple[int, bytes]] = []
     rows, size = _rows_a_block(into), 0
     for number, line in islice(lines, rows):
         block.append((number, line))
         size += len(line)
         if len(line) == MAX_LINE:
-            raise _ragged(into, number, f"a line of more than {MAX_LINE:,} bytes that starts with {_shown(line)}")
+            raise _ragged(
+                into,
+                number,
+                f"a line of more than {MAX_LINE:,} bytes that starts with {_shown(line)}",
+            )
         if size > MAX_BLOCK:
             break
     return block
 
 
 def _vectors(lines: list[tuple[int, bytes]], into: Gathering) -> Matrix:
-    """The vectors of these lines' admitted words (n, dim); a line that is no row is looked for only when there is one."""
+    """The vectors of these lines' admitted words (n, dim); a line that is no row is looked for only
+    when there is one.
+    """
     rows = [(number, *_split_row(line, into, number)) for number, line in lines]
     wanted = [(number, values) for number, word, values in rows if into.admits(word)]
     if not wanted:
@@ -78,7 +92,11 @@ def _check(values: bytes, into: Gathering, line: int) -> None:
         _floats(values, into.dim)
     except ValueError:
         stranger = next((field for field in values.split() if not NUMBER.fullmatch(field)), None)
-        found = f"{len(values.split()):,} numbers" if stranger is None else f"{_shown(stranger)} among the numbers"
+        found = (
+            f"{len(values.split()):,} numbers"
+            if stranger is None
+            else f"{_shown(stranger)} among the numbers"
+        )
         raise _ragged(into, line, found) from None
 
 
@@ -90,13 +108,21 @@ def _split_row(line: bytes, into: Gathering, number: int) -> tuple[str, bytes]:
         parts = line.rsplit(None, into.dim)
         word, values = parts[0], b" ".join(parts[1:])
         if len(parts) <= into.dim or any(NUMBER.fullmatch(part) for part in word.split()[1:]):
-            length = f"{len(line.split()):,} fields" if len(line) < MAX_LINE else f"more than {MAX_LINE:,} bytes"
+            length = (
+                f"{len(line.split()):,} fields"
+                if len(line) < MAX_LINE
+                else f"more than {MAX_LINE:,} bytes"
+            )
             raise _ragged(into, number, f"a line of {length} that starts with {_shown(line)}")
     try:
         return word.decode("utf-8"), values
     except UnicodeDecodeError:
-        remedy = "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD > NEW"
-        raise InputError(f"{into.name}, line {number:,}: the word {word[:40]!r} is not UTF-8.", remedy) from None
+        remedy = (
+            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD > NEW"
+        )
+        raise InputError(
+            f"{into.name}, line {number:,}: the word {word[:40]!r} is not UTF-8.", remedy
+        ) from None
 
 
 def _floats(text: bytes, dim: int) -> Matrix:
@@ -110,7 +136,8 @@ def _floats(text: bytes, dim: int) -> Matrix:
 def _ragged(into: Gathering, line: int, found: str) -> InputError:
     """What to say of a line that is not a word and `dim` numbers."""
     return InputError(
-        f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers with blanks between, found {found}.",
+        f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers with blanks between,"
+        f" found {found}.",
         "Check the file: is it whole, and are these word vectors?",
     )
 
@@ -121,7 +148,8 @@ def _shown(raw: bytes) -> str:
 
 
 def read_binary(file: IO[bytes], into: Gathering, told: Told) -> None:
-    """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are left out and counted.
+    """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are left out
+    and counted.
 
     Raises InputError when the bytes do not fall into words and vectors.
     """
@@ -142,19 +170,25 @@ def _binary_rows(file: IO[bytes], into: Gathering) -> Iterator[tuple[bytes, byte
             yield buffer[start:blank].lstrip(b"\n"), buffer[blank + 1 : end]
             start, rows = end, rows + 1
             continue
-        more = file.read(max(BLOCK, 4 * size)) if blank >= 0 or len(buffer) - start < MAX_WORD else b""
+        more = (
+            file.read(max(BLOCK, 4 * size)) if blank >= 0 or len(buffer) - start < MAX_WORD else b""
+        )
         if not more:
             break
         buffer, start = buffer[start:] + more, 0
     if buffer[start:].strip(b"\n"):
-        raise InputError(f"{into.name}: the file breaks off within row {rows + 1:,}.", "Download or write it again.")
+        raise InputError(
+            f"{into.name}: the file breaks off within row {rows + 1:,}.",
+            "Download or write it again.",
+        )
 
 
 def _admits(into: Gathering, word: bytes) -> bool:
     """Whether a binary row is wanted; raises InputError where the bytes cannot be a word."""
     if not word or CONTROL.search(word):
         raise InputError(
-            f"{into.name}, row {into.read + 1:,}: no word where one should start, so the rows are not {into.dim:,} numbers long.",
+            f"{into.name}, row {into.read + 1:,}: no word where one should start, so the rows are"
+            f" not {into.dim:,} numbers long.",
             "Check the file: is it whole, and are these word vectors?",
         )
     try:

@@ -1,4 +1,6 @@
-"""A safetensors file seen without loading it: its tensors as read-only arrays on the disk. numpy only."""
+"""A safetensors file seen without loading it: its tensors as read-only arrays on the disk. numpy
+only.
+"""
 
 import os
 from dataclasses import dataclass
@@ -44,7 +46,9 @@ def stored_tensors(path: Path) -> dict[str, StoredTensor]:
     try:
         return _stored_tensors(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path}: not a whole safetensors file ({error}).", "Download or write it again.") from None
+        raise InputError(
+            f"{path}: not a whole safetensors file ({error}).", "Download or write it again."
+        ) from None
 
 
 def is_safetensors(head: bytes) -> bool:

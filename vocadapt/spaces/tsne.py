@@ -1,6 +1,8 @@
-"""t-SNE by two engines: scikit-learn (Barnes-Hut) for small maps, openTSNE (interpolation by FFT) for large ones.
+"""t-SNE by two engines: scikit-learn (Barnes-Hut) for small maps, openTSNE (interpolation by FFT)
+for large ones.
 
-Both find exact neighbours, start from the same coordinates, and report and stop every 50 iterations.
+Both find exact neighbours, start from the same coordinates, and report and stop every 50
+iterations.
 """
 
 import re
@@ -19,13 +21,15 @@ if TYPE_CHECKING:
     from vocadapt.spaces.projectors import ProjectionSettings
     from vocadapt.spaces.space import Matrix
 
-# Rows above which openTSNE is taken. Its share of scikit-learn's time (benchmarks/maps.py, MiniLM's rows twice side by side, 750
-# iterations, a quiet machine of two cores): .91 at 2 000 rows, .61 at 4 000, .40 at 8 000, .18 at 30 522 (24.8 s for 138.9 s).
+# Rows above which openTSNE is taken. Its share of scikit-learn's time (benchmarks/maps.py, MiniLM's
+# rows twice side by side, 750 iterations, a quiet machine of two cores): .91 at 2 000 rows, .61 at
+# 4 000, .40 at 8 000, .18 at 30 522 (24.8 s for 138.9 s).
 CROSS_OVER = 2000
 ITERATIONS = 750
 EARLY = 250  # iterations with exaggeration: fixed in scikit-learn
 EVERY = 50
-GRID = 2  # cells of the grid are so wide: half the time of 1 at 30 522 rows, trustworthiness .9264 for .9263
+# cells of the grid are so wide: half the time of 1 at 30 522 rows, trustworthiness .9264 for .9263
+GRID = 2
 START = 1e-4  # spread of the first coordinates where nothing is known, of both engines
 
 
@@ -48,21 +52,31 @@ def tsne_with(
     return np.ascontiguousarray(xy, dtype=np.float32), name
 
 
-def _scikit_learn(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", progress: Progress) -> "Matrix":
+def _scikit_learn(
+    rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", progress: Progress
+) -> "Matrix":
     from sklearn.manifold import TSNE
 
     iterations = iterations_of(settings)
     layout = TSNE(
-        perplexity=settings.perplexity, early_exaggeration=settings.exaggeration, max_iter=iterations, init=start,
-        learning_rate=settings.learning_rate or "auto", random_state=settings.seed, verbose=2, method="barnes_hut",
-    )  # fmt: skip
+        perplexity=settings.perplexity,
+        early_exaggeration=settings.exaggeration,
+        max_iter=iterations,
+        init=start,
+        learning_rate=settings.learning_rate or "auto",
+        random_state=settings.seed,
+        verbose=2,
+        method="barnes_hut",
+    )
     with redirect_stdout(_Told(iterations, progress)):
         found: Matrix = layout.fit_transform(rows)
     return found
 
 
 class _Told(TextIOBase):
-    """What scikit-learn prints, as progress: it has no other way to say how far it is, or to be stopped."""
+    """What scikit-learn prints, as progress: it has no other way to say how far it is, or to be
+    stopped.
+    """
 
     line = re.compile(r"\[t-SNE\] Iteration (\d+):")
 
@@ -72,11 +86,16 @@ class _Told(TextIOBase):
     def write(self, text: str) -> int:
         if found := self.line.match(text):
             with redirect_stdout(self.outside):
-                self.progress(min(int(found[1]) / self.iterations, 1.0), f"iteration {found[1]} of {self.iterations}")
+                self.progress(
+                    min(int(found[1]) / self.iterations, 1.0),
+                    f"iteration {found[1]} of {self.iterations}",
+                )
         return len(text)
 
 
-def _open_tsne(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", progress: Progress) -> "Matrix":
+def _open_tsne(
+    rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", progress: Progress
+) -> "Matrix":
     from openTSNE import TSNE, affinity, nearest_neighbors
 
     progress(0.0, "nearest neighbors of every token")
@@ -92,11 +111,19 @@ def _open_tsne(rows: "Matrix", settings: "ProjectionSettings", start: "Matrix", 
         told(at / iterations, f"iteration {at} of {iterations}")
 
     layout = TSNE(
-        perplexity=settings.perplexity, early_exaggeration=settings.exaggeration, early_exaggeration_iter=EARLY,
-        n_iter=iterations - EARLY, initialization=start, learning_rate=4 * settings.learning_rate or "auto",
-        negative_gradient_method="fft", ints_in_interval=GRID, n_jobs=-1, random_state=settings.seed, callbacks=report,
+        perplexity=settings.perplexity,
+        early_exaggeration=settings.exaggeration,
+        early_exaggeration_iter=EARLY,
+        n_iter=iterations - EARLY,
+        initialization=start,
+        learning_rate=4 * settings.learning_rate or "auto",
+        negative_gradient_method="fft",
+        ints_in_interval=GRID,
+        n_jobs=-1,
+        random_state=settings.seed,
+        callbacks=report,
         callbacks_every_iters=EVERY,
-    )  # fmt: skip
+    )
     found: Matrix = np.asarray(layout.fit(affinities=near, initialization=start.astype(np.float64)))
     return found
 

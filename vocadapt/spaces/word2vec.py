@@ -1,8 +1,10 @@
-"""Sentences → word vectors: gensim's word2vec, fed slice by slice so that it can report its progress and be stopped.
+"""Sentences → word vectors: gensim's word2vec, fed slice by slice so that it can report its
+progress and be stopped.
 
-gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several threads its learning rate
-jumps at every epoch and the file is cut at arbitrary bytes. Here the file is cut into slices of whole lines; each slice is one
-call of gensim's compiled trainer with the learning rate that belongs to it, and all threads take slices from one queue.
+gensim trains a whole epoch of a file per call: no progress within, no way to stop, and with several
+threads its learning rate jumps at every epoch and the file is cut at arbitrary bytes. Here the file
+is cut into slices of whole lines; each slice is one call of gensim's compiled trainer with the
+learning rate that belongs to it, and all threads take slices from one queue.
 """
 
 import logging
@@ -34,10 +36,12 @@ REPORT = 0.2  # seconds between two reports
 
 @dataclass(frozen=True)
 class Word2VecSettings:
-    """How word vectors are trained; the defaults are word2vec's own, CBOW with negative sampling (Mikolov et al. 2013).
+    """How word vectors are trained; the defaults are word2vec's own, CBOW with negative sampling
+    (Mikolov et al. 2013).
 
-    `dim` 0 means the width of the model that the vectors are for. `workers` 0 means all cores; with 1 the same settings on the
-    same text give the same bits. `sample` is the share of the text above which a word is thinned out.
+    `dim` 0 means the width of the model that the vectors are for. `workers` 0 means all cores; with
+    1 the same settings on the same text give the same bits. `sample` is the share of the text above
+    which a word is thinned out.
     """
 
     dim: int = bounded(0, 0, 20_000, "Dimensions")
@@ -73,39 +77,60 @@ def train_word2vec(
 ) -> EmbeddingSpace:
     """Train word vectors on a words file (`write_sentences`) whose words are counted in `counts`.
 
-    Gives one float32 row (dim,) for every word that occurs `min_count` times, most frequent first, with the counts.
-    Raises InputError when no word does, when the file is empty, and when `settings.dim` is 0.
+    Gives one float32 row (dim,) for every word that occurs `min_count` times, most frequent first,
+    with the counts. Raises InputError when no word does, when the file is empty, and when
+    `settings.dim` is 0.
     """
     if not settings.dim:
-        raise InputError("The width of the word vectors is not known.", "Give dim, or the model that they are for.")
+        raise InputError(
+            "The width of the word vectors is not known.",
+            "Give dim, or the model that they are for.",
+        )
     words = _frequent(counts, settings.min_count)
     slices = cut_into_slices(sentences)
     if not slices:
-        raise InputError(f"{sentences}: the words file is empty.", "Write it from a text that holds words.")
+        raise InputError(
+            f"{sentences}: the words file is empty.", "Write it from a text that holds words."
+        )
     with _quiet_gensim():
         model = _untrained(words, settings)
         _train(model, sentences, slices, settings, progress)
     if not np.isfinite(model.wv.vectors).all():
         problem = "The training diverged: the word vectors are not finite."
         raise InputError(problem, f"Lower the learning rate (it is {settings.alpha:g}).")
-    return EmbeddingSpace(tuple(words), model.wv.vectors, np.array(list(words.values()), dtype=np.int64), name="word2vec")
+    return EmbeddingSpace(
+        tuple(words),
+        model.wv.vectors,
+        np.array(list(words.values()), dtype=np.int64),
+        name="word2vec",
+    )
 
 
 def estimate_seconds(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """About how long `train_word2vec` will take: the speed of a 2.5 GHz core, scaled by width, window, negatives and threads.
+    """About how long `train_word2vec` will take: the speed of a 2.5 GHz core, scaled by width,
+    window, negatives and threads.
 
     Another machine may be twice as fast or slow; the training itself says how long is left.
     """
-    contexts, targets = settings.window + 1, settings.negative + 1  # on average: the window shrinks at random
-    rows = 2 * contexts * targets if settings.skip_gram else contexts + targets  # touched for each word, 12 by default
+    contexts, targets = (
+        settings.window + 1,
+        settings.negative + 1,
+    )  # on average: the window shrinks at random
+    rows = (
+        2 * contexts * targets if settings.skip_gram else contexts + targets
+    )  # touched for each word, 12 by default
     microseconds = 1.7 + 4.6e-3 * settings.dim * rows / 12
     speed_up = 1 + 0.83 * (settings.threads - 1)
     return trained_words(counts, settings) * settings.epochs * microseconds * 1e-6 / speed_up
 
 
 def trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
-    """How many running words an epoch trains on: without the rare ones, and with the commonest thinned out."""
-    kept = np.array([count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64)
+    """How many running words an epoch trains on: without the rare ones, and with the commonest
+    thinned out.
+    """
+    kept = np.array(
+        [count for count in counts.counts.values() if count >= settings.min_count], dtype=np.float64
+    )
     if settings.sample:
         share = kept / (settings.sample * kept.sum())
         kept = kept * np.minimum(1, (np.sqrt(share) + 1) / share)
@@ -113,7 +138,9 @@ def trained_words(counts: WordCounts, settings: Word2VecSettings) -> float:
 
 
 def cut_into_slices(sentences: Path) -> list[Slice]:
-    """Cut a words file into slices of 50 000 words and a bit, at lines after which gensim's trainer ends a batch."""
+    """Cut a words file into slices of 50 000 words and a bit, at lines after which gensim's trainer
+    ends a batch.
+    """
     slices: list[Slice] = []
     start = offset = words = batch = 0
     with sentences.open("rb") as file:
@@ -131,7 +158,8 @@ def cut_into_slices(sentences: Path) -> list[Slice]:
 def spread(slices: list[Slice], threads: int) -> list[Slice]:
     """The slices in an order in which the threads work in different parts of the text at any time.
 
-    Neighbouring slices hold the same words, and threads that move the same rows at once lose some of the moves.
+    Neighbouring slices hold the same words, and threads that move the same rows at once lose some
+    of the moves.
     """
     stretch = -(-len(slices) // threads)
     return [part for first in range(stretch) for part in slices[first::stretch]]
@@ -143,9 +171,13 @@ def _frequent(counts: WordCounts, min_count: int) -> dict[str, int]:
     if not kept:
         most = max(counts.counts.values(), default=0)
         raise InputError(
-            f"Too little text for word vectors: {counts.words:,} words, and none of the {counts.distinct:,} different ones "
-            f"occurs {min_count} times (at most {most}).",
-            f"Give more text, or lower min_count to {most} or less." if most else "Give a text that holds words.",
+            f"Too little text for word vectors: {counts.words:,} words, and none of the"
+            f" {counts.distinct:,} different ones occurs {min_count} times (at most {most}).",
+            (
+                f"Give more text, or lower min_count to {most} or less."
+                if most
+                else "Give a text that holds words."
+            ),
         )
     return dict(sorted(kept.items(), key=lambda item: -item[1]))
 
@@ -155,37 +187,81 @@ def _untrained(words: dict[str, int], settings: Word2VecSettings) -> "Word2Vec":
     from gensim.models import Word2Vec
 
     model = Word2Vec(
-        vector_size=settings.dim, window=settings.window, min_count=1, negative=settings.negative, sg=int(settings.skip_gram),
-        alpha=settings.alpha, sample=settings.sample, seed=settings.seed, sorted_vocab=0, workers=1,
-    )  # fmt: skip
+        vector_size=settings.dim,
+        window=settings.window,
+        min_count=1,
+        negative=settings.negative,
+        sg=int(settings.skip_gram),
+        alpha=settings.alpha,
+        sample=settings.sample,
+        seed=settings.seed,
+        sorted_vocab=0,
+        workers=1,
+    )
     model.build_vocab_from_freq(words)
     return model
 
 
-def _train(model: "Word2Vec", sentences: Path, slices: list[Slice], settings: Word2VecSettings, progress: Progress) -> None:
-    """Train all epochs, slice after slice, in as many threads as asked for; a Progress that raises stops them."""
+def _train(
+    model: "Word2Vec",
+    sentences: Path,
+    slices: list[Slice],
+    settings: Word2VecSettings,
+    progress: Progress,
+) -> None:
+    """Train all epochs, slice after slice, in as many threads as asked for; a Progress that raises
+    stops them.
+    """
     from gensim.models.word2vec_corpusfile import CythonVocab, train_epoch_cbow, train_epoch_sg
 
     train = train_epoch_sg if settings.skip_gram else train_epoch_cbow
     vocabulary = CythonVocab(model.wv)
-    model.epochs = len(slices) * settings.epochs  # what gensim takes for an epoch is one slice here: so alpha falls evenly
+    model.epochs = (
+        len(slices) * settings.epochs
+    )  # what gensim takes for an epoch is one slice here: so alpha falls evenly
 
     def train_slice(number: int, part: Slice) -> int:
-        """One call of the compiled trainer; it reads batches until it has seen more than `expected` words."""
+        """One call of the compiled trainer; it reads batches until it has seen more than `expected`
+        words.
+        """
         memory = model._get_thread_working_mem()
-        train(model, str(sentences), part.offset, vocabulary, number, None, part.words - 1, *memory, False)
+        train(
+            model,
+            str(sentences),
+            part.offset,
+            vocabulary,
+            number,
+            None,
+            part.words - 1,
+            *memory,
+            False,
+        )
         return part.words
 
     ordered = spread(slices, settings.threads) * settings.epochs
-    _each(train_slice, ordered, settings.threads, _Report(_words(slices), settings.epochs, progress).add)
+    _each(
+        train_slice,
+        ordered,
+        settings.threads,
+        _Report(_words(slices), settings.epochs, progress).add,
+    )
 
 
-def _each(train: Callable[[int, Slice], int], slices: list[Slice], threads: int, report: Callable[[int], None]) -> None:
-    """Train the slices in so many threads, and report the words of each as it is done, 0 whenever none was for a while.
+def _each(
+    train: Callable[[int, Slice], int],
+    slices: list[Slice],
+    threads: int,
+    report: Callable[[int], None],
+) -> None:
+    """Train the slices in so many threads, and report the words of each as it is done, 0 whenever
+    none was for a while.
 
-    What is raised here, by a slice, by `report` or by a signal at any moment, ends the threads after the slice they are at.
+    What is raised here, by a slice, by `report` or by a signal at any moment, ends the threads
+    after the slice they are at.
     """
-    waiting = iter(list(enumerate(slices)))  # shared by the threads: one step of a list's iterator is atomic
+    waiting = iter(
+        list(enumerate(slices))
+    )  # shared by the threads: one step of a list's iterator is atomic
     done: SimpleQueue[int | BaseException] = SimpleQueue()
     stop = Event()
 
@@ -213,7 +289,9 @@ def _each(train: Callable[[int, Slice], int], slices: list[Slice], threads: int,
 
 
 def _result(done: "SimpleQueue[int | BaseException]") -> int:
-    """The words of the next slice that is done, 0 where none is for a while; raises what ended a thread."""
+    """The words of the next slice that is done, 0 where none is for a while; raises what ended a
+    thread.
+    """
     try:
         found = done.get(timeout=REPORT)
     except Empty:
@@ -228,7 +306,9 @@ def _words(slices: list[Slice]) -> int:
 
 
 class _Report:
-    """Words trained so far → fraction, epoch, words a second and time left, told a few times a second."""
+    """Words trained so far → fraction, epoch, words a second and time left, told a few times a
+    second.
+    """
 
     def __init__(self, words: int, epochs: int, progress: Progress) -> None:
         self.words = words

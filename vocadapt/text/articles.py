@@ -1,4 +1,5 @@
-"""Articles as their publishers give them: PubMed and PMC/JATS XML, CORD-19 JSON → one paragraph a line.
+"""Articles as their publishers give them: PubMed and PMC/JATS XML, CORD-19 JSON → one paragraph a
+line.
 
 What a file is, is seen from its content: its root element, or its keys.
 """
@@ -18,11 +19,15 @@ from vocadapt.text.source import SNIFF, Source, opened, refuse_binary
 SUFFIXES = (".xml", ".nxml", ".json")
 BIGGEST_JSON = 100_000_000  # bytes; an article of CORD-19 has about 100 000
 CORD_KEYS = re.compile(rb'"(?:paper_id|body_text)"\s*:')
-CORD = 'An article of CORD-19 looks like {"paper_id": "…", "abstract": [{"text": "…"}], "body_text": [{"text": "…"}]}.'
+CORD = (
+    'An article of CORD-19 looks like {"paper_id": "…", "abstract": [{"text": "…"}], "body_text":'
+    ' [{"text": "…"}]}.'
+)
 
 
 def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
-    """Paragraphs of the articles in a file: abstracts and bodies, English only where the file says the language.
+    """Paragraphs of the articles in a file: abstracts and bodies, English only where the file says
+    the language.
 
     Raises InputError for what is broken, and for XML and JSON of any other kind.
     """
@@ -35,15 +40,22 @@ def read_articles(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -
         elif start in (b"{", b"["):
             yield _read_cord(source, first)
         else:
-            raise InputError(f"{path}: expected XML or JSON, found neither.", "Text that is neither goes into a .txt.")
+            raise InputError(
+                f"{path}: expected XML or JSON, found neither.",
+                "Text that is neither goes into a .txt.",
+            )
 
 
 def is_another_kind(path: Path) -> bool:
-    """Whether a file with such a suffix is plainly no article: XML or JSON of another kind. Reads its first bytes only."""
+    """Whether a file with such a suffix is plainly no article: XML or JSON of another kind. Reads
+    its first bytes only.
+    """
     head = _head(path)
     if head.startswith(b"<"):
         root = root_of(head)
-        return root is not None and not is_known(root)  # None: broken, which is said when it is read
+        return root is not None and not is_known(
+            root
+        )  # None: broken, which is said when it is read
     return not CORD_KEYS.search(head)
 
 
@@ -77,17 +89,22 @@ def _read_xml(source: Source, first: bytes) -> Iterator[Block]:
 
 
 def _read_cord(source: Source, first: bytes) -> Block:
-    """The one block of a CORD-19 file of which the first bytes were read; a file is an article, and held as a whole."""
+    """The one block of a CORD-19 file of which the first bytes were read; a file is an article, and
+    held as a whole.
+    """
     raw = first + source.read(BIGGEST_JSON)
     if len(raw) > BIGGEST_JSON:
-        problem = f"{source.path}: JSON of more than {BIGGEST_JSON // 10**6} MB, too much for an article."
+        problem = (
+            f"{source.path}: JSON of more than {BIGGEST_JSON // 10**6} MB, too much for an article."
+        )
         raise InputError(problem, "Write one object a line, and name the file .jsonl.")
     lines = cord_paragraphs(source.path, source.decode(raw))
     return Block(ended(lines), source.position(), Articles(1, 0, int(not lines)))
 
 
 def cord_paragraphs(path: Path, text: str) -> list[str]:
-    """The paragraphs of a CORD-19 article: its abstract, which articles of PMC lack there, and its body.
+    """The paragraphs of a CORD-19 article: its abstract, which articles of PMC lack there, and its
+    body.
 
     Raises InputError for what is no JSON and for JSON of another kind.
     """
@@ -98,13 +115,19 @@ def cord_paragraphs(path: Path, text: str) -> list[str]:
     if "body_text" not in article and not {"paper_id", "abstract"} <= set(article):
         keys = ", ".join(repr(key[:40]) for key in list(article)[:10]) or "no keys"
         raise InputError(f"{path}: JSON with {keys}, which is no format of articles.", CORD)
-    return [line for key in ("abstract", "body_text") for line in _texts(article.get(key) or [], key, path)]
+    return [
+        line
+        for key in ("abstract", "body_text")
+        for line in _texts(article.get(key) or [], key, path)
+    ]
 
 
 def _texts(paragraphs: Any, key: str, path: Path) -> Iterator[str]:
     """The texts of a list of paragraphs, each as one line."""
     if not isinstance(paragraphs, list):
-        raise InputError(f"{path}: expected a list in {key!r}, found {type(paragraphs).__name__}.", CORD)
+        raise InputError(
+            f"{path}: expected a list in {key!r}, found {type(paragraphs).__name__}.", CORD
+        )
     for number, paragraph in enumerate(paragraphs, 1):
         text = paragraph.get("text") if isinstance(paragraph, dict) else None
         if not isinstance(text, str):

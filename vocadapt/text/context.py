@@ -1,8 +1,10 @@
-"""Keyword in context: a word → the places where it stands in a corpus, counted exactly, some of them shown.
+"""Keyword in context: a word → the places where it stands in a corpus, counted exactly, some of
+them shown.
 
-A place counts where the model's splitter gives exactly this word. BERT's own splitter never looks across blanks and always cuts
-at ASCII punctuation (see `vocadapt.text.tally`), so the bytes of a block are searched, and only runs of characters that are not
-all plain ASCII are given to the splitter, each distinct one once. Any other splitter is asked line by line.
+A place counts where the model's splitter gives exactly this word. BERT's own splitter never looks
+across blanks and always cuts at ASCII punctuation (see `vocadapt.text.tally`), so the bytes of a
+block are searched, and only runs of characters that are not all plain ASCII are given to the
+splitter, each distinct one once. Any other splitter is asked line by line.
 """
 
 import heapq
@@ -24,7 +26,9 @@ from vocadapt.text.tally import LOWER, MAX_PIECES
 
 MOST = 100_000  # places shown, and characters beside each
 ALNUM = frozenset((string.ascii_letters + string.digits).encode())
-CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"  # not blanks: the splitter deletes them, inside words too
+CONTROL = (  # not blanks: the splitter deletes them, inside words too
+    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
+)
 RUN = rf"[0-9A-Za-z{CONTROL}\x80-\xff]"
 RUNS = re.compile(f"{RUN}+".encode())
 UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
@@ -35,7 +39,8 @@ Finder = Callable[[bytes], list[Span]]
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """How many places are shown, with how many characters at most on either side; drawn at random with `seed`, or the first.
+    """How many places are shown, with how many characters at most on either side; drawn at random
+    with `seed`, or the first.
 
     Raises InputError for numbers outside their range.
     """
@@ -54,9 +59,11 @@ DRAWN = ContextSettings()
 
 @dataclass(frozen=True)
 class Hit:
-    """One place: the word as it is written there, what stands left and right of it, its file, and its line there from 1.
+    """One place: the word as it is written there, what stands left and right of it, its file, and
+    its line there from 1.
 
-    The lines of a file are those that its reader gives: of .txt the file's own, of other formats one for each record's line.
+    The lines of a file are those that its reader gives: of .txt the file's own, of other formats
+    one for each record's line.
     """
 
     left: str
@@ -75,28 +82,44 @@ class Context:
     hits: tuple[Hit, ...]
 
     def describe(self, settings: ContextSettings) -> str:
-        """How many of how many are shown, and how they were chosen: "20 of 153, drawn at random with seed 1"."""
+        """How many of how many are shown, and how they were chosen: "20 of 153, drawn at random
+        with seed 1".
+        """
         shown = f"{len(self.hits):,} of {self.of:,}"
         if len(self.hits) == self.of:
             return shown
-        return f"{shown}, drawn at random with seed {settings.seed}" if settings.sample else f"{shown}, the first"
+        return (
+            f"{shown}, drawn at random with seed {settings.seed}"
+            if settings.sample
+            else f"{shown}, the first"
+        )
 
 
 def one_word(typed: str, splitter: Splitter) -> str:
-    """What the model makes of a typed word: its casing and its form; raises InputError for several words or none."""
+    """What the model makes of a typed word: its casing and its form; raises InputError for several
+    words or none.
+    """
     if any("\ud800" <= character <= "\udfff" for character in typed):
         raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
     words = splitter.words(typed)
     if len(words) != 1:
         which = f": {' '.join(words[:8])}" if words else "."
-        raise InputError(f"{typed[:100]!r} is {len(words)} words to this model{which}", "Type one word.")
+        raise InputError(
+            f"{typed[:100]!r} is {len(words)} words to this model{which}", "Type one word."
+        )
     return words[0]
 
 
 def in_context(
-    corpus: Corpus, word: str, splitter: Splitter, settings: ContextSettings = DRAWN, progress: Progress = silent
+    corpus: Corpus,
+    word: str,
+    splitter: Splitter,
+    settings: ContextSettings = DRAWN,
+    progress: Progress = silent,
 ) -> Context:
-    """Every place of a typed word, in any form that the model's splitter makes the same; raises InputError for several words."""
+    """Every place of a typed word, in any form that the model's splitter makes the same; raises
+    InputError for several words.
+    """
     word = one_word(word, splitter)
     return any_in_context(corpus, word, [word], word, splitter, settings, progress)
 
@@ -110,7 +133,9 @@ def any_in_context(
     settings: ContextSettings = DRAWN,
     progress: Progress = silent,
 ) -> Context:
-    """Every place of any of some words, as the splitter gives them, which all hold the letters `core`; shown under a `name`."""
+    """Every place of any of some words, as the splitter gives them, which all hold the letters
+    `core`; shown under a `name`.
+    """
     find, chosen = _finder(splitter, frozenset(words), core), _Chosen(settings)
     for part in corpus.parts():
         raw = part.text.encode()
@@ -122,9 +147,15 @@ def any_in_context(
 
 
 def each_in_context(
-    corpus: Corpus, words: Collection[str], splitter: Splitter, settings: ContextSettings = DRAWN, progress: Progress = silent
+    corpus: Corpus,
+    words: Collection[str],
+    splitter: Splitter,
+    settings: ContextSettings = DRAWN,
+    progress: Progress = silent,
 ) -> dict[str, Context]:
-    """Every place of each of some words, as the splitter gives them, in one reading of the corpus: word → its places."""
+    """Every place of each of some words, as the splitter gives them, in one reading of the corpus:
+    word → its places.
+    """
     find, known = _finder(splitter, frozenset(words), ""), dict[bytes, str]()
     chosen = {word: _Chosen(settings) for word in words}
     for part in corpus.parts():
@@ -134,7 +165,9 @@ def each_in_context(
         for start, end in found:
             written = raw[start:end]
             if written not in known:
-                known[written] = next(word for word in splitter.words(written.decode()) if word in chosen)
+                known[written] = next(
+                    word for word in splitter.words(written.decode()) if word in chosen
+                )
             spans.setdefault(known[written], []).append((start, end))
         for word, places in spans.items():
             chosen[word].add(places, raw, part)
@@ -143,23 +176,39 @@ def each_in_context(
 
 
 class _Chosen:
-    """Counts all places and keeps some: each draws one number, and those with the smallest stay; block borders do not matter."""
+    """Counts all places and keeps some: each draws one number, and those with the smallest stay;
+    block borders do not matter.
+    """
 
     def __init__(self, settings: ContextSettings) -> None:
         self.settings = settings
         self.of = 0
         self.draws = np.random.default_rng(settings.seed)
-        self.kept: list[tuple[float, int, Hit]] = []  # a heap: minus the number drawn, the place's own number
+        self.kept: list[
+            tuple[float, int, Hit]
+        ] = []  # a heap: minus the number drawn, the place's own number
 
     def add(self, spans: list[Span], raw: bytes, part: Part) -> None:
         """Take the places of a block."""
-        drawn = self.draws.random(len(spans)) if self.settings.sample else np.arange(self.of, self.of + len(spans))
+        drawn = (
+            self.draws.random(len(spans))
+            if self.settings.sample
+            else np.arange(self.of, self.of + len(spans))
+        )
         limit = self.settings.limit
-        best = np.sort(np.argpartition(drawn, limit)[:limit]) if len(drawn) > limit else np.arange(len(drawn))
+        best = (
+            np.sort(np.argpartition(drawn, limit)[:limit])
+            if len(drawn) > limit
+            else np.arange(len(drawn))
+        )
         if len(self.kept) == limit:
             best = best[drawn[best] < -self.kept[0][0]]
         for index in best.tolist():
-            place = (-float(drawn[index]), self.of + index, _hit(raw, spans[index], part, self.settings.width))
+            place = (
+                -float(drawn[index]),
+                self.of + index,
+                _hit(raw, spans[index], part, self.settings.width),
+            )
             if len(self.kept) < limit:
                 heapq.heappush(self.kept, place)
             else:
@@ -178,7 +227,9 @@ def _hit(raw: bytes, span: Span, part: Part, width: int) -> Hit:
     last = min(raw.index(b"\n", end), end + 4 * width)  # four bytes to a character at most
     left = raw[first:start].decode("utf-8", "ignore")[-width:] if width else ""
     right = raw[end:last].decode("utf-8", "ignore")[:width]
-    return Hit(left, raw[start:end].decode(), right, part.file, part.numbers[raw.count(b"\n", 0, start)])
+    return Hit(
+        left, raw[start:end].decode(), right, part.file, part.numbers[raw.count(b"\n", 0, start)]
+    )
 
 
 def _finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
@@ -213,7 +264,9 @@ def _spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
 
 
 class _RunFinder:
-    """Finds words by runs: what stands between blanks and ASCII punctuation, each of which BERT's splitter cuts on its own."""
+    """Finds words by runs: what stands between blanks and ASCII punctuation, each of which BERT's
+    splitter cuts on its own.
+    """
 
     def __init__(self, splitter: Splitter, words: frozenset[str], core: str) -> None:
         self.splitter = splitter
@@ -224,7 +277,11 @@ class _RunFinder:
         self.known: dict[bytes, list[Span]] = {}
 
     def __call__(self, raw: bytes) -> list[Span]:
-        plain = self._plain(raw.translate(LOWER) if self.splitter.lowercase else raw) if self.plain else []
+        plain = (
+            self._plain(raw.translate(LOWER) if self.splitter.lowercase else raw)
+            if self.plain
+            else []
+        )
         unusual = self._unusual(raw)
         return sorted([*plain, *unusual]) if unusual else plain
 
@@ -238,7 +295,9 @@ class _RunFinder:
         at = low.find(self.core)
         while at >= 0:  # from line to line that holds the core
             start, end = low.rfind(b"\n", 0, at) + 1, low.index(b"\n", at)
-            spans += [match.span() for match in RUNS.finditer(low, start, end) if match[0] in self.plain]
+            spans += [
+                match.span() for match in RUNS.finditer(low, start, end) if match[0] in self.plain
+            ]
             at = low.find(self.core, end)
         return spans
 
@@ -261,6 +320,10 @@ class _RunFinder:
 
 
 def _alone(word: bytes) -> re.Pattern[bytes]:
-    """What matches a word where it is a whole run: searched as it stands, what surrounds it checked after: the quickest way."""
+    """What matches a word where it is a whole run: searched as it stands, what surrounds it checked
+    after: the quickest way.
+    """
     literal, run = re.escape(word), RUN.encode()
-    return re.compile(b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal) if word.isalnum() else literal)
+    return re.compile(
+        b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal) if word.isalnum() else literal
+    )

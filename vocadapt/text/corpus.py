@@ -17,7 +17,15 @@ from vocadapt.text import source as sources
 from vocadapt.text.articles import SUFFIXES, begins_as_article, is_another_kind, read_articles
 from vocadapt.text.language import LanguageProfile, profile_of
 from vocadapt.text.parquet import read_parquet
-from vocadapt.text.readers import NO_ARTICLES, Articles, Block, Reader, read_json_lines, read_table, read_text
+from vocadapt.text.readers import (
+    NO_ARTICLES,
+    Articles,
+    Block,
+    Reader,
+    read_json_lines,
+    read_table,
+    read_text,
+)
 from vocadapt.text.source import SNIFF, lines_of, opened, refuse_binary
 
 READERS: dict[str, Reader] = {
@@ -49,12 +57,15 @@ PROFILE_FILES = 16
 class CorpusSettings:
     """Settings of which lines of the files are read; by default all.
 
-    field: the JSON field or table column that holds the text; empty: the only one, or the one called `text`.
+    field: the JSON field or table column that holds the text; empty: the only one, or the one
+    called `text`.
     min_length: lines of fewer characters are dropped.
     sample: fraction of the lines to read, drawn line by line with `seed`; the same lines each time.
-    language: drop lines that do not look like the corpus' main language (see `vocadapt.text.language`).
-    max_line_mb: a file with a longer line (or table record, article, Parquet cell) is refused, to bound the memory.
-    Raises InputError for a fraction outside (0, 1], a negative length or seed, and a limit outside 1 to 1024 MB.
+    language: drop lines that do not look like the corpus' main language (see
+    `vocadapt.text.language`).
+    max_line_mb: a file with a longer line (or table record, article, Parquet cell) is refused, to
+    bound the memory. Raises InputError for a fraction outside (0, 1], a negative length or seed,
+    and a limit outside 1 to 1024 MB.
     """
 
     field: str = ""
@@ -79,9 +90,11 @@ class CorpusSettings:
 
 
 class Part(NamedTuple):
-    """Some lines of one file: the kept ones, each ended by a newline, and the number of each in the file, from 1.
+    """Some lines of one file: the kept ones, each ended by a newline, and the number of each in the
+    file, from 1.
 
-    `read` of its lines, and `size` characters, were read for it; `fraction` is the share of the corpus read so far.
+    `read` of its lines, and `size` characters, were read for it; `fraction` is the share of the
+    corpus read so far.
     """
 
     file: Path
@@ -100,7 +113,9 @@ class Part(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Some lines of a corpus: the kept ones, each ended by a newline; how many were read; the share of the corpus read so far."""
+    """Some lines of a corpus: the kept ones, each ended by a newline; how many were read; the share
+    of the corpus read so far.
+    """
 
     text: str
     read: int
@@ -111,7 +126,8 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text files, in order, and which of their lines count. Iterating gives the lines; each iteration starts anew.
+    """Text files, in order, and which of their lines count. Iterating gives the lines; each
+    iteration starts anew.
 
     `left_out`: files of the folders that were given which hold no text that can be read.
     """
@@ -132,7 +148,8 @@ class Corpus:
     def passages(self) -> Iterator[Passage]:
         """The lines in blocks of about a megabyte, with what is needed to report progress.
 
-        Raises InputError for bytes that are not UTF-8 (file and position), malformed records (line) and unknown fields.
+        Raises InputError for bytes that are not UTF-8 (file and position), malformed records (line)
+        and unknown fields.
         """
         waiting: list[Part] = []
         size = 0
@@ -146,7 +163,9 @@ class Corpus:
             yield _passage(waiting)
 
     def parts(self) -> Iterator[Part]:
-        """The lines file by file, in blocks of about a megabyte at most, with where they stand; raises what `passages` does."""
+        """The lines file by file, in blocks of about a megabyte at most, with where they stand;
+        raises what `passages` does.
+        """
         kept = _LineFilter(self.settings, self._profile() if self.settings.language else None)
         done = 0
         for path in self.files:
@@ -154,13 +173,25 @@ class Corpus:
             for block in _blocks(path, self.settings):
                 read = block.text.count("\n")
                 numbers: Sequence[int] = range(number, number + read)
-                text, numbers = (block.text, numbers) if self.settings.reads_all else kept(block.text, numbers)
-                yield Part(path, text, numbers, read, len(block.text), (done + block.position) / self.bytes, block.articles)
+                text, numbers = (
+                    (block.text, numbers) if self.settings.reads_all else kept(block.text, numbers)
+                )
+                yield Part(
+                    path,
+                    text,
+                    numbers,
+                    read,
+                    len(block.text),
+                    (done + block.position) / self.bytes,
+                    block.articles,
+                )
                 number += read
             done += path.stat().st_size
 
     def digest(self) -> str:
-        """A hash of what the files hold, in order, and of the settings: equal digests give equal lines."""
+        """A hash of what the files hold, in order, and of the settings: equal digests give equal
+        lines.
+        """
         settings = asdict(self.settings)
         del settings["max_line_mb"]  # it does not change the content
         total = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
@@ -178,7 +209,9 @@ class Corpus:
 
 
 class _LineFilter:
-    """Keeps the lines that the settings ask for; draws one random number per line, so block borders do not matter."""
+    """Keeps the lines that the settings ask for; draws one random number per line, so block borders
+    do not matter.
+    """
 
     def __init__(self, settings: CorpusSettings, profile: LanguageProfile | None) -> None:
         self.settings = settings
@@ -193,14 +226,18 @@ class _LineFilter:
         return "".join(f"{line}\n" for line, _ in kept), [number for _, number in kept]
 
     def _fits(self, line: str) -> bool:
-        return len(line) >= self.settings.min_length and (self.profile is None or self.profile.fits(line))
+        return len(line) >= self.settings.min_length and (
+            self.profile is None or self.profile.fits(line)
+        )
 
 
 def open_corpus(paths: Sequence[str | Path], settings: CorpusSettings = CorpusSettings()) -> Corpus:
-    """Open files and folders (all readable files below them, sorted) as one corpus; a file named twice is read once.
+    """Open files and folders (all readable files below them, sorted) as one corpus; a file named
+    twice is read once.
 
-    Raises InputError for a missing or empty file, a binary, bytes that are not UTF-8 within the first block, a kind of file
-    that cannot be read, an unknown field or column, and a folder with nothing readable in it.
+    Raises InputError for a missing or empty file, a binary, bytes that are not UTF-8 within the
+    first block, a kind of file that cannot be read, an unknown field or column, and a folder with
+    nothing readable in it.
     """
     if not paths:
         raise InputError("No text was given.", f"Name files or folders: {READABLE}.")
@@ -220,36 +257,54 @@ def _expand(path: Path) -> tuple[list[Path], int]:
     path = check_path(path)
     if not path.is_dir():
         return [path], 0
-    inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    inside = sorted(
+        file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")
+    )
     files = [file for file in inside if _is_readable(file)]
     if not files:
-        raise InputError(f"{path}: none of the {len(inside)} files in this folder can be read.", f"Readable: {READABLE}.")
+        raise InputError(
+            f"{path}: none of the {len(inside)} files in this folder can be read.",
+            f"Readable: {READABLE}.",
+        )
     return files, len(inside) - len(files)
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether a file of a folder is one of text: by its name and, where the name could be of anything, by its first bytes."""
+    """Whether a file of a folder is one of text: by its name and, where the name could be of
+    anything, by its first bytes.
+    """
     reader = _known_reader(path)
-    return reader is not None and path.stat().st_size > 0 and not (reader is read_articles and is_another_kind(path))
+    return (
+        reader is not None
+        and path.stat().st_size > 0
+        and not (reader is read_articles and is_another_kind(path))
+    )
 
 
 def _check(path: Path, settings: CorpusSettings) -> None:
     """Raise InputError for what can be seen of a file without reading all of it."""
     suffix, packed = _suffixes(path)
     if suffix in NOT_PLAIN or (packed and suffix == ".parquet"):
-        raise InputError(f"{path}: this kind of file cannot be read.", f"Readable: {READABLE}. Turn it into plain text first.")
+        raise InputError(
+            f"{path}: this kind of file cannot be read.",
+            f"Readable: {READABLE}. Turn it into plain text first.",
+        )
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty.", "Leave it out or fill it.")
     reader = _reader(path)
     if reader is not read_parquet:
         with opened(path) as source:
             refuse_binary(source.read(SNIFF), path)
-    if reader is not read_articles or is_another_kind(path):  # articles are many and small: read once, not twice
+    if reader is not read_articles or is_another_kind(
+        path
+    ):  # articles are many and small: read once, not twice
         next(_blocks(path, settings), None)
 
 
 def _suffixes(path: Path) -> tuple[str, str]:
-    """The suffix that tells the format, and `.gz` where the file is packed; no suffix under .gz means plain text."""
+    """The suffix that tells the format, and `.gz` where the file is packed; no suffix under .gz
+    means plain text.
+    """
     suffix = path.suffix.lower()
     if suffix != ".gz":
         return suffix, ""
@@ -266,11 +321,19 @@ def _passage(parts: Sequence[Part]) -> Passage:
     """Some parts as one passage."""
     articles = sum((part.articles for part in parts), NO_ARTICLES)
     where = parts[0].where if len(parts) == 1 else f"{parts[0].where}, and up to {parts[-1].where}"
-    return Passage("".join(part.text for part in parts), sum(part.read for part in parts), parts[-1].fraction, articles, where)
+    return Passage(
+        "".join(part.text for part in parts),
+        sum(part.read for part in parts),
+        parts[-1].fraction,
+        articles,
+        where,
+    )
 
 
 def _reader(path: Path) -> Reader:
-    """The reader of a file somebody named: plain text where its name asks for none and it does not begin as an article."""
+    """The reader of a file somebody named: plain text where its name asks for none and it does not
+    begin as an article.
+    """
     reader = _known_reader(path) or read_text
     return read_articles if reader is read_text and begins_as_article(path) else reader
 

@@ -1,4 +1,5 @@
-"""The words that stand inside the entities of a task file: one `word TAB tag` a line, a blank line between sentences.
+"""The words that stand inside the entities of a task file: one `word TAB tag` a line, a blank line
+between sentences.
 
 Only the words and how often they stand there: the layer of tasks reads sentences, spans and splits.
 """
@@ -15,14 +16,19 @@ from vocadapt.text.splitter import Splitter
 
 TAG = re.compile(r"O|[BI](-\S+)?")
 DOCUMENT = "-DOCSTART-"  # a line that begins a document: no word
-REMEDY = "Expected lines of a word, a tab and a tag (O, B, I, B-Type, I-Type), and a blank line between sentences."
+REMEDY = (
+    "Expected lines of a word, a tab and a tag (O, B, I, B-Type, I-Type), and a blank line between"
+    " sentences."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class EntityWords:
-    """Words inside entities as a model meets them, with how often each stands there, and what the file holds in all.
+    """Words inside entities as a model meets them, with how often each stands there, and what the
+    file holds in all.
 
-    `tokens` counts the lines with a word, `entities` the runs that a B begins (or an I after an O, or of another type).
+    `tokens` counts the lines with a word, `entities` the runs that a B begins (or an I after an O,
+    or of another type).
     """
 
     counts: Mapping[str, int]
@@ -32,10 +38,11 @@ class EntityWords:
 
 
 def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
-    """The words inside the entities of a task file (.gz too), split as `splitter` does, most frequent first.
+    """The words inside the entities of a task file (.gz too), split as `splitter` does, most
+    frequent first.
 
-    Raises InputError, with the line, for anything but a word and a tag on a line, for an unknown tag, for bare and typed tags in
-    one file, and for a file without an entity.
+    Raises InputError, with the line, for anything but a word and a tag on a line, for an unknown
+    tag, for bare and typed tags in one file, and for a file without an entity.
     """
     spelled: Counter[str] = Counter()
     kinds: dict[bool, int] = {}  # typed or not → first line
@@ -52,7 +59,10 @@ def read_entity_words(path: Path, splitter: Splitter) -> EntityWords:
             spelled[word] += 1
         before = tag
     if len(kinds) > 1:
-        raise InputError(f"{path}: bare and typed tags in one file (lines {kinds[False]} and {kinds[True]}).", REMEDY)
+        raise InputError(
+            f"{path}: bare and typed tags in one file (lines {kinds[False]} and {kinds[True]}).",
+            REMEDY,
+        )
     counts: Counter[str] = Counter()
     for word, count in spelled.items():
         for part in splitter.words(word):
@@ -71,7 +81,11 @@ def _tagged(path: Path) -> Iterator[tuple[int, str, str]]:
                 yield number, "", ""
                 continue
             if len(cells) != 2 or not cells[0].strip():
-                raise InputError(f"{path}: line {number} has {len(cells)} columns, or no word: {line.strip()[:60]!r}.", REMEDY)
+                raise InputError(
+                    f"{path}: line {number} has {len(cells)} columns, or no word:"
+                    f" {line.strip()[:60]!r}.",
+                    REMEDY,
+                )
             if not TAG.fullmatch(cells[1]):
                 raise InputError(f"{path}: line {number} has the tag {cells[1][:40]!r}.", REMEDY)
             yield number, cells[0], cells[1]

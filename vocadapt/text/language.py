@@ -1,9 +1,12 @@
-"""Does a line look like the corpus' main language? Judged by the words that are common in the corpus itself.
+"""Does a line look like the corpus' main language? Judged by the words that are common in the
+corpus itself.
 
-No language is named and no list is shipped: the profile is the corpus' own commonest words. Measured on English papers,
-contracts, reviews and encyclopedia (first megabyte as profile): sentences of ten other languages were dropped, save a French one
-full of the papers' Latin; so were up to 1.3 % of the English lines (tables, addresses, names). Lines of fewer than 30 letters are
-kept: too little to judge. Of no use where words are not parted by blanks: there it keeps nearly every line.
+No language is named and no list is shipped: the profile is the corpus' own commonest words.
+Measured on English papers, contracts, reviews and encyclopedia (first megabyte as profile):
+sentences of ten other languages were dropped, save a French one full of the papers' Latin; so were
+up to 1.3 % of the English lines (tables, addresses, names). Lines of fewer than 30 letters are
+kept: too little to judge. Of no use where words are not parted by blanks: there it keeps nearly
+every line.
 """
 
 import re
@@ -20,16 +23,24 @@ LETTERS = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True)
 class LanguageProfile:
-    """The commonest words of a corpus, and the least share of its letters that a line must have in them."""
+    """The commonest words of a corpus, and the least share of its letters that a line must have in
+    them.
+    """
 
     common: frozenset[str]
     least: float
 
     def share(self, line: str) -> float | None:
-        """Share of the line's letters that stand in common words; None for a line too short to judge."""
+        """Share of the line's letters that stand in common words; None for a line too short to
+        judge.
+        """
         words = LETTERS.findall(line.lower())
         letters = sum(map(len, words))
-        return sum(len(word) for word in words if word in self.common) / letters if letters >= MIN_LETTERS else None
+        return (
+            sum(len(word) for word in words if word in self.common) / letters
+            if letters >= MIN_LETTERS
+            else None
+        )
 
     def fits(self, line: str) -> bool:
         """Whether the line looks like the corpus' main language, or is too short to judge."""
@@ -38,10 +49,14 @@ class LanguageProfile:
 
 
 def profile_of(lines: Iterable[str]) -> LanguageProfile:
-    """The profile of some lines: a line fits when its share of common words is at least a quarter of their median."""
+    """The profile of some lines: a line fits when its share of common words is at least a quarter
+    of their median.
+    """
     lines = list(lines)
     counts = Counter(word for line in lines for word in LETTERS.findall(line.lower()))
-    common = frozenset(word for word, count in counts.most_common(COMMON_WORDS) if count >= MIN_COUNT)
+    common = frozenset(
+        word for word, count in counts.most_common(COMMON_WORDS) if count >= MIN_COUNT
+    )
     profile = LanguageProfile(common, 0.0)
     shares = sorted(share for line in lines if (share := profile.share(line)) is not None)
     return LanguageProfile(common, LEAST_SHARE * shares[len(shares) // 2] if shares else 0.0)

@@ -1,11 +1,13 @@
 """Read a text column of a Parquet file in blocks of lines, with bounded memory.
 
-Arrow decompresses each page as a whole and trusts the size in its header, so a small file could fill the memory:
+Arrow decompresses each page as a whole and trusts the size in its header, so a small file could
+fill the memory:
 
-1. Read the headers of all pages of the column (a few bytes each) and find the largest uncompressed size.
+1. Read the headers of all pages of the column (a few bytes each) and find the largest uncompressed
+   size.
 2. Refuse the file if that exceeds PAGE_LINES times the longest allowed line.
-3. No cell is longer than its page or its dictionary's page. Choose the number of rows per batch so that
-   rows × largest page is at most BATCH_LINES times the longest allowed line.
+3. No cell is longer than its page or its dictionary's page. Choose the number of rows per batch so
+   that rows × largest page is at most BATCH_LINES times the longest allowed line.
 4. Read batch by batch; refuse a cell that is longer than the longest allowed line.
 
 Example, lines up to 64 MB, largest page 1 MB: 64 MB × 4 / 1 MB = 256 rows per batch.
@@ -37,8 +39,13 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
     import pyarrow.parquet
 
     try:
-        with open_file(path) as file, pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=sources.BLOCK) as table:
-            column = choose_field(_text_columns(table.schema_arrow), field, f"{path} (text columns)")
+        with (
+            open_file(path) as file,
+            pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=sources.BLOCK) as table,
+        ):
+            column = choose_field(
+                _text_columns(table.schema_arrow), field, f"{path} (text columns)"
+            )
             page = _largest_page(path, file, table.metadata, column)
             _check_page(path, page, max_line)
             size, total, row = path.stat().st_size, max(table.metadata.num_rows, 1), 0
@@ -49,7 +56,9 @@ def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) ->
                     yield Block(ended(texts), size * row // total)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read as parquet ({reason}).", "Write or download it again.") from None
+        raise InputError(
+            f"{path}: cannot be read as parquet ({reason}).", "Write or download it again."
+        ) from None
 
 
 def _text_columns(schema: Any) -> list[str]:
@@ -64,7 +73,9 @@ def _text_columns(schema: Any) -> list[str]:
 
 
 def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
-    """Yield the cells of a batch, about a megabyte at a time; null becomes "". row: rows before the batch."""
+    """Yield the cells of a batch, about a megabyte at a time; null becomes "". row: rows before the
+    batch.
+    """
     sizes = _lengths(column)
     if len(sizes) and sizes.max() > max_line:
         raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
@@ -102,15 +113,23 @@ def _check_page(path: Path, page: int, max_line: int) -> None:
     """Raise InputError if the largest page (bytes) is too large to decompress."""
     limit = PAGE_LINES * max_line
     if page > limit:
-        found = f"a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than {limit / MEGABYTE:,.0f} MB"
-        raise InputError(f"{path}: {found}.", "Write it with smaller pages or as .jsonl.gz, or raise the limit of a line.")
+        found = (
+            f"a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than"
+            f" {limit / MEGABYTE:,.0f} MB"
+        )
+        raise InputError(
+            f"{path}: {found}.",
+            "Write it with smaller pages or as .jsonl.gz, or raise the limit of a line.",
+        )
 
 
 def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> int:
     """Return the largest uncompressed size (bytes) in the page headers of a column."""
     largest = 0
     for group in range(metadata.num_row_groups):
-        for chunk in map(metadata.row_group(group).column, range(metadata.row_group(group).num_columns)):
+        for chunk in map(
+            metadata.row_group(group).column, range(metadata.row_group(group).num_columns)
+        ):
             if chunk.path_in_schema != column and not chunk.path_in_schema.startswith(f"{column}."):
                 continue
             start = chunk.data_page_offset
@@ -125,7 +144,9 @@ def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> in
 
 
 def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
-    """Return the uncompressed size of the page at an offset, and its length in the file with its header."""
+    """Return the uncompressed size of the page at an offset, and its length in the file with its
+    header.
+    """
     size = HEADER
     while size <= MAX_HEADER:
         file.seek(start)
@@ -138,13 +159,17 @@ def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
         if min(unpacked, packed) < 0:
             break
         return unpacked, length + packed
-    raise InputError(f"{path}: cannot be read as parquet (a broken page header).", "Write or download it again.")
+    raise InputError(
+        f"{path}: cannot be read as parquet (a broken page header).", "Write or download it again."
+    )
 
 
 def _struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
-    """Parse a struct of Thrift's compact protocol; return its integers by field id, and the offset of its end.
+    """Parse a struct of Thrift's compact protocol; return its integers by field id, and the offset
+    of its end.
 
-    Raises IndexError if the bytes end first. Example: [0x15 0x02 0x15 0x80 0x01 0x00] -> {1: 1, 2: 64}.
+    Raises IndexError if the bytes end first. Example: [0x15 0x02 0x15 0x80 0x01 0x00] -> {1: 1, 2:
+    64}.
     """
     fields: dict[int, int] = {}
     field = 0

@@ -1,4 +1,6 @@
-"""Source: one text file, plain or gzipped, read as UTF-8 in blocks of whole lines; what is no such text is refused."""
+"""Source: one text file, plain or gzipped, read as UTF-8 in blocks of whole lines; what is no such
+text is refused.
+"""
 
 import gzip
 import zlib
@@ -8,7 +10,14 @@ from pathlib import Path
 from typing import IO
 
 from vocadapt.errors import InputError
-from vocadapt.files import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MEGABYTE, build_size_error, open_file, show_path
+from vocadapt.files import (
+    MAX_DOCUMENT_BYTES,
+    MAX_LINE_BYTES,
+    MEGABYTE,
+    build_size_error,
+    open_file,
+    show_path,
+)
 
 BLOCK = 1 << 20  # bytes of unpacked text held at a time
 SNIFF = 1 << 16  # bytes looked at before a file is accepted
@@ -17,15 +26,24 @@ SNIFF = 1 << 16  # bytes looked at before a file is accepted
 class Source:
     """An open UTF-8 text file, gzipped or not.
 
-    A line of more than `max_line` bytes is refused; if the whole text is kept, also more than `max_bytes` uncompressed.
+    A line of more than `max_line` bytes is refused; if the whole text is kept, also more than
+    `max_bytes` uncompressed.
     """
 
-    def __init__(self, path: Path, disk: IO[bytes], max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        disk: IO[bytes],
+        max_line: int = MAX_LINE_BYTES,
+        max_bytes: int | None = None,
+    ) -> None:
         self.path = path
         self.max_bytes = max_bytes
         self.disk = disk
         self.max_line = max_line
-        self.stream: IO[bytes] = gzip.GzipFile(fileobj=disk) if path.suffix.lower() == ".gz" else disk  # type: ignore[assignment]
+        self.stream: IO[bytes] = (
+            gzip.GzipFile(fileobj=disk) if path.suffix.lower() == ".gz" else disk
+        )  # type: ignore[assignment]
 
     def position(self) -> int:
         """Bytes of the file on disk read so far."""
@@ -36,9 +54,13 @@ class Source:
         try:
             return self.stream.read(size)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(f"{self.path}: not a whole gzip file ({error}).", "Pack or download it again.") from None
+            raise InputError(
+                f"{self.path}: not a whole gzip file ({error}).", "Pack or download it again."
+            ) from None
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read ({error.strerror}).", "Check the disk.") from None
+            raise InputError(
+                f"{self.path}: cannot be read ({error.strerror}).", "Check the disk."
+            ) from None
 
     def read_document(self, max_bytes: int = MAX_DOCUMENT_BYTES) -> str:
         """Read the whole text; raise InputError if it has more than `max_bytes` uncompressed."""
@@ -94,7 +116,9 @@ class Source:
         return number
 
     def decode(self, raw: bytes, offset: int = 0, first: bool = True) -> str:
-        """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked for being text at all."""
+        """UTF-8 bytes that start at `offset` of the file, as text; the first block is also checked
+        for being text at all.
+        """
         if first:
             refuse_binary(raw[:SNIFF], self.path)
         try:
@@ -107,13 +131,17 @@ class Source:
         """What to say of a byte that is not UTF-8."""
         unpacked = " of the unpacked text" if self.stream is not self.disk else ""
         return InputError(
-            f"{self.path}: expected UTF-8 text, found byte 0x{raw[at]:02X} at position {offset + at:,}{unpacked}.",
-            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD > NEW",
+            f"{self.path}: expected UTF-8 text, found byte 0x{raw[at]:02X} at position"
+            f" {offset + at:,}{unpacked}.",
+            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD"
+            " > NEW",
         )
 
 
 @contextmanager
-def opened(path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None) -> Iterator[Source]:
+def opened(
+    path: Path, max_line: int = MAX_LINE_BYTES, max_bytes: int | None = None
+) -> Iterator[Source]:
     """Open a text file; raise InputError if it is not a regular file or cannot be read."""
     with open_file(path) as disk:
         yield Source(path, disk, max_line, max_bytes)
@@ -129,13 +157,20 @@ def build_line_error(path: Path, number: int, max_line: int) -> InputError:
 def refuse_binary(head: bytes, path: Path) -> None:
     """Raise InputError when the first bytes of a file are not those of a text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: expected UTF-8 text, found UTF-16.", "Save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+        raise InputError(
+            f"{path}: expected UTF-8 text, found UTF-16.",
+            "Save it as UTF-8: iconv -f UTF-16 -t UTF-8 OLD > NEW",
+        )
     if head.startswith(b"\x1f\x8b"):
-        raise InputError(f"{path}: expected text, found a gzip file.", "Give it a name that ends in .gz.")
+        raise InputError(
+            f"{path}: expected text, found a gzip file.", "Give it a name that ends in .gz."
+        )
     if b"\0" in head:
         raise InputError(
-            f"{path}: expected text, found a binary file (a NUL byte at position {head.index(0):,}).",
-            "Give plain text, .jsonl, .csv, .tsv, articles in .xml or .json (each also as .gz), or .parquet.",
+            f"{path}: expected text, found a binary file (a NUL byte at position"
+            f" {head.index(0):,}).",
+            "Give plain text, .jsonl, .csv, .tsv, articles in .xml or .json (each also as .gz), or"
+            " .parquet.",
         )
 
 

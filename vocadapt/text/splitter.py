@@ -31,9 +31,11 @@ MINIMAL_SPEC: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Splitter:
-    """A fast tokenizer's normaliser and pre-tokenizer, as the JSON text of its tokenizer.json ("null" where it has none).
+    """A fast tokenizer's normaliser and pre-tokenizer, as the JSON text of its tokenizer.json
+    ("null" where it has none).
 
-    A small value: equal settings are equal splitters. Raises InputError when `tokenizers` cannot build them.
+    A small value: equal settings are equal splitters. Raises InputError when `tokenizers` cannot
+    build them.
     """
 
     normalizer: str
@@ -45,14 +47,27 @@ class Splitter:
     @classmethod
     def bert(cls, lowercase: bool = True) -> "Splitter":
         """BERT's own, uncased or cased; accents are stripped where letters are lowercased."""
-        flags = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": lowercase}
-        parts = {"normalizer": {"type": "BertNormalizer"} | flags, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+        flags = {
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": lowercase,
+        }
+        parts = {
+            "normalizer": {"type": "BertNormalizer"} | flags,
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+        }
         return cls.from_tokenizer(parts)
 
     @classmethod
     def from_tokenizer(cls, spec: Mapping[str, object]) -> "Splitter":
         """The splitter of a parsed tokenizer.json."""
-        return cls(*(json.dumps(spec.get(part), sort_keys=True) for part in ("normalizer", "pre_tokenizer")))
+        return cls(
+            *(
+                json.dumps(spec.get(part), sort_keys=True)
+                for part in ("normalizer", "pre_tokenizer")
+            )
+        )
 
     @property
     def lowercase(self) -> bool:
@@ -61,7 +76,9 @@ class Splitter:
 
     @cached_property
     def never_crosses_blanks(self) -> bool:
-        """Whether a text may be cut at blanks first: sure for BERT's own pair with `clean_text`, not assumed for any other."""
+        """Whether a text may be cut at blanks first: sure for BERT's own pair with `clean_text`,
+        not assumed for any other.
+        """
         normalizer, pre_tokenizer = json.loads(self.normalizer), json.loads(self.pre_tokenizer)
         return (
             normalizer is not None
@@ -80,26 +97,34 @@ class Splitter:
         return self._words(text)
 
     def spans(self, text: str) -> list[tuple[str, int, int]]:
-        """The words of one line with where each begins and ends in the line as it is written, in characters."""
+        """The words of one line with where each begins and ends in the line as it is written, in
+        characters.
+        """
         pieces, parts = PreTokenizedString(text), self._tokenizer
         with report_block(f"the line that begins with {text[:40]!r}"), tokenizer_errors:
             if parts.normalizer is not None:
                 pieces.normalize(parts.normalizer.normalize)
             if parts.pre_tokenizer is not None:
                 parts.pre_tokenizer.pre_tokenize(pieces)
-            return [(word, *place) for word, place, _ in pieces.get_splits("original", "char") if word]
+            return [
+                (word, *place) for word, place, _ in pieces.get_splits("original", "char") if word
+            ]
 
     def yields(self, word: str) -> bool:
-        """Return whether the splitter can output `word`: normalizer and pre-tokenizer neither change nor split it.
+        """Return whether the splitter can output `word`: normalizer and pre-tokenizer neither
+        change nor split it.
 
-        This suffices for a WordPiece entry. It holds for 与, although BERT's normalizer puts spaces around it.
+        This suffices for a WordPiece entry. It holds for 与, although BERT's normalizer puts spaces
+        around it.
         """
         return self.words(word) == [word]
 
     def keeps(self, word: str) -> bool:
-        """Return whether `word` is not changed at all: not split, and no spaces put around it (as around 与).
+        """Return whether `word` is not changed at all: not split, and no spaces put around it (as
+        around 与).
 
-        An added token that matches whole words needs this: it is matched in the normalized text, spaces included.
+        An added token that matches whole words needs this: it is matched in the normalized text,
+        spaces included.
         """
         return self.yields(word) and self._normalized(word) == word
 
@@ -122,7 +147,14 @@ class Splitter:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        """A tokenizer of one wordpiece with this normaliser and pre-tokenizer: how `tokenizers` reads their JSON."""
-        spec = MINIMAL_SPEC | {part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")}
-        with TokenizerErrors("The tokenizer's normalizer or pre-tokenizer cannot be read", "Download the model again."):
+        """A tokenizer of one wordpiece with this normaliser and pre-tokenizer: how `tokenizers`
+        reads their JSON.
+        """
+        spec = MINIMAL_SPEC | {
+            part: json.loads(getattr(self, part)) for part in ("normalizer", "pre_tokenizer")
+        }
+        with TokenizerErrors(
+            "The tokenizer's normalizer or pre-tokenizer cannot be read",
+            "Download the model again.",
+        ):
             return Tokenizer.from_str(json.dumps(spec))

@@ -1,11 +1,12 @@
 """CSV and TSV tables for spreadsheets, without cells that a spreadsheet would evaluate as formulas.
 
-Tokens, names and texts are untrusted. A spreadsheet evaluates a cell that begins with =, +, - or @, so `escape_cell` puts an
-apostrophe before such text, and `unescape_cell` removes it when we read a table. Text that already looks escaped gets
-another apostrophe, so that escaping is reversible. Numbers are not changed.
+Tokens, names and texts are untrusted. A spreadsheet evaluates a cell that begins with =, +, - or @,
+so `escape_cell` puts an apostrophe before such text, and `unescape_cell` removes it when we read a
+table. Text that already looks escaped gets another apostrophe, so that escaping is reversible.
+Numbers are not changed.
 
-Not escaped: Parquet files, which spreadsheets do not evaluate, and predictions in the format of a task, which other
-programs compare with their own words.
+Not escaped: Parquet files, which spreadsheets do not evaluate, and predictions in the format of a
+task, which other programs compare with their own words.
 """
 
 import csv
@@ -23,7 +24,9 @@ BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def escape_cell(cell: object) -> object:
-    """Put an apostrophe before text that a spreadsheet would evaluate as a formula; other values are unchanged."""
+    """Put an apostrophe before text that a spreadsheet would evaluate as a formula; other values
+    are unchanged.
+    """
     return QUOTE + cell if isinstance(cell, str) and _is_like_formula(cell) else cell
 
 
@@ -35,13 +38,17 @@ def unescape_cell(text: str) -> str:
 def format_csv(rows: Iterable[Sequence[object]]) -> str:
     """Format rows as CSV, with escaped cells."""
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([_csv_cell(cell) for cell in row] for row in rows)
+    csv.writer(file, lineterminator="\n").writerows(
+        [_csv_cell(cell) for cell in row] for row in rows
+    )
     return file.getvalue()
 
 
 def format_tsv(rows: Iterable[Sequence[object]]) -> str:
     """Format rows as TSV, with escaped cells; tabs and line breaks in a cell become spaces."""
-    return "".join("\t".join(str(escape_cell(_one_line(cell))) for cell in row) + "\n" for row in rows)
+    return "".join(
+        "\t".join(str(escape_cell(_one_line(cell))) for cell in row) + "\n" for row in rows
+    )
 
 
 def format_frame_as_csv(frame: "pd.DataFrame") -> str:

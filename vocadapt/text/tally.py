@@ -1,8 +1,10 @@
-"""Lines → word counts and sentences of words: line by line for any splitter, by distinct pieces for BERT's own.
+"""Lines → word counts and sentences of words: line by line for any splitter, by distinct pieces for
+BERT's own.
 
-Why pieces are exact: BERT's normaliser and pre-tokenizer never look across white space, they delete control characters, and they
-always cut at ASCII punctuation. So a text may be rid of the first, spaced round the second, and have its ASCII lowercased where
-the splitter lowercases; then every ASCII piece between blanks is a word already, and any other piece is split on its own, once.
+Why pieces are exact: BERT's normaliser and pre-tokenizer never look across white space, they delete
+control characters, and they always cut at ASCII punctuation. So a text may be rid of the first,
+spaced round the second, and have its ASCII lowercased where the splitter lowercases; then every
+ASCII piece between blanks is a word already, and any other piece is split on its own, once.
 `tests/test_words.py` holds this against the tokenizer's own result for every code point.
 """
 
@@ -47,7 +49,9 @@ class LineTally:
 
 
 class PieceTally(LineTally):
-    """Words counted so far by way of distinct pieces: only for a splitter that never looks across blanks."""
+    """Words counted so far by way of distinct pieces: only for a splitter that never looks across
+    blanks.
+    """
 
     def __init__(self, splitter: Splitter) -> None:
         super().__init__(splitter)
@@ -65,7 +69,11 @@ class PieceTally(LineTally):
         for line in lines_of(loosened.decode()):
             pieces = line.split()
             if not line.isascii():
-                pieces = list(filter(None, [piece if piece.isascii() else self._join(piece) for piece in pieces]))
+                pieces = list(
+                    filter(
+                        None, [piece if piece.isascii() else self._join(piece) for piece in pieces]
+                    )
+                )
             yield " ".join(pieces)
 
     def fold(self) -> Counter[str]:
@@ -85,14 +93,17 @@ class PieceTally(LineTally):
     def _count_pieces(self, loosened: bytes) -> None:
         """Count what stands between ASCII blanks, and keep the tables bounded.
 
-        Arrow splits and counts a block in a third of the time of str.split and Counter; only its distinct pieces become str.
+        Arrow splits and counts a block in a third of the time of str.split and Counter; only its
+        distinct pieces become str.
         """
         import pyarrow
         from pyarrow import compute
 
         ends = pyarrow.py_buffer(np.array([0, len(loosened)], dtype=np.int64))
         block = pyarrow.LargeStringArray.from_buffers(1, ends, pyarrow.py_buffer(loosened))
-        pieces, counts = compute.value_counts(compute.ascii_split_whitespace(block).flatten()).flatten()
+        pieces, counts = compute.value_counts(
+            compute.ascii_split_whitespace(block).flatten()
+        ).flatten()
         for piece, count in zip(pieces.to_pylist(), counts.to_pylist(), strict=True):
             self.pieces[piece] += count
         if len(self.pieces) > MAX_PIECES:
@@ -107,7 +118,9 @@ def tally_for(splitter: Splitter) -> LineTally:
 
 
 def loosen(text: str, lowercase: bool) -> bytes:
-    """The text as UTF-8 with the same words: without control characters, ASCII punctuation between blanks."""
+    """The text as UTF-8 with the same words: without control characters, ASCII punctuation between
+    blanks.
+    """
     raw = text.encode().translate(LOWER if lowercase else None, CONTROL).replace(NEXT_LINE, b"")
     for mark in PUNCTUATION:
         raw = raw.replace(mark, b" %b " % mark)

@@ -1,6 +1,7 @@
 """Calls of the tokenizers library on text: its exceptions and panics become InputError.
 
-Use `encode` and `encode_batch` instead of the methods of the same names, `tokenizer_errors` around other calls.
+Use `encode` and `encode_batch` instead of the methods of the same names, `tokenizer_errors` around
+other calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +22,8 @@ MOST_SHOWN = 200  # characters of a library's message
 class TokenizerErrors:
     """Context manager: convert exceptions and panics of the tokenizers library into an InputError.
 
-    The library raises bare `Exception`; a panic of its Rust code is a `PanicException`, which derives from BaseException and
-    can be imported from nowhere, so it is recognized by its name.
+    The library raises bare `Exception`; a panic of its Rust code is a `PanicException`, which
+    derives from BaseException and can be imported from nowhere, so it is recognized by its name.
     """
 
     problem: str
@@ -31,18 +32,26 @@ class TokenizerErrors:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if error is not None:
             self.convert(error)
 
     def convert(self, error: BaseException) -> None:
-        """Raise the InputError for an error of the library; do nothing for others. For code called for each word."""
+        """Raise the InputError for an error of the library; do nothing for others. For code called
+        for each word.
+        """
         if not isinstance(error, InputError) and is_library_error(error):
             raise InputError(f"{self.problem} ({summarize_error(error)}).", self.remedy) from error
 
 
 tokenizer_errors = TokenizerErrors(
-    "The model's tokenizer failed on a text", "Check the patterns in its tokenizer.json, or choose another model."
+    "The model's tokenizer failed on a text",
+    "Check the patterns in its tokenizer.json, or choose another model.",
 )
 
 
@@ -73,11 +82,16 @@ def encode(tokenizer: Tokenizer, text: str, add_special_tokens: bool = True) -> 
         raise
 
 
-def encode_batch(tokenizer: Tokenizer, texts: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
+def encode_batch(
+    tokenizer: Tokenizer, texts: Sequence[str], add_special_tokens: bool = True
+) -> list[Encoding]:
     """Tokenize texts block by block; each block is reported to the watchdog."""
     found: list[Encoding] = []
     for block in _blocks(texts):
-        with report_block(f"{len(block):,} texts, the first begins with {block[0][:40]!r}"), tokenizer_errors:
+        with (
+            report_block(f"{len(block):,} texts, the first begins with {block[0][:40]!r}"),
+            tokenizer_errors,
+        ):
             found += tokenizer.encode_batch(block, add_special_tokens=add_special_tokens)
     return found
 

@@ -1,17 +1,30 @@
-"""Text that comes from anybody, made safe to look at: what has no shape of its own is shown by a picture or its number."""
+"""Text that comes from anybody, made safe to look at: what has no shape of its own is shown by a
+picture or its number.
+"""
 
 import unicodedata
 
-NO_SHAPE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # Unicode categories: what would hide, or turn the text round it
+NO_SHAPE = {
+    "Cc",
+    "Cf",
+    "Co",
+    "Cs",
+    "Zl",
+    "Zp",
+}  # Unicode categories: what would hide, or turn the text round it
 
 
 def visible(text: str) -> str:
-    """A token with its control characters shown as their pictures (U+2400 …), other marks that have no shape by their number."""
+    """A token with its control characters shown as their pictures (U+2400 …), other marks that have
+    no shape by their number.
+    """
     return "".join(map(_shape, text))
 
 
 def bounded(text: str, most: int) -> str:
-    """Shorten text to `most` characters by leaving out its middle, with invisible characters escaped."""
+    """Shorten text to `most` characters by leaving out its middle, with invisible characters
+    escaped.
+    """
     if len(text) > most:
         text = f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
     return visible(text)

@@ -1,4 +1,6 @@
-"""Corpus + Splitter → word counts, and the words file that gensim reads. Each distinct piece of text is split once."""
+"""Corpus + Splitter → word counts, and the words file that gensim reads. Each distinct piece of
+text is split once.
+"""
 
 import errno
 import re
@@ -28,8 +30,8 @@ MAX_SENTENCE = 10_000  # words; gensim silently drops what a line has beyond (MA
 class WordCounts:
     """How often each word stands in a corpus: most frequent first, ties by word.
 
-    `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8. `articles`: those of XML and
-    CORD-19 files, and how many of them were left out.
+    `lines` of the `lines_read` were kept by the corpus' settings; `bytes` is their size in UTF-8.
+    `articles`: those of XML and CORD-19 files, and how many of them were left out.
     """
 
     counts: Mapping[str, int]
@@ -49,15 +51,26 @@ class WordCounts:
         return len(self.counts)
 
     def left_out(self) -> dict[str, int]:
-        """How many articles were read, and how many of them left out and why; nothing for a text without articles."""
+        """How many articles were read, and how many of them left out and why; nothing for a text
+        without articles.
+        """
         found = self.articles
-        named = {"articles": found.read, "articles_not_english": found.foreign, "articles_without_text": found.empty}
+        named = {
+            "articles": found.read,
+            "articles_not_english": found.foreign,
+            "articles_without_text": found.empty,
+        }
         return named if found.read else {}
 
     def write(self, path: Path) -> None:
         """Write a tab-separated file: one line of totals, then word and count."""
         with _writing(path) as file:
-            totals = {"lines": self.lines, "bytes": self.bytes, "lines_read": self.lines_read, "distinct": self.distinct}
+            totals = {
+                "lines": self.lines,
+                "bytes": self.bytes,
+                "lines_read": self.lines_read,
+                "distinct": self.distinct,
+            }
             totals |= self.left_out()
             file.write("\t".join(f"{name}\t{total}" for name, total in totals.items()) + "\n")
             file.writelines(f"{word}\t{count}\n" for word, count in self.counts.items())
@@ -67,19 +80,26 @@ class WordCounts:
         """Read what `write` wrote; raises InputError for anything else."""
         try:
             with TextIOWrapper(open_file(path), encoding="utf-8", newline="\n") as file:
-                lines, size, lines_read, distinct, *articles = map(int, next(file, "").split("\t")[1::2])
-                counts = {word: int(count) for word, count in (line[:-1].split("\t") for line in file)}
+                lines, size, lines_read, distinct, *articles = map(
+                    int, next(file, "").split("\t")[1::2]
+                )
+                counts = {
+                    word: int(count) for word, count in (line[:-1].split("\t") for line in file)
+                }
             if len(counts) != distinct:
                 raise ValueError(f"{len(counts):,} of {distinct:,} words")
             return cls(counts, lines, size, lines_read, Articles(*articles))
         except (ValueError, TypeError) as error:
-            raise InputError(f"{path}: not a word count of vocadapt ({error}).", "Count the words again.") from None
+            raise InputError(
+                f"{path}: not a word count of vocadapt ({error}).", "Count the words again."
+            ) from None
 
 
 def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent) -> WordCounts:
     """Count the corpus' words as `splitter` cuts each whole line.
 
-    Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a corpus without words.
+    Memory is bounded by the distinct words plus 500 000 distinct pieces. Raises InputError for a
+    corpus without words.
     """
     tally, totals = tally_for(splitter), _Totals()
     for passage in corpus.passages():
@@ -90,14 +110,20 @@ def count_words(corpus: Corpus, splitter: Splitter, progress: Progress = silent)
     return totals.with_counts(tally.fold())
 
 
-def write_sentences(corpus: Corpus, splitter: Splitter, path: Path, progress: Progress = silent) -> WordCounts:
-    """Write one line of words, joined by blanks, per line of the corpus (gensim's LineSentence), and count them, in one pass.
+def write_sentences(
+    corpus: Corpus, splitter: Splitter, path: Path, progress: Progress = silent
+) -> WordCounts:
+    """Write one line of words, joined by blanks, per line of the corpus (gensim's LineSentence),
+    and count them, in one pass.
 
-    A line of more than 10 000 words becomes several; an empty one is left out. Nothing stays at `path` when the work fails.
-    Raises InputError for a corpus without words, for a `path` that is one of its files, and when the disk is full.
+    A line of more than 10 000 words becomes several; an empty one is left out. Nothing stays at
+    `path` when the work fails. Raises InputError for a corpus without words, for a `path` that is
+    one of its files, and when the disk is full.
     """
     if path.resolve() in {file.resolve() for file in corpus.files}:
-        raise InputError(f"{path}: this file is part of the text itself.", "Write the words elsewhere.")
+        raise InputError(
+            f"{path}: this file is part of the text itself.", "Write the words elsewhere."
+        )
     tally, totals = tally_for(splitter), _Totals()
     with _writing(path) as file:
         for passage in corpus.passages():
@@ -119,7 +145,9 @@ class _Totals:
     def message(self) -> str:
         """What a progress bar says."""
         of = f" kept of {self.lines_read:,}" if self.lines < self.lines_read else ""
-        return f"{self.lines:,} lines{of}" + (f" from {self.articles}" if self.articles.read else "")
+        return f"{self.lines:,} lines{of}" + (
+            f" from {self.articles}" if self.articles.read else ""
+        )
 
     def add(self, passage: Passage) -> None:
         """Take note of a passage's size."""
@@ -131,7 +159,9 @@ class _Totals:
     def with_counts(self, words: Mapping[str, int]) -> WordCounts:
         """These totals and these counts, sorted."""
         if not words:
-            raise InputError(f"The text holds no words ({self.message}).", "Check the text and the options.")
+            raise InputError(
+                f"The text holds no words ({self.message}).", "Check the text and the options."
+            )
         if spaced := next((word for word in words if BLANK.search(word)), None):
             problem = f"This model's pre-tokenizer leaves blanks inside words ({spaced!r})."
             raise InputError(problem, "Such models cannot be used yet.")
@@ -144,7 +174,9 @@ def _short(sentence: str) -> str:
     if len(sentence) < 2 * MAX_SENTENCE:  # 10 001 words need 20 001 characters
         return f"{sentence}\n" if sentence else ""
     words = sentence.split(" ")
-    return "".join(f"{' '.join(words[at : at + MAX_SENTENCE])}\n" for at in range(0, len(words), MAX_SENTENCE))
+    return "".join(
+        f"{' '.join(words[at : at + MAX_SENTENCE])}\n" for at in range(0, len(words), MAX_SENTENCE)
+    )
 
 
 @contextmanager
@@ -153,12 +185,17 @@ def _writing(path: Path) -> Iterator[IO[str]]:
     try:
         file = path.open("w", encoding="utf-8", newline="\n")
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}).", "Check the folder and its permissions.") from None
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}).",
+            "Check the folder and its permissions.",
+        ) from None
     try:
         with file:
             yield file
     except BaseException as error:
         path.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InputError(f"{path}: the disk is full.", "Make room or write elsewhere.") from None
+            raise InputError(
+                f"{path}: the disk is full.", "Make room or write elsewhere."
+            ) from None
         raise

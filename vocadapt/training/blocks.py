@@ -1,4 +1,6 @@
-"""Text as blocks of wordpieces for masked-word training: packed once, masked anew at every reading."""
+"""Text as blocks of wordpieces for masked-word training: packed once, masked anew at every
+reading.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,12 +21,17 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int32]
 NOT_ASKED = -100  # the label that torch's cross-entropy leaves out
 STEP = 4096  # blocks that are packed, or counted, at a time
-MASKED, SHUFFLED = 0.8, 0.1  # shares of the asked wordpieces that are hidden, and replaced by another; the rest stays (BERT)
+MASKED, SHUFFLED = (
+    0.8,
+    0.1,
+)  # shares of the asked wordpieces that are hidden, and replaced by another; the rest stays (BERT)
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A text as rows of wordpiece ids (blocks, length), between [CLS] and [SEP]; what does not fill the last is left out."""
+    """A text as rows of wordpiece ids (blocks, length), between [CLS] and [SEP]; what does not fill
+    the last is left out.
+    """
 
     ids: Ids
     vocabulary: Vocabulary
@@ -42,7 +49,9 @@ class Blocks:
         """How often each id occurs."""
         counts = np.zeros(len(self.vocabulary), dtype=np.int64)
         for first in range(0, len(self), STEP):  # a little at a time: the ids may lie on disk
-            counts += np.bincount(self.ids[first : first + STEP].ravel(), minlength=len(self.vocabulary))
+            counts += np.bincount(
+                self.ids[first : first + STEP].ravel(), minlength=len(self.vocabulary)
+            )
         return counts
 
     @cached_property
@@ -52,17 +61,23 @@ class Blocks:
 
     @cached_property
     def ordinary(self) -> NDArray[np.bool_]:
-        """For each id, whether it may be asked, and put in the place of another: all but the special tokens."""
+        """For each id, whether it may be asked, and put in the place of another: all but the
+        special tokens.
+        """
         return np.array([token not in self.vocabulary.special for token in self.vocabulary.tokens])
 
     def beside(self, row: int) -> "dict[str, torch.Tensor]":
         """What else the network has to know of a block: nothing."""
         return {}
 
-    def masked(self, row: int, rng: np.random.Generator, share: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """One block as the network sees it, and the labels: whole words are asked, each with probability `share`.
+    def masked(
+        self, row: int, rng: np.random.Generator, share: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """One block as the network sees it, and the labels: whole words are asked, each with
+        probability `share`.
 
-        Of the asked wordpieces 80 % are hidden, 10 % replaced by a random one, 10 % left (Devlin et al. 2019, 3.1).
+        Of the asked wordpieces 80 % are hidden, 10 % replaced by a random one, 10 % left (Devlin et
+        al. 2019, 3.1).
         """
         ids = self.ids[row].astype(np.int64)
         word = np.cumsum(~self.continues[ids]) - 1
@@ -77,7 +92,8 @@ class Blocks:
 
 
 class MaskedReading:
-    """So many masked blocks, as a torch dataset: pass after pass in a new order, each masked anew, all by `seed` and place alone.
+    """So many masked blocks, as a torch dataset: pass after pass in a new order, each masked anew,
+    all by `seed` and place alone.
 
     Whoever stops and goes on at a place meets the same blocks under the same masks.
     """
@@ -94,15 +110,23 @@ class MaskedReading:
 
         around, at = divmod(place, len(self.blocks))
         if self._order[0] != around:
-            self._order = (around, np.random.default_rng([self.seed, around]).permutation(len(self.blocks)))
+            self._order = (
+                around,
+                np.random.default_rng([self.seed, around]).permutation(len(self.blocks)),
+            )
         rng = np.random.default_rng([self.seed, around, at])
         row = int(self._order[1][at])
         ids, labels = self.blocks.masked(row, rng, self.share)
-        return {"input_ids": torch.from_numpy(ids), "labels": torch.from_numpy(labels), **self.blocks.beside(row)}
+        return {
+            "input_ids": torch.from_numpy(ids),
+            "labels": torch.from_numpy(labels),
+            **self.blocks.beside(row),
+        }
 
 
 def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
-    """A file of words between blanks → blocks of `length` wordpieces, in a file beside it: however long a text, memory is not.
+    """A file of words between blanks → blocks of `length` wordpieces, in a file beside it: however
+    long a text, memory is not.
 
     Raises InputError where the text does not fill one block.
     """
@@ -119,7 +143,10 @@ def pack(sentences: Path, vocabulary: Vocabulary, length: int) -> Blocks:
             ids.tofile(out)
             rows += len(ids)
     if not rows:
-        raise InputError(f"Too little text: {len(read):,} wordpieces do not fill one block of {length}.", "Give more text.")
+        raise InputError(
+            f"Too little text: {len(read):,} wordpieces do not fill one block of {length}.",
+            "Give more text.",
+        )
     return Blocks(np.memmap(file, dtype=np.int32, mode="r", shape=(rows, length)), vocabulary)
 
 
@@ -134,4 +161,3 @@ def cut_lines(sentences: Path, vocabulary: Vocabulary) -> Iterator[list[str]]:
                     known[word] = vocabulary.cut(word)
                 pieces += known[word]
             yield pieces
-

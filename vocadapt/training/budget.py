@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
     from vocadapt.training.masked import MaskedSettings
 
-WARM_UP = 3  # parts of steps that are slower, and not counted in the pace that an hours budget is fixed by
+# parts of steps that are slower, and not counted in the pace that an hours budget is fixed by
+WARM_UP = 3
 BELIEVED = 10.0  # seconds of reading after which a pace is believed, however few steps they were
 
 
 def steps_in(
-    network: "transformers.PreTrainedModel", blocks: Blocks, settings: "MaskedSettings", folder: Path, progress: Progress = silent
+    network: "transformers.PreTrainedModel",
+    blocks: Blocks,
+    settings: "MaskedSettings",
+    folder: Path,
+    progress: Progress = silent,
 ) -> int:
     """The budget in steps; one in hours is measured once, and written down for whoever goes on."""
     size = settings.batch * settings.length
@@ -35,19 +40,28 @@ def steps_in(
 
 
 def seconds_a_step(
-    network: "transformers.PreTrainedModel", blocks: Blocks, settings: "MaskedSettings", progress: Progress = silent
+    network: "transformers.PreTrainedModel",
+    blocks: Blocks,
+    settings: "MaskedSettings",
+    progress: Progress = silent,
 ) -> float:
-    """Time some parts of steps on a copy of the network, no longer than it takes to believe them."""
+    """Time some parts of steps on a copy of the network, no longer than it takes to believe
+    them.
+    """
     import copy
 
     import torch
 
     twin = copy.deepcopy(network).to("cuda" if torch.cuda.is_available() else "cpu").train()  # type: ignore[arg-type]
-    optimizer = torch.optim.AdamW([value for value in twin.parameters() if value.requires_grad], lr=1e-6)
+    optimizer = torch.optim.AdamW(
+        [value for value in twin.parameters() if value.requires_grad], lr=1e-6
+    )
     size, most = settings.batch // settings.parts, (WARM_UP + TIMED) * settings.parts
     reading, read = MaskedReading(blocks, most * size, settings.share, settings.seed), list[float]()
     while len(read) < most and (len(read) <= WARM_UP or sum(read[WARM_UP:]) < BELIEVED):
-        read.append(_timed(partial(_read, twin, reading, range(len(read) * size, (len(read) + 1) * size))))
+        read.append(
+            _timed(partial(_read, twin, reading, range(len(read) * size, (len(read) + 1) * size)))
+        )
         progress(0.0, f"measuring the pace: {len(read):,} of at most {most:,} parts of steps")
     move = [_timed(optimizer.step) for _ in range(2)][-1]  # the first makes room
     return settings.parts * sum(read[WARM_UP:]) / len(read[WARM_UP:]) + move
@@ -58,7 +72,10 @@ def _read(network: "transformers.PreTrainedModel", reading: MaskedReading, place
     import torch
 
     examples = [reading[place] for place in places]
-    inputs = {key: torch.stack([example[key] for example in examples]).to(network.device) for key in examples[0]}
+    inputs = {
+        key: torch.stack([example[key] for example in examples]).to(network.device)
+        for key in examples[0]
+    }
     torch.stack(losses(network, inputs)).sum().backward()  # type: ignore[no-untyped-call]
 
 

@@ -8,13 +8,24 @@ from vocadapt.training.encoding_questions import encode_questions
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 
-def encode(examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings) -> Encoded:
-    """Encode examples, all of one kind; raises InputError where they are of several, and where there is none."""
+def encode(
+    examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> Encoded:
+    """Encode examples, all of one kind; raises InputError where they are of several, and where
+    there is none.
+    """
     words = [example for example in examples if isinstance(example, Sentence)]
     texts = [example for example in examples if isinstance(example, Text)]
     questions = [example for example in examples if isinstance(example, Question)]
     if not examples or len(examples) not in (len(words), len(texts), len(questions)):
-        raise InputError("Expected examples of one kind, and at least one.", "Give sentences, texts, or questions.")
+        raise InputError(
+            "Expected examples of one kind, and at least one.",
+            "Give sentences, texts, or questions.",
+        )
     if words:
         return encode_words(words, cuts, settings)
-    return encode_texts(texts, cuts, settings) if texts else encode_questions(questions, cuts, settings)
+    return (
+        encode_texts(texts, cuts, settings)
+        if texts
+        else encode_questions(questions, cuts, settings)
+    )

@@ -1,4 +1,6 @@
-"""A model + a task + settings → Run: fine-tuned on transformers' Trainer, scored under each cut and pooled."""
+"""A model + a task + settings → Run: fine-tuned on transformers' Trainer, scored under each cut and
+pooled.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,15 @@ from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.progress import Progress, part, silent
-from vocadapt.training.encoding import NO_BASE, OF_EXAMPLES, Cut, Encoded, EncodingSettings, View, cuts_of
+from vocadapt.training.encoding import (
+    NO_BASE,
+    OF_EXAMPLES,
+    Cut,
+    Encoded,
+    EncodingSettings,
+    View,
+    cuts_of,
+)
 from vocadapt.training.encoding_questions import answer_words, encode_for_training
 from vocadapt.training.encodings import encode
 from vocadapt.training.finetune_settings import FinetuneSettings
@@ -39,8 +49,8 @@ if TYPE_CHECKING:
 class Prepared:
     """A task encoded for a model: done once, whatever number of seeds is run.
 
-    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on before; `fold` is which of a
-    k-fold task it is (0: it has none).
+    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on
+    before; `fold` is which of a k-fold task it is (0: it has none).
     """
 
     model: LanguageModel
@@ -67,8 +77,9 @@ class Prepared:
 class Run:
     """What a fine-tuning gave.
 
-    `logits` and `scores` are of the test split, by cut ("base", "adapted", "pooled"); no scores where it holds no labels.
-    `dev` is the dev score after each epoch, `curve` the mean loss by step, `examples` what was read in `seconds`.
+    `logits` and `scores` are of the test split, by cut ("base", "adapted", "pooled"); no scores
+    where it holds no labels. `dev` is the dev score after each epoch, `curve` the mean loss by
+    step, `examples` what was read in `seconds`.
     """
 
     network: "transformers.PreTrainedModel"
@@ -96,15 +107,21 @@ class Run:
         return tuple(map(self.outputs.said, self.logits[cut or self.cut], examples))
 
 
-def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = "") -> Prepared:
+def prepare(
+    model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = ""
+) -> Prepared:
     """Encode a task for a model; "" as tokenization is mixed where the model has two cuts.
 
-    Raises InputError for a task without labelled training examples, and a tokenization that the model does not have.
+    Raises InputError for a task without labelled training examples, and a tokenization that the
+    model does not have.
     """
     task = _apply_word_rule(task, settings.word_rule)
     cuts = cuts_of(model)
     tokenization = check_tokenization(tokenization, list(cuts))
-    trained_on = [task.split("train"), *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else [])]
+    trained_on = [
+        task.split("train"),
+        *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else []),
+    ]
     examples: Sequence[Example] = [example for split in trained_on for example in _labelled(split)]
     outputs = Outputs.of(task.kind, examples)
     _check_labels(task, examples)
@@ -119,33 +136,58 @@ def prepare(model: LanguageModel, task: Task, settings: FinetuneSettings, tokeni
     held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
     encoded = {name: encode(split.examples, cuts, how) for name, split in held_out.items()}
     findings = [
-        *task.findings, *_seen(held_out, seen), *_said({"train": train, **encoded}), *_limits(settings, length, cuts)
-    ]  # fmt: skip
+        *task.findings,
+        *_seen(held_out, seen),
+        *_said({"train": train, **encoded}),
+        *_limits(settings, length, cuts),
+    ]
     return Prepared(
-        model, task, settings, tokenization, outputs, cuts, train, targets, encoded.get("dev"), encoded.get("test"), seen,
+        model,
+        task,
+        settings,
+        tokenization,
+        outputs,
+        cuts,
+        train,
+        targets,
+        encoded.get("dev"),
+        encoded.get("test"),
+        seen,
         tuple(findings),
-    )  # fmt: skip
+    )
 
 
 def _apply_word_rule(task: Task, rule: str) -> Task:
-    """Set the word rule of a question answering task; raise InputError for another rule on other kinds of task."""
+    """Set the word rule of a question answering task; raise InputError for another rule on other
+    kinds of task.
+    """
     if task.kind == "qa":
-        splits = {name: replace(split, examples=apply_word_rule(split.examples, rule)) for name, split in task.splits.items()}
+        splits = {
+            name: replace(split, examples=apply_word_rule(split.examples, rule))
+            for name, split in task.splits.items()
+        }
         return replace(task, splits=splits)
     if rule != FinetuneSettings().word_rule:
-        raise InputError(f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.", "Leave it out.")
+        raise InputError(
+            f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.",
+            "Leave it out.",
+        )
     return task
 
 
-def finetune(prepared: Prepared, seed: int = 1, folder: Path | None = None, progress: Progress = silent) -> Run:
+def finetune(
+    prepared: Prepared, seed: int = 1, folder: Path | None = None, progress: Progress = silent
+) -> Run:
     """Fine-tune a fresh copy of the model under a seed, and score it on the test split.
 
-    Checkpoints go to `folder`, and where it holds one already the training goes on from there. The global random state is left
-    as it was. Raises InputError where the loss is no longer a number.
+    Checkpoints go to `folder`, and where it holds one already the training goes on from there. The
+    global random state is left as it was. Raises InputError where the loss is no longer a number.
     """
     start = time.perf_counter()
     task, outputs = prepared.task, prepared.outputs
-    network = with_fresh_head(prepared.model, outputs.head, outputs.names, seed, task.kind == "multilabel")
+    network = with_fresh_head(
+        prepared.model, outputs.head, outputs.names, seed, task.kind == "multilabel"
+    )
     if task.kind == "multilabel":
         held = np.concatenate(prepared.targets)
         begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
@@ -160,28 +202,48 @@ def finetune(prepared: Prepared, seed: int = 1, folder: Path | None = None, prog
         logits = pooled(logits_of(network, prepared.test, prepared.pad, part(progress, 0.95, 1.0)))
         scores = scores_of(task, task.split("test"), outputs, logits)
     return Run(
-        network, outputs, seed, prepared.tokenization, logits, scores, fitted.dev, fitted.curve, time.perf_counter() - start,
-        fitted.examples, trainable, frozen, _collapsed(prepared, fitted, scores), (*prepared.findings, *fitted.findings),
-    )  # fmt: skip
+        network,
+        outputs,
+        seed,
+        prepared.tokenization,
+        logits,
+        scores,
+        fitted.dev,
+        fitted.curve,
+        time.perf_counter() - start,
+        fitted.examples,
+        trainable,
+        frozen,
+        _collapsed(prepared, fitted, scores),
+        (*prepared.findings, *fitted.findings),
+    )
 
 
-def scores_of(task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]) -> dict[str, Score]:
+def scores_of(
+    task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]
+) -> dict[str, Score]:
     """The score of a split under every cut; none where it holds no labels."""
     if not split.labelled:
         return {}
     said = {cut: list(map(outputs.said, own, split.examples)) for cut, own in logits.items()}
-    return {cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules) for cut, own in said.items()}
+    return {
+        cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
+        for cut, own in said.items()
+    }
 
 
 def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) -> int:
-    """Let only the parameters that the settings name require a gradient; the number of the others' figures.
+    """Let only the parameters that the settings name require a gradient; the number of the others'
+    figures.
 
     Raises InputError for more top layers than there are.
     """
     prefix = f"{network.base_model_prefix}."
     layers = int(getattr(network.config, "num_hidden_layers", 0))
     if settings.top is not None and settings.top > layers:
-        raise InputError(f"The model has {layers} layers, not {settings.top}.", f"Give top-{layers} at most.")
+        raise InputError(
+            f"The model has {layers} layers, not {settings.top}.", f"Give top-{layers} at most."
+        )
     top = {str(layers - 1 - place) for place in range(settings.top or 0)}
     for name, value in network.named_parameters():
         body = name.startswith(prefix) and ".pooler." not in name
@@ -192,9 +254,24 @@ def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) 
     return sum(value.numel() for value in network.parameters() if not value.requires_grad)
 
 
-def _fit(network: "transformers.PreTrainedModel", prepared: Prepared, seed: int, folder: Path, progress: Progress) -> Fitted:
-    """Train with the rows that train and dev use; the dev score is that of both cuts pooled, where there are two."""
-    ids = np.concatenate([view.ids for encoded in (prepared.train, prepared.dev) if encoded for view in _views(encoded)])
+def _fit(
+    network: "transformers.PreTrainedModel",
+    prepared: Prepared,
+    seed: int,
+    folder: Path,
+    progress: Progress,
+) -> Fitted:
+    """Train with the rows that train and dev use; the dev score is that of both cuts pooled, where
+    there are two.
+    """
+    ids = np.concatenate(
+        [
+            view.ids
+            for encoded in (prepared.train, prepared.dev)
+            if encoded
+            for view in _views(encoded)
+        ]
+    )
     settings = prepared.settings
     with rows_in_use(network, ids, prepared.pad) as renamed:
         pad = int(renamed[prepared.pad])
@@ -208,9 +285,16 @@ def _fit(network: "transformers.PreTrainedModel", prepared: Prepared, seed: int,
 
         train = _renamed(prepared.train, renamed)
         reading = Reading(
-            train, prepared.targets, prepared.tokenization, pad, settings.batch, settings.epochs, seed, not settings.ungrouped,
+            train,
+            prepared.targets,
+            prepared.tokenization,
+            pad,
+            settings.batch,
+            settings.epochs,
+            seed,
+            not settings.ungrouped,
             prepared.outputs.head,
-        )  # fmt: skip
+        )
         return fit(network, reading, settings, folder, score if dev is not None else None, progress)
 
 
@@ -229,18 +313,32 @@ def _renamed(encoded: Encoded, rows: Any) -> Encoded:
 
 def _labelled(split: Split) -> tuple[Example, ...]:
     if not split.labelled:
-        raise InputError(f"{split.path}: holds no labels to train on.", "Give labelled training examples.")
+        raise InputError(
+            f"{split.path}: holds no labels to train on.", "Give labelled training examples."
+        )
     return split.examples
 
 
 def _trained_on(
-    outputs: Outputs, examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings
+    outputs: Outputs,
+    examples: Sequence[Example],
+    cuts: Mapping[str, Cut],
+    settings: EncodingSettings,
 ) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
-    """The examples that can be trained on (questions: whose answer is in the context), encoded, and the targets of each part."""
-    questions = [example for example in examples if isinstance(example, Question) and answer_words(example) is not None]
+    """The examples that can be trained on (questions: whose answer is in the context), encoded, and
+    the targets of each part.
+    """
+    questions = [
+        example
+        for example in examples
+        if isinstance(example, Question) and answer_words(example) is not None
+    ]
     if outputs.kind == "qa":
         if not questions:
-            raise InputError("No answer stands in its context, so there is nothing to train on.", "Give questions with answers.")
+            raise InputError(
+                "No answer stands in its context, so there is nothing to train on.",
+                "Give questions with answers.",
+            )
         encoded = encode_for_training(questions, cuts, settings)
         words = [np.array(answer_words(question), dtype=np.int64) for question in questions]
         return questions, encoded, tuple(words[part.owner] for part in encoded.parts)
@@ -256,7 +354,8 @@ def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> 
     most = max(int(view.ids.max()) for encoded in found if encoded for view in _views(encoded))
     if most >= rows:
         raise InputError(
-            f"{prepared.model.path}: its tokenizer gives the id {most:,}, and its embedding matrix has {rows:,} rows.",
+            f"{prepared.model.path}: its tokenizer gives the id {most:,}, and its embedding matrix"
+            f" has {rows:,} rows.",
             "Tokenizer and weights do not belong together: check where the files came from.",
         )
 
@@ -268,30 +367,38 @@ def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) 
     name = "dev" if fitted.dev else "test"
     if not values:
         return False
-    return is_collapsed(values, baseline_of_split(task.kind, task.split(name), task.score, task.rules))
+    return is_collapsed(
+        values, baseline_of_split(task.kind, task.split(name), task.score, task.rules)
+    )
 
 
 def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
-    """A test whose labels are all unknown to training is a mistake; one that holds some unknown ones is told of."""
+    """A test whose labels are all unknown to training is a mistake; one that holds some unknown
+    ones is told of.
+    """
     test = task.splits.get("test")
     held = labels_of(task.kind, test.examples) if test and test.labelled else frozenset()
     known = labels_of(task.kind, trained_on)
     if held and not held & known:
         raise InputError(
-            f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown to train "
-            f"({', '.join(sorted(known)[:5]) or 'none'}).",
+            f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown to"
+            f" train ({', '.join(sorted(known)[:5]) or 'none'}).",
             "Give training and test examples of one task.",
         )
 
 
 def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cuts: int) -> None:
-    """Raise InputError before training if the results could not be scored or would not fit in memory."""
+    """Raise InputError before training if the results could not be scored or would not fit in
+    memory.
+    """
     if task.kind == "multilabel":
         check_values("train", len(trained_on), len(outputs.names), 1)
     for name, split in task.splits.items():
         if name == "train" or task.kind == "qa":
             continue
-        rows = sum(len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples)
+        rows = sum(
+            len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples
+        )
         check_values(name, rows, len(outputs.names), cuts)
         if split.labelled:
             check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
@@ -299,15 +406,20 @@ def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cut
 
 def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
     """How many examples of the other splits were trained on, too."""
-    return [f"{name}: {said}" for name, split in splits.items() if (said := seen_line(split.examples, seen))]
+    return [
+        f"{name}: {said}"
+        for name, split in splits.items()
+        if (said := seen_line(split.examples, seen))
+    ]
 
 
 def _said(encoded: Mapping[str, Encoded]) -> list[str]:
     """What was divided or not read whole, of how many."""
     return [
         f"{name}: {count:,}{f' of {len(own.sizes):,}' if what in OF_EXAMPLES else ''} {what}."
-        for name, own in encoded.items() for what, count in own.notes.items()
-    ]  # fmt: skip
+        for name, own in encoded.items()
+        for what, count in own.notes.items()
+    ]
 
 
 def _limits(settings: FinetuneSettings, length: int, cuts: Mapping[str, Cut]) -> list[str]:

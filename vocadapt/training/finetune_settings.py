@@ -20,13 +20,16 @@ FREEZE = {
 
 @dataclass(frozen=True)
 class FinetuneSettings:
-    """Adam on the whole task, `epochs` times over, `batch` examples a step, `lr` at the height of its schedule.
+    """Adam on the whole task, `epochs` times over, `batch` examples a step, `lr` at the height of
+    its schedule.
 
-    `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what is trained (FREEZE).
-    `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best epoch is kept, and after
-    `patience` epochs without a better one the training ends (0: never early). Examples of about one length share a batch unless
-    `ungrouped`. `weight_decay` spares rows that no example uses. `word_rule`: for qa, how to split a context into the words over
-    which logits are pooled (WORD_RULES). Raises InputError for values out of bounds.
+    `length`: wordpieces read at once; `chunk`: words of a chunk (0: as many as fit). `freeze`: what
+    is trained (FREEZE).
+    `with_dev`: the dev split is trained on, too; else it is scored after every epoch, the best
+    epoch is kept, and after `patience` epochs without a better one the training ends (0: never
+    early). Examples of about one length share a batch unless `ungrouped`. `weight_decay` spares
+    rows that no example uses. `word_rule`: for qa, how to split a context into the words over which
+    logits are pooled (WORD_RULES). Raises InputError for values out of bounds.
     """
 
     epochs: int = bounded(5, 1, 10_000, "Epochs")
@@ -48,7 +51,10 @@ class FinetuneSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.freeze not in FREEZE and not TOP.fullmatch(self.freeze):
-            raise InputError(f"Unknown way to freeze {self.freeze!r}.", f"Choose one of: {', '.join(FREEZE)}, such as top-3.")
+            raise InputError(
+                f"Unknown way to freeze {self.freeze!r}.",
+                f"Choose one of: {', '.join(FREEZE)}, such as top-3.",
+            )
         if self.freeze == "top-K":
             raise InputError("How many top layers are to be trained?", "Such as --freeze top-3.")
         check_schedule(self.schedule)
@@ -72,21 +78,33 @@ class Training:
 
 TRAININGS: Mapping[str, Training] = {
     "quick": Training(
-        "minutes on a CPU with a small model: 5 epochs, batch 16, 2e-4 (a larger model wants 5e-5)", FinetuneSettings()
+        "minutes on a CPU with a small model: 5 epochs, batch 16, 2e-4 (a larger model wants 5e-5)",
+        FinetuneSettings(),
     ),
     "thesis": Training(
-        "low-layer information integration, after Bio-LM: 10 epochs, batch 8, 2e-5, 512 wordpieces, seed 142",
+        "low-layer information integration, after Bio-LM: 10 epochs, batch 8, 2e-5, 512 wordpieces,"
+        " seed 142",
         FinetuneSettings(epochs=10, batch=8, lr=2e-5, chunk=0, warm_up=0.06),
         (142,),
     ),
     "poerner": Training(
-        "GreenBioBERT: 100 epochs over train and dev, batch 32, 1e-5 with 10 % warm-up, chunks of 30 words, eight seeds",
+        "GreenBioBERT: 100 epochs over train and dev, batch 32, 1e-5 with 10 % warm-up, chunks of"
+        " 30 words, eight seeds",
         FinetuneSettings(epochs=100, batch=32, lr=1e-5, with_dev=True),
         tuple(range(1, 9)),
     ),
     "exbert": Training(
         "exBERT: 3 epochs of the top three layers, batch 20, 1e-5 throughout, 256 wordpieces",
-        FinetuneSettings(epochs=3, batch=20, lr=1e-5, length=256, chunk=0, warm_up=0.0, schedule="constant", freeze="top-3"),
+        FinetuneSettings(
+            epochs=3,
+            batch=20,
+            lr=1e-5,
+            length=256,
+            chunk=0,
+            warm_up=0.0,
+            schedule="constant",
+            freeze="top-3",
+        ),
     ),
 }
 
@@ -94,5 +112,7 @@ TRAININGS: Mapping[str, Training] = {
 def training_preset(name: str, **changes: int | float | str) -> FinetuneSettings:
     """The settings of a preset, some of them changed; raises InputError for an unknown one."""
     if name not in TRAININGS:
-        raise InputError(f"There are no training settings {name!r}.", f"Choose one of: {', '.join(TRAININGS)}.")
+        raise InputError(
+            f"There are no training settings {name!r}.", f"Choose one of: {', '.join(TRAININGS)}."
+        )
     return replace(TRAININGS[name].settings, **changes)  # type: ignore[arg-type]

@@ -10,12 +10,27 @@ from typing import TYPE_CHECKING, Any
 from vocadapt.errors import InputError
 from vocadapt.models.contextual import head_on
 from vocadapt.progress import Progress, silent
-from vocadapt.settings import LARGEST_RATE, LARGEST_SEED, MINUTES_PER_YEAR, SMALLEST, bounded, check_settings
+from vocadapt.settings import (
+    LARGEST_RATE,
+    LARGEST_SEED,
+    MINUTES_PER_YEAR,
+    SMALLEST,
+    bounded,
+    check_settings,
+)
 from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading
 from vocadapt.training.budget import steps_in
 from vocadapt.training.masked_losses import losses
 from vocadapt.training.schedules import SCHEDULES, check_schedule
-from vocadapt.training.watching import begun, calling, check_finite, check_weights, on_one_device, watch, without_printers
+from vocadapt.training.watching import (
+    begun,
+    calling,
+    check_finite,
+    check_weights,
+    on_one_device,
+    watch,
+    without_printers,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -29,13 +44,14 @@ BUDGETS = ("hours", "tokens", "epochs")  # the first that is given counts
 
 @dataclass(frozen=True)
 class MaskedSettings:
-    """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW under a
-    rate that rises over the `warm_up` and then goes as `schedule` says (SCHEDULES).
+    """How masked-word training goes: blocks of `length` wordpieces, `batch` blocks a step, AdamW
+    under a rate that rises over the `warm_up` and then goes as `schedule` says (SCHEDULES).
 
-    The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours budget is turned into steps
-    by the pace of the first ones. `save_minutes` lie between two checkpoints. A step is read in so many `parts`, which is
-    another way to the same gradient where memory is short: each wordpiece that is asked weighs alike, in whichever part.
-    Raises InputError for values without sense.
+    The budget is `hours` where given, else `tokens` (wordpieces read), else `epochs`. An hours
+    budget is turned into steps by the pace of the first ones. `save_minutes` lie between two
+    checkpoints. A step is read in so many `parts`, which is another way to the same gradient where
+    memory is short: each wordpiece that is asked weighs alike, in whichever part. Raises InputError
+    for values without sense.
     """
 
     length: int = bounded(128, 8, 4096, "Block length")
@@ -57,9 +73,12 @@ class MaskedSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.batch % self.parts:
-            fitting = ", ".join(str(parts) for parts in range(1, self.batch + 1) if self.batch % parts == 0)
+            fitting = ", ".join(
+                str(parts) for parts in range(1, self.batch + 1) if self.batch % parts == 0
+            )
             raise InputError(
-                f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal parts.",
+                f"Masked training: a batch of {self.batch} cannot be read in {self.parts} equal"
+                " parts.",
                 f"Choose one of: {fitting}.",
             )
         check_schedule(self.schedule)
@@ -70,15 +89,21 @@ class MaskedSettings:
         return next((name for name in ("hours", "tokens") if getattr(self, name)), "epochs")
 
     def with_changes(self, **changes: Any) -> "MaskedSettings":
-        """These settings, some of them changed; a budget among the changes takes the place of the one there was."""
+        """These settings, some of them changed; a budget among the changes takes the place of the
+        one there was.
+        """
         if any(name in changes for name in BUDGETS):
-            changes = {name: MaskedSettings.__dataclass_fields__[name].default for name in BUDGETS} | changes
+            changes = {
+                name: MaskedSettings.__dataclass_fields__[name].default for name in BUDGETS
+            } | changes
         return replace(self, **changes)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """How a training went: wordpieces read, steps, seconds, parameters that moved and that did not, the loss as it fell."""
+    """How a training went: wordpieces read, steps, seconds, parameters that moved and that did not,
+    the loss as it fell.
+    """
 
     tokens: int
     steps: int
@@ -86,24 +111,44 @@ class Trained:
     trainable: int
     frozen: int
     curve: tuple[tuple[int, float], ...]  # step, mean loss in nats per asked wordpiece
-    next_curve: tuple[tuple[int, float], ...] = ()  # the same of the next sentences, where they are asked: counted apart
+    next_curve: tuple[
+        tuple[int, float], ...
+    ] = ()  # the same of the next sentences, where they are asked: counted apart
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         pace = self.tokens / self.seconds if self.seconds else 0.0
-        numbers = {"tokens": self.tokens, "steps": self.steps, "seconds": self.seconds, "tokens_per_second": pace}
-        told = {**numbers, "trainable": self.trainable, "frozen": self.frozen, "curve": [list(point) for point in self.curve]}
-        return told | ({"next_curve": [list(point) for point in self.next_curve]} if self.next_curve else {})
+        numbers = {
+            "tokens": self.tokens,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "tokens_per_second": pace,
+        }
+        told = {
+            **numbers,
+            "trainable": self.trainable,
+            "frozen": self.frozen,
+            "curve": [list(point) for point in self.curve],
+        }
+        return told | (
+            {"next_curve": [list(point) for point in self.next_curve]} if self.next_curve else {}
+        )
 
 
 def train_masked(
-    network: "transformers.PreTrainedModel", blocks: Blocks, settings: MaskedSettings, folder: Path, progress: Progress = silent,
+    network: "transformers.PreTrainedModel",
+    blocks: Blocks,
+    settings: MaskedSettings,
+    folder: Path,
+    progress: Progress = silent,
     each: Callable[[int], None] | None = None,
-) -> Trained:  # fmt: skip
-    """Train `network` in place; what is trainable is what requires a gradient. `each` is called after every step.
+) -> Trained:
+    """Train `network` in place; what is trainable is what requires a gradient. `each` is called
+    after every step.
 
-    Checkpoints go to `folder`, and where it holds one already the training goes on from there, over the same blocks under
-    the same masks. Raises InputError for a network without a masked-word head, and for a training that diverges.
+    Checkpoints go to `folder`, and where it holds one already the training goes on from there, over
+    the same blocks under the same masks. Raises InputError for a network without a masked-word
+    head, and for a training that diverges.
     """
     head_on(network)
     start = time.perf_counter()
@@ -121,7 +166,15 @@ def train_masked(
     trainable = sum(size for size, moves in sizes if moves)
     frozen = sum(size for size, moves in sizes if not moves)
     seconds = time.perf_counter() - start
-    return Trained(steps * settings.batch * settings.length, steps, seconds, trainable, frozen, curve, next_curve)
+    return Trained(
+        steps * settings.batch * settings.length,
+        steps,
+        seconds,
+        trainable,
+        frozen,
+        curve,
+        next_curve,
+    )
 
 
 def _curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float], ...]:
@@ -130,7 +183,9 @@ def _curve(history: list[dict[str, float]], name: str) -> tuple[tuple[int, float
 
 @contextmanager
 def dropping_out(network: "torch.nn.Module", share: float) -> Iterator[None]:
-    """Let every dropout of a network drop this share; afterwards each has its own again, for whoever fine-tunes it."""
+    """Let every dropout of a network drop this share; afterwards each has its own again, for
+    whoever fine-tunes it.
+    """
     import torch
 
     own = {layer: layer.p for layer in network.modules() if isinstance(layer, torch.nn.Dropout)}
@@ -149,61 +204,105 @@ def moving(network: "torch.nn.Module") -> "dict[str, torch.nn.Parameter]":
 
 
 def _trainer(
-    network: "transformers.PreTrainedModel", reading: MaskedReading, settings: MaskedSettings, steps: int, folder: Path,
+    network: "transformers.PreTrainedModel",
+    reading: MaskedReading,
+    settings: MaskedSettings,
+    steps: int,
+    folder: Path,
     progress: Progress,
-) -> "transformers.Trainer":  # fmt: skip
-    """Transformers' Trainer, told to read in the order given, to score asked positions only, and to report itself."""
-    watching = watch(steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress)
+) -> "transformers.Trainer":
+    """Transformers' Trainer, told to read in the order given, to score asked positions only, and to
+    report itself.
+    """
+    watching = watch(
+        steps, settings.batch * settings.length, "wordpieces", settings.save_minutes, progress
+    )
     trainer = _masked_trainer(network, steps, settings.lr, settings.parts)(
-        model=network, args=_arguments(settings, steps, folder), train_dataset=reading, callbacks=[watching]
+        model=network,
+        args=_arguments(settings, steps, folder),
+        train_dataset=reading,
+        callbacks=[watching],
     )
     without_printers(trainer)
-    trainer.model_accepts_loss_kwargs = settings.parts > 1  # then it counts what is asked in all parts of a step
+    trainer.model_accepts_loss_kwargs = (
+        settings.parts > 1
+    )  # then it counts what is asked in all parts of a step
     return trainer
 
 
-def _arguments(settings: MaskedSettings, steps: int, folder: Path) -> "transformers.TrainingArguments":
+def _arguments(
+    settings: MaskedSettings, steps: int, folder: Path
+) -> "transformers.TrainingArguments":
     """The settings as the Trainer takes them."""
     from transformers import TrainingArguments
 
     arguments = TrainingArguments(
-        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=settings.batch // settings.parts,
-        gradient_accumulation_steps=settings.parts, learning_rate=settings.lr,
-        warmup_steps=round(settings.warm_up * steps), weight_decay=settings.weight_decay,
+        output_dir=str(folder),
+        max_steps=steps,
+        per_device_train_batch_size=settings.batch // settings.parts,
+        gradient_accumulation_steps=settings.parts,
+        learning_rate=settings.lr,
+        warmup_steps=round(settings.warm_up * steps),
+        weight_decay=settings.weight_decay,
         lr_scheduler_type=SCHEDULES[settings.schedule].trainer,
-        optim="adamw_torch_fused", train_sampling_strategy="sequential", save_strategy="no", save_total_limit=1,
-        logging_steps=max(1, steps // CURVE), report_to="none", disable_tqdm=True, seed=settings.seed,
-        dataloader_pin_memory=False, remove_unused_columns=False,
-    )  # fmt: skip
+        optim="adamw_torch_fused",
+        train_sampling_strategy="sequential",
+        save_strategy="no",
+        save_total_limit=1,
+        logging_steps=max(1, steps // CURVE),
+        report_to="none",
+        disable_tqdm=True,
+        seed=settings.seed,
+        dataloader_pin_memory=False,
+        remove_unused_columns=False,
+    )
     return on_one_device(arguments)
 
 
 def _masked_trainer(
     network: "transformers.PreTrainedModel", steps: int, lr: float, parts: int
 ) -> "type[transformers.Trainer]":
-    """A Trainer whose checkpoints hold only what moves in `network`; `steps` and `lr` are told where the loss is no number."""
+    """A Trainer whose checkpoints hold only what moves in `network`; `steps` and `lr` are told
+    where the loss is no number.
+    """
     import torch
     from transformers import Trainer
 
     class MaskedWordTrainer(Trainer):
-        """Computes the loss at asked positions, without scores for the rest; that of next sentences is added, and told apart."""
+        """Computes the loss at asked positions, without scores for the rest; that of next sentences
+        is added, and told apart.
+        """
 
         apart: list[tuple[float, float]] = []  # noqa: RUF012 (a Trainer has one life)
 
-        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None) -> Any:
+        def compute_loss(
+            self,
+            model: Any,
+            inputs: Any,
+            return_outputs: bool = False,
+            num_items_in_batch: Any = None,
+        ) -> Any:
             found = torch.stack(losses(model, inputs))
-            if num_items_in_batch is not None:  # a part of a step: each asked wordpiece, and each pair, weighs as in the whole
+            if (
+                num_items_in_batch is not None
+            ):  # a part of a step: each asked wordpiece, and each pair, weighs as in the whole
                 asked = (inputs["labels"] != NOT_ASKED).sum() / max(1, int(num_items_in_batch))
-                found = found * torch.stack([asked, torch.full_like(asked, 1 / parts)])[: len(found)]
+                found = (
+                    found * torch.stack([asked, torch.full_like(asked, 1 / parts)])[: len(found)]
+                )
             if len(found) == 2:
                 self.apart.append(tuple((found.detach() * parts).tolist()))
             loss = found.sum()
-            check_finite(float(loss.detach()), f"step {self.state.global_step + 1:,} of {steps:,}", lr)
+            check_finite(
+                float(loss.detach()), f"step {self.state.global_step + 1:,} of {steps:,}", lr
+            )
             return (loss, {}) if return_outputs else loss
 
         def log(self, logs: dict[str, float], *more: Any, **named: Any) -> None:
             if "loss" in logs and self.apart:
-                masked, following = (sum(column) / len(self.apart) for column in zip(*self.apart, strict=True))
+                masked, following = (
+                    sum(column) / len(self.apart) for column in zip(*self.apart, strict=True)
+                )
                 logs |= {"loss": masked, NEXT_LOSS: following}
                 self.apart.clear()
             super().log(logs, *more, **named)
@@ -222,7 +321,10 @@ def _save_moving(network: "torch.nn.Module", folder: Path) -> None:
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.detach().cpu().contiguous() for name, value in moving(network).items()}, folder / MOVING)
+    save_file(
+        {name: value.detach().cpu().contiguous() for name, value in moving(network).items()},
+        folder / MOVING,
+    )
 
 
 def _load_moving(network: "torch.nn.Module", folder: Path) -> None:

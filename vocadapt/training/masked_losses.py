@@ -1,4 +1,6 @@
-"""What masked-word training lowers: the loss at the asked wordpieces, and of pairs that of which are next to each other."""
+"""What masked-word training lowers: the loss at the asked wordpieces, and of pairs that of which
+are next to each other.
+"""
 
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,8 +13,12 @@ if TYPE_CHECKING:
     import transformers
 
 
-def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-    """Mean cross-entropy at the asked wordpieces; the head scores these positions only. Blocks are full: nothing is padding."""
+def masked_loss(
+    network: "transformers.PreTrainedModel", ids: "torch.Tensor", labels: "torch.Tensor"
+) -> "torch.Tensor":
+    """Mean cross-entropy at the asked wordpieces; the head scores these positions only. Blocks are
+    full: nothing is padding.
+    """
     import torch
 
     asked = labels != NOT_ASKED
@@ -22,7 +28,9 @@ def masked_loss(network: "transformers.PreTrainedModel", ids: "torch.Tensor", la
 def pair_losses(
     network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
 ) -> "tuple[torch.Tensor, torch.Tensor]":
-    """The same for pairs of sentences, and the mean cross-entropy of which are next to each other."""
+    """The same for pairs of sentences, and the mean cross-entropy of which are next to each
+    other.
+    """
     import torch
 
     asked = inputs["labels"] != NOT_ASKED
@@ -47,10 +55,16 @@ def next_head(network: "transformers.PreTrainedModel") -> Any:
 def _loss_of(scores: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
     import torch
 
-    return torch.nn.functional.cross_entropy(scores.float(), labels) if len(labels) else scores.sum() * 0.0
+    return (
+        torch.nn.functional.cross_entropy(scores.float(), labels)
+        if len(labels)
+        else scores.sum() * 0.0
+    )
 
 
-def losses(network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]") -> "tuple[torch.Tensor, ...]":
+def losses(
+    network: "transformers.PreTrainedModel", inputs: "dict[str, torch.Tensor]"
+) -> "tuple[torch.Tensor, ...]":
     """The masked-word loss of a batch, and where it holds pairs the next-sentence loss."""
     if "next" in inputs:
         return pair_losses(network, inputs)

@@ -1,4 +1,6 @@
-"""Outputs: what the head of a network says, one number for each, and how labels become targets and numbers become labels."""
+"""Outputs: what the head of a network says, one number for each, and how labels become targets and
+numbers become labels.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,9 +25,11 @@ Said = tuple[str, ...] | str  # labels; the answer to a question
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of a kind of task by name: tags (O first, then B and I of each type), classes, or start and end.
+    """The outputs of a kind of task by name: tags (O first, then B and I of each type), classes, or
+    start and end.
 
-    ner has a row of outputs for every word of an example, qa for every word of its context, every other kind one row.
+    ner has a row of outputs for every word of an example, qa for every word of its context, every
+    other kind one row.
     """
 
     kind: str
@@ -33,18 +37,25 @@ class Outputs:
 
     @classmethod
     def of(cls, kind: str, examples: Iterable[Example]) -> "Outputs":
-        """The outputs that training examples ask for; raises InputError where there is nothing to tell apart."""
+        """The outputs that training examples ask for; raises InputError where there is nothing to
+        tell apart.
+        """
         if kind == "qa":
             return cls(kind, ("start", "end"))
         labels = sorted(labels_of(kind, examples))
         _check_number(kind, len(labels))
         if kind == "ner":
-            names = ["O", *(f"{letter}-{label}" if label else letter for label in labels for letter in "BI")]
+            names = [
+                "O",
+                *(f"{letter}-{label}" if label else letter for label in labels for letter in "BI"),
+            ]
         else:
             names = labels
         if len(names) < (1 if kind == "multilabel" else 2):
             held = f"one label only ({names[0]!r})" if names else "no label"
-            raise InputError(f"The training examples hold {held}.", "Give examples of at least two labels.")
+            raise InputError(
+                f"The training examples hold {held}.", "Give examples of at least two labels."
+            )
         return cls(kind, tuple(names))
 
     @property
@@ -58,7 +69,9 @@ class Outputs:
         return {name: place for place, name in enumerate(self.names)}
 
     def targets(self, gold: Sequence[str]) -> Targets:
-        """What the outputs of an example should be: (words,) for ner, (1,), or for multilabel (1, outputs) of 0 and 1."""
+        """What the outputs of an example should be: (words,) for ner, (1,), or for multilabel (1,
+        outputs) of 0 and 1.
+        """
         if self.kind == "multilabel":
             held = np.zeros((1, len(self.names)), dtype=np.float32)
             held[0, [self.index[name] for name in gold if name in self.index]] = 1
@@ -66,16 +79,23 @@ class Outputs:
         return np.array([self.index[label] for label in gold], dtype=np.int64)
 
     def said(self, logits: Logits, example: Example) -> Said:
-        """What logits (rows, outputs) say of an example: the highest output, for multilabel all above 0.
+        """What logits (rows, outputs) say of an example: the highest output, for multilabel all
+        above 0.
 
-        For qa the words from the best start to the best end, as they stand in the context, 500 characters at most.
+        For qa the words from the best start to the best end, as they stand in the context, 500
+        characters at most.
         """
         if isinstance(example, Question):
-            bounds, scores = word_bounds(example.context, example.word_rule), logits.astype(np.float64)
+            bounds, scores = (
+                word_bounds(example.context, example.word_rule),
+                logits.astype(np.float64),
+            )
             best = best_spans(scores[:, 0], scores[:, 1], bounds, AnswerSettings().characters)
             return example.context[bounds[best[0][0], 0] : bounds[best[0][1], 1]] if best else ""
         if self.kind == "multilabel":
-            return tuple(name for name, value in zip(self.names, logits[0], strict=True) if value > 0)
+            return tuple(
+                name for name, value in zip(self.names, logits[0], strict=True) if value > 0
+            )
         return tuple(self.names[place] for place in logits.argmax(axis=1))
 
 

@@ -1,7 +1,9 @@
-"""Pairs of text for next-sentence prediction (Devlin et al. 2019, 3.1; packed as in the published code of exBERT).
+"""Pairs of text for next-sentence prediction (Devlin et al. 2019, 3.1; packed as in the published
+code of exBERT).
 
-Sentences of a document that follow each other fill a block, and the block is cut in the middle: A and B. In half of the pairs
-B is then taken from another document. Masks are drawn anew at every reading, as in any other block.
+Sentences of a document that follow each other fill a block, and the block is cut in the middle: A
+and B. In half of the pairs B is then taken from another document. Masks are drawn anew at every
+reading, as in any other block.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +32,9 @@ Pieces = list[int]
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Blocks):
-    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end: `segments` (blocks, length) are 1 in B, `next` (blocks,) 0 where B
-    follows A in the text and 1 where it comes from another of the `documents`.
+    """Blocks `[CLS] A [SEP] B [SEP]`, padded at the end: `segments` (blocks, length) are 1 in B,
+    `next` (blocks,) 0 where B follows A in the text and 1 where it comes from another of the
+    `documents`.
     """
 
     segments: NDArray[np.int8]
@@ -64,21 +67,32 @@ class Pairs(Blocks):
         """What was packed, in numbers."""
         padding = float((self.ids == self.pad).mean())
         true = float((self.next == NEXT).mean())
-        return {"pairs": len(self), "of_documents": self.documents, "true_next": true, "padding": padding}
+        return {
+            "pairs": len(self),
+            "of_documents": self.documents,
+            "true_next": true,
+            "padding": padding,
+        }
 
 
-def pack_pairs(documents: Path, vocabulary: Vocabulary, length: int, seed: int = 1, progress: Progress = silent) -> Pairs:
-    """A file of words between blanks, documents parted by empty lines → pairs; `seed` draws which B comes from elsewhere.
+def pack_pairs(
+    documents: Path, vocabulary: Vocabulary, length: int, seed: int = 1, progress: Progress = silent
+) -> Pairs:
+    """A file of words between blanks, documents parted by empty lines → pairs; `seed` draws which B
+    comes from elsewhere.
 
-    Where no line is empty every line is a document. Raises InputError where fewer than two documents have two sentences.
+    Where no line is empty every line is a document. Raises InputError where fewer than two
+    documents have two sentences.
     """
     read = enumerate(_documents(documents, vocabulary, progress))
     found = [(number, half) for number, own in read for half in _halves(own, length - 3)]
     of = [number for number, _ in found]
     if len(set(of)) < 2:
         raise InputError(
-            f"Next sentences need two documents of two sentences each, and the text has {len(set(of))}.",
-            "Part the documents by empty lines; in a text without an empty line, files or one, each line is a document.",
+            "Next sentences need two documents of two sentences each, and the text has"
+            f" {len(set(of))}.",
+            "Part the documents by empty lines; in a text without an empty line, files or one, each"
+            " line is a document.",
         )
     rng = np.random.default_rng(seed)
     follows = rng.permutation(len(found)) % 2 == NEXT
@@ -94,9 +108,13 @@ def pack_pairs(documents: Path, vocabulary: Vocabulary, length: int, seed: int =
 
 
 def _pairs(
-    found: Sequence[tuple[int, tuple[Pieces, Pieces]]], follows: Sequence[bool], rng: np.random.Generator
+    found: Sequence[tuple[int, tuple[Pieces, Pieces]]],
+    follows: Sequence[bool],
+    rng: np.random.Generator,
 ) -> Iterator[tuple[Pieces, Pieces]]:
-    """For each place its A and B, or its A and a B drawn from all those of other documents; `found` has them by document."""
+    """For each place its A and B, or its A and a B drawn from all those of other documents; `found`
+    has them by document.
+    """
     documents = np.array([document for document, _ in found])
     begins = np.searchsorted(documents, documents)
     sizes = np.searchsorted(documents, documents, side="right") - begins
@@ -113,7 +131,9 @@ def _shortened(first: Pieces, second: Pieces, most: int) -> tuple[Pieces, Pieces
 
 
 def _halves(sentences: list[Pieces], most: int) -> Iterator[tuple[Pieces, Pieces]]:
-    """Sentences that follow each other, as many as fit, cut in the middle; one that stands alone makes no pair."""
+    """Sentences that follow each other, as many as fit, cut in the middle; one that stands alone
+    makes no pair.
+    """
     waiting: list[Pieces] = []
     for sentence in [*sentences, None]:
         full = sentence is None or sum(map(len, waiting)) + len(sentence) > most
@@ -125,7 +145,9 @@ def _halves(sentences: list[Pieces], most: int) -> Iterator[tuple[Pieces, Pieces
             waiting = [*waiting[-1:], sentence] if full else [*waiting, sentence]
 
 
-def _documents(documents: Path, vocabulary: Vocabulary, progress: Progress) -> Iterator[list[Pieces]]:
+def _documents(
+    documents: Path, vocabulary: Vocabulary, progress: Progress
+) -> Iterator[list[Pieces]]:
     """The documents of a words file as sentences of ids; each distinct word is cut once."""
     known: dict[str, tuple[int, ...]] = {}
     parted = _has_empty_line(documents)

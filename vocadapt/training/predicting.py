@@ -1,4 +1,6 @@
-"""Encoded examples + a network → its logits under each cut, each distinct sequence of wordpieces read once."""
+"""Encoded examples + a network → its logits under each cut, each distinct sequence of wordpieces
+read once.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +24,8 @@ def logits_of(
 ) -> dict[str, tuple[Logits, ...]]:
     """The logits of every example under every cut: arrays (rows, outputs), rows being words or 1.
 
-    The network is left in the mode it was in. Chunks that several cuts or examples have alike are read once.
+    The network is left in the mode it was in. Chunks that several cuts or examples have alike are
+    read once.
     """
     known: dict[bytes, Logits] = {}
     distinct = {_key(view): view for views in encoded.views.values() for view in views}
@@ -31,14 +34,19 @@ def logits_of(
     try:
         read = 0
         for keys in _batches(distinct):
-            for key, rows in zip(keys, _read(network, [distinct[key] for key in keys], pad), strict=True):
+            for key, rows in zip(
+                keys, _read(network, [distinct[key] for key in keys], pad), strict=True
+            ):
                 known[key] = rows
             read += len(keys)
             progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
     finally:
         network.train(training)
     found = {name: [known[_key(view)] for view in views] for name, views in encoded.views.items()}
-    return {name: joined(found[name], views, encoded.sizes, encoded.mean) for name, views in encoded.views.items()}
+    return {
+        name: joined(found[name], views, encoded.sizes, encoded.mean)
+        for name, views in encoded.views.items()
+    }
 
 
 def _key(view: View) -> bytes:
@@ -49,7 +57,9 @@ def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
     """The longest first, as many together as PIECES allow."""
     batches: list[list[bytes]] = []
     width = 0
-    for key in sorted(views, key=lambda key: -len(views[key].ids)):  # stable: the order of first coming among equals
+    for key in sorted(
+        views, key=lambda key: -len(views[key].ids)
+    ):  # stable: the order of first coming among equals
         if not batches or (len(batches[-1]) + 1) * width > PIECES:
             batches.append([])
             width = len(views[key].ids)
@@ -64,13 +74,24 @@ def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: i
     batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
     with torch.inference_mode():
         said = network(**read_by(network, batch))
-        stacked = torch.stack([said.start_logits, said.end_logits], dim=2) if "start_logits" in said else said.logits
+        stacked = (
+            torch.stack([said.start_logits, said.end_logits], dim=2)
+            if "start_logits" in said
+            else said.logits
+        )
         logits = stacked.float().cpu().numpy()
-    return [(logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy() for row, view in enumerate(views)]
+    return [
+        (logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy()
+        for row, view in enumerate(views)
+    ]
 
 
-def joined(found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False) -> tuple[Logits, ...]:
-    """The rows of each example's outputs: of several for one row the highest, each output by itself, or their `mean`."""
+def joined(
+    found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False
+) -> tuple[Logits, ...]:
+    """The rows of each example's outputs: of several for one row the highest, each output by
+    itself, or their `mean`.
+    """
     width = found[0].shape[1] if found else 0
     if mean:
         sums = [np.zeros((size, width)) for size in sizes]
@@ -78,7 +99,10 @@ def joined(found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int],
         for rows, view in zip(found, views, strict=True):
             np.add.at(sums[view.owner], view.rows, rows)
             np.add.at(counts[view.owner], view.rows, 1)
-        return tuple((own / np.maximum(count, 1)).astype(np.float32) for own, count in zip(sums, counts, strict=True))
+        return tuple(
+            (own / np.maximum(count, 1)).astype(np.float32)
+            for own, count in zip(sums, counts, strict=True)
+        )
     whole = [np.full((size, width), LOWEST, dtype=np.float32) for size in sizes]
     for rows, view in zip(found, views, strict=True):
         np.maximum.at(whole[view.owner], view.rows, rows)

@@ -1,4 +1,6 @@
-"""Rounding of trained weights to the stored dtype, which can undo small updates of a float32 training."""
+"""Rounding of trained weights to the stored dtype, which can undo small updates of a float32
+training.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +12,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rounding:
-    """The stored dtype, the number of weights changed by training, and the number of changes undone by rounding."""
+    """The stored dtype, the number of weights changed by training, and the number of changes undone
+    by rounding.
+    """
 
     dtype: str
     changed: int
     lost: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures for a report: the dtype, and the fraction of updates lost to rounding."""
+        """Return the figures for a report: the dtype, and the fraction of updates lost to
+        rounding.
+        """
         fraction = self.lost / self.changed if self.changed else 0.0
         return {"stored_as": self.dtype, "updates_lost_to_rounding": fraction}
 
@@ -28,7 +34,9 @@ def copy_weights(network: "torch.nn.Module", dtype: "torch.dtype") -> "dict[str,
 
 
 def round_weights(
-    network: "torch.nn.Module", dtype: "torch.dtype", before: "dict[str, torch.Tensor] | None" = None
+    network: "torch.nn.Module",
+    dtype: "torch.dtype",
+    before: "dict[str, torch.Tensor] | None" = None,
 ) -> Rounding:
     """Round every parameter in place to the nearest value of `dtype`.
 
@@ -54,6 +62,7 @@ def describe_rounding(numbers: Mapping[str, Any]) -> str:
     if "stored_as" not in numbers:
         return ""
     return (
-        f"Stored in {numbers['stored_as']}: rounding undid {numbers['updates_lost_to_rounding']:.1%} of the weight updates. "
-        "The losses are those of the stored weights."
+        f"Stored in {numbers['stored_as']}: rounding undid"
+        f" {numbers['updates_lost_to_rounding']:.1%} of the weight updates. The losses are those of"
+        " the stored weights."
     )

@@ -1,7 +1,9 @@
-"""Training only the wordpiece rows that the examples use: a step costs the same however many rows a vocabulary has.
+"""Training only the wordpiece rows that the examples use: a step costs the same however many rows a
+vocabulary has.
 
-A row that no example uses has no gradient, and under Adam without weight decay it never moves. Leaving it out of the training
-therefore changes nothing, and saves the optimiser two more numbers for every number of it, and every checkpoint three.
+A row that no example uses has no gradient, and under Adam without weight decay it never moves.
+Leaving it out of the training therefore changes nothing, and saves the optimiser two more numbers
+for every number of it, and every checkpoint three.
 """
 
 from collections.abc import Iterator
@@ -17,10 +19,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def rows_in_use(network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int) -> Iterator[NDArray[np.int64]]:
-    """Give a network only the rows of the ids `used` for a while; yields the new id of every old one (-1: left out).
+def rows_in_use(
+    network: "transformers.PreTrainedModel", used: NDArray[np.integer], pad: int
+) -> Iterator[NDArray[np.int64]]:
+    """Give a network only the rows of the ids `used` for a while; yields the new id of every old
+    one (-1: left out).
 
-    Afterwards it has all its rows again, the used ones as they became. The padding row is always among them.
+    Afterwards it has all its rows again, the used ones as they became. The padding row is always
+    among them.
     """
     import torch
 
@@ -30,12 +36,16 @@ def rows_in_use(network: "transformers.PreTrainedModel", used: NDArray[np.intege
     renamed[kept] = np.arange(len(kept))
     chosen, moves = torch.from_numpy(kept), whole.weight.requires_grad
     padding = None if whole.padding_idx is None else int(renamed[whole.padding_idx])
-    few = torch.nn.Embedding(len(kept), whole.embedding_dim, padding, _weight=whole.weight.detach()[chosen].clone())
+    few = torch.nn.Embedding(
+        len(kept), whole.embedding_dim, padding, _weight=whole.weight.detach()[chosen].clone()
+    )
     few.weight.requires_grad = moves
     network.set_input_embeddings(few)
     try:
         yield renamed
     finally:
         with torch.no_grad():
-            whole.weight[chosen.to(whole.weight.device)] = few.weight.detach().to(whole.weight.device)
+            whole.weight[chosen.to(whole.weight.device)] = few.weight.detach().to(
+                whole.weight.device
+            )
         network.set_input_embeddings(whole.to(few.weight.device))

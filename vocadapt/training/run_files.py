@@ -1,7 +1,8 @@
-"""A run as a folder: an ordinary model folder with both tokenizers, and beside it its record, predictions and logits.
+"""A run as a folder: an ordinary model folder with both tokenizers, and beside it its record,
+predictions and logits.
 
-    run = load_run(Path("runs/ncbi"))
-    said = run.said([Sentence(("No", "fever", "."), None)])     # the predicted tags, both tokenizations pooled
+run = load_run(Path("runs/ncbi"))
+said = run.said([Sentence(("No", "fever", "."), None)])     # the predicted tags, both tokenizations pooled
 """
 
 import json
@@ -50,13 +51,30 @@ def save_run(run: Run, prepared: Prepared, folder: Path) -> None:
     write_seen(prepared.seen, folder)
     task = prepared.task
     record = {
-        "task": task.name, "kind": task.kind, "outputs": run.outputs.names, "scorer": task.scorer.name,
-        "rules": asdict(task.rules), "model": prepared.model.name, "seed": run.seed, "tokenization": run.tokenization,
-        "settings": asdict(prepared.settings), "scores": {cut: score.to_dict() for cut, score in run.scores.items()},
-        "dev": run.dev, "curve": run.curve, "seconds": run.seconds, "examples": run.examples, "trainable": run.trainable,
-        "fold": prepared.fold, "unit": task.unit, "frozen": run.frozen, "collapsed": run.collapsed, "findings": run.findings,
-    }  # fmt: skip
-    (folder / RUN).write_text(json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+        "task": task.name,
+        "kind": task.kind,
+        "outputs": run.outputs.names,
+        "scorer": task.scorer.name,
+        "rules": asdict(task.rules),
+        "model": prepared.model.name,
+        "seed": run.seed,
+        "tokenization": run.tokenization,
+        "settings": asdict(prepared.settings),
+        "scores": {cut: score.to_dict() for cut, score in run.scores.items()},
+        "dev": run.dev,
+        "curve": run.curve,
+        "seconds": run.seconds,
+        "examples": run.examples,
+        "trainable": run.trainable,
+        "fold": prepared.fold,
+        "unit": task.unit,
+        "frozen": run.frozen,
+        "collapsed": run.collapsed,
+        "findings": run.findings,
+    }
+    (folder / RUN).write_text(
+        json.dumps(record, ensure_ascii=False, allow_nan=False), encoding="utf-8"
+    )
     if run.logits:
         _save_predictions(run, task.split("test"), folder)
 
@@ -80,7 +98,9 @@ class SavedRun:
 
     @property
     def called(self) -> str:
-        """What tells it from the other runs beside it: seed 1, or of a k-fold task seed 1, fold 3."""
+        """What tells it from the other runs beside it: seed 1, or of a k-fold task seed 1, fold
+        3.
+        """
         return of_fold(f"seed {self.seed}", self.record.get("fold", 0))
 
     @property
@@ -122,11 +142,16 @@ class SavedRun:
     def encoding(self) -> EncodingSettings:
         """How long the texts are that it reads at once."""
         settings = self.record["settings"]
-        length = min(settings["length"], int(self.model.config.get("max_position_embeddings", settings["length"])))
+        length = min(
+            settings["length"],
+            int(self.model.config.get("max_position_embeddings", settings["length"])),
+        )
         return EncodingSettings(length, settings["chunk"])
 
     def apply_word_rule(self, examples: Iterable[Example], rule: str = "") -> tuple[Example, ...]:
-        """Set the word rule of questions ("": that of the run's training); other examples are unchanged."""
+        """Set the word rule of questions ("": that of the run's training); other examples are
+        unchanged.
+        """
         return apply_word_rule(examples, rule or self.word_rule)
 
     @property
@@ -134,12 +159,22 @@ class SavedRun:
         """How a context is split into the words over which logits are pooled, as in training."""
         return str(self.record["settings"].get("word_rule", "code"))
 
-    def logits(self, examples: Sequence[Example], progress: Progress = silent) -> dict[str, tuple[Logits, ...]]:
-        """Logits under every cut that the model has, and pooled: for each example an array (rows, outputs)."""
+    def logits(
+        self, examples: Sequence[Example], progress: Progress = silent
+    ) -> dict[str, tuple[Logits, ...]]:
+        """Logits under every cut that the model has, and pooled: for each example an array (rows,
+        outputs).
+        """
         encoded = encode(examples, self.cuts, self.encoding)
-        return pooled(logits_of(self.network, encoded, next(iter(self.cuts.values())).specials["pad"], progress))
+        return pooled(
+            logits_of(
+                self.network, encoded, next(iter(self.cuts.values())).specials["pad"], progress
+            )
+        )
 
-    def said(self, examples: Sequence[Example], cut: str = "", progress: Progress = silent) -> list[Said]:
+    def said(
+        self, examples: Sequence[Example], cut: str = "", progress: Progress = silent
+    ) -> list[Said]:
         """What is predicted for examples under a cut, "" being pooled, or the only one.
 
         Raises InputError for a cut that the model does not have.
@@ -162,7 +197,9 @@ class SavedRun:
 
     @cached_property
     def kept(self) -> "Kept":
-        """The test examples and what was predicted for them; raises InputError where the run had none."""
+        """The test examples and what was predicted for them; raises InputError where the run had
+        none.
+        """
         return _read_predictions(self.folder)
 
 
@@ -175,11 +212,15 @@ class Kept:
 
 
 def load_run(folder: Path) -> SavedRun:
-    """Open the folder of one run; raises InputError for any other folder, and where several seeds lie in it."""
+    """Open the folder of one run; raises InputError for any other folder, and where several seeds
+    lie in it.
+    """
     found = runs_in(folder)
     if len(found) > 1:
         names = ", ".join(str(folder / run.folder.name) for run in found[:3])
-        raise InputError(f"{folder} holds {len(found)} runs, one for each seed.", f"Choose one: {names}.")
+        raise InputError(
+            f"{folder} holds {len(found)} runs, one for each seed.", f"Choose one: {names}."
+        )
     return found[0]
 
 
@@ -192,12 +233,16 @@ def runs_in(folder: Path) -> list[SavedRun]:
     if not places and (found := _headed(folder)):
         return [found]
     if not places:
-        raise InputError(f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote.")
+        raise InputError(
+            f"{folder}: expected a run, found no {RUN}.", "Give a folder that finetune wrote."
+        )
     return [SavedRun(place, read_json_object(place / RUN)) for place in places]
 
 
 def folder_name(seed: int, fold: int = 0) -> str:
-    """What the folder of a run is called that lies beside others: seed-1, or of one of several folds seed-1-fold-3."""
+    """What the folder of a run is called that lies beside others: seed-1, or of one of several
+    folds seed-1-fold-3.
+    """
     return f"seed-{seed}-fold-{fold}" if fold else f"seed-{seed}"
 
 
@@ -212,20 +257,40 @@ def _numbers(folder: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
-KINDS_OF_HEADS = {"ForTokenClassification": "ner", "ForSequenceClassification": "classification", "ForQuestionAnswering": "qa"}
+KINDS_OF_HEADS = {
+    "ForTokenClassification": "ner",
+    "ForSequenceClassification": "classification",
+    "ForQuestionAnswering": "qa",
+}
 
 
 def _headed(folder: Path) -> SavedRun | None:
-    """A model with a task's head that is no run of ours, or was adapted after its fine-tuning; None for any other folder."""
+    """A model with a task's head that is no run of ours, or was adapted after its fine-tuning; None
+    for any other folder.
+    """
     if not os.path.isfile(folder / "config.json"):
         return None
     config = open_model(folder).config
-    kind = next((kind for head, kind in KINDS_OF_HEADS.items() if str(config.get("architectures")).find(head) > 0), None)
+    kind = next(
+        (
+            kind
+            for head, kind in KINDS_OF_HEADS.items()
+            if str(config.get("architectures")).find(head) > 0
+        ),
+        None,
+    )
     if kind is None:
         return None
     labels: Mapping[str, str] = {} if kind == "qa" else config.get("id2label", {})
     names = [labels[place] for place in sorted(labels, key=int)] or ["start", "end"]
-    record = {"task": folder.name, "kind": kind, "outputs": names, "scorer": DEFAULTS[kind], "rules": asdict(USUAL), "seed": 0}
+    record = {
+        "task": folder.name,
+        "kind": kind,
+        "outputs": names,
+        "scorer": DEFAULTS[kind],
+        "rules": asdict(USUAL),
+        "seed": 0,
+    }
     return SavedRun(folder, {**record, "settings": asdict(FinetuneSettings())})
 
 
@@ -247,7 +312,10 @@ def _save_predictions(run: Run, split: Split, folder: Path) -> None:
             line = {**asdict(example), "said": {cut: own[place] for cut, own in said.items()}}  # type: ignore[call-overload]
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     sizes = np.array([len(rows) for rows in run.logits[run.cut]], dtype=np.int64)
-    save_file({"sizes": sizes, **{cut: np.concatenate(own) for cut, own in run.logits.items()}}, folder / LOGITS)
+    save_file(
+        {"sizes": sizes, **{cut: np.concatenate(own) for cut, own in run.logits.items()}},
+        folder / LOGITS,
+    )
 
 
 def _read_predictions(folder: Path) -> Kept:
@@ -255,7 +323,10 @@ def _read_predictions(folder: Path) -> Kept:
     if not path.is_file():
         raise InputError(f"{folder}: the run had no test examples.", "Give a test file (--test F).")
     with opened(path) as source:
-        rows = [parse_json(line, f"{path}, line {number:,}", "Fine-tune again.") for number, line in enumerate(source.lines(), 1)]
+        rows = [
+            parse_json(line, f"{path}, line {number:,}", "Fine-tune again.")
+            for number, line in enumerate(source.lines(), 1)
+        ]
     said = {cut: [_as_said(row["said"][cut]) for row in rows] for cut in rows[0]["said"]}
     return Kept(Split(tuple(map(_example, rows)), path=path), said)
 
@@ -266,9 +337,22 @@ def _as_said(value: Any) -> Said:
 
 def _example(row: Mapping[str, Any]) -> Example:
     if "question" in row:
-        answers = None if row["answers"] is None else tuple(Answer(**answer) for answer in row["answers"])
-        return Question(row["id"], row["question"], row["context"], answers, row["document"], row.get("word_rule", "code"))
+        answers = (
+            None if row["answers"] is None else tuple(Answer(**answer) for answer in row["answers"])
+        )
+        return Question(
+            row["id"],
+            row["question"],
+            row["context"],
+            answers,
+            row["document"],
+            row.get("word_rule", "code"),
+        )
     if "words" in row:
-        return Sentence(tuple(row["words"]), None if row["tags"] is None else tuple(row["tags"]), row["document"])
+        return Sentence(
+            tuple(row["words"]),
+            None if row["tags"] is None else tuple(row["tags"]),
+            row["document"],
+        )
     labels = None if row["labels"] is None else tuple(row["labels"])
     return Text(row["id"], row["text"], labels, row["pair"], row["document"])

@@ -1,7 +1,9 @@
-"""Tags on words and the spans they mean: IOB2, IOB1, BIOES, and bare B, I, O, which are one type without a name.
+"""Tags on words and the spans they mean: IOB2, IOB1, BIOES, and bare B, I, O, which are one type
+without a name.
 
-Spans are read by the rules of conlleval, which serve every scheme: B and S begin one; so does an I or E after an O, after another
-type, or after an E or S. An I without a B therefore begins a span; it is never dropped. How many there are is counted.
+Spans are read by the rules of conlleval, which serve every scheme: B and S begin one; so does an I
+or E after an O, after another type, or after an E or S. An I without a B therefore begins a span;
+it is never dropped. How many there are is counted.
 """
 
 import re
@@ -33,7 +35,9 @@ def type_of(tag: str) -> str:
 
 
 def spans_of(tags: Sequence[str], type_of: Callable[[str], str] = type_of) -> tuple[Span, ...]:
-    """The spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X), (3, 4, "")."""
+    """The spans of a sentence by the rules of conlleval, in order: B-X I-X O I → (0, 2, X), (3, 4,
+    "").
+    """
     spans: list[Span] = []
     start, kind, before = -1, "", "O"
     for place, tag in enumerate(chain(tags, "O")):
@@ -61,15 +65,18 @@ def check_tag(tag: str, place: str) -> str:
     """The tag itself; raises InputError, saying the place, where it is none."""
     if not TAG.fullmatch(tag):
         raise InputError(
-            f"{place} has the tag {tag[:40]!r}.", "A tag is O, B, I, E or S, or B-Type and so on (IOB1, IOB2 or BIOES)."
+            f"{place} has the tag {tag[:40]!r}.",
+            "A tag is O, B, I, E or S, or B-Type and so on (IOB1, IOB2 or BIOES).",
         )
     return tag
 
 
 def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme of tags: BIOES where an E or S stands, IOB1 where more spans after an O begin with I than with B, else IOB2.
+    """The scheme of tags: BIOES where an E or S stands, IOB1 where more spans after an O begin with
+    I than with B, else IOB2.
 
-    The same spans come out whatever it is; it says what an I without a B means: nothing odd (IOB1), or a slip (IOB2, BIOES).
+    The same spans come out whatever it is; it says what an I without a B means: nothing odd (IOB1),
+    or a slip (IOB2, BIOES).
     """
     begun = {"I": 0, "B": 0}
     for before, tag in _pairs(sentences):
@@ -82,7 +89,10 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> str:
 
 def stray_insides(sentences: Iterable[Sequence[str]]) -> int:
     """How many I (or E) begin a span that no B began."""
-    return sum(tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag)) for before, tag in _pairs(sentences))
+    return sum(
+        tag[0] in "IE" and (before[0] in "OES" or type_of(before) != type_of(tag))
+        for before, tag in _pairs(sentences)
+    )
 
 
 def _pairs(sentences: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,6 @@
-"""Word vectors of tokens: the target space of a vocabulary that has no rows of its own, trained on a text cut by it."""
+"""Word vectors of tokens: the target space of a vocabulary that has no rows of its own, trained on
+a text cut by it.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -17,30 +19,48 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 
 
 def token_space(
-    corpus: Corpus, splitter: Splitter, vocabulary: Vocabulary, settings: Word2VecSettings, progress: Progress = silent,
+    corpus: Corpus,
+    splitter: Splitter,
+    vocabulary: Vocabulary,
+    settings: Word2VecSettings,
+    progress: Progress = silent,
     scratch: Path | None = None,
-) -> tuple[EmbeddingSpace, tuple[str, ...]]:  # fmt: skip
-    """Train vectors of a vocabulary's tokens on a text; some lines are held out by the seed, and come back beside the space.
+) -> tuple[EmbeddingSpace, tuple[str, ...]]:
+    """Train vectors of a vocabulary's tokens on a text; some lines are held out by the seed, and
+    come back beside the space.
 
-    A token that occurs less than `settings.min_count` times gets no vector. Raises InputError for too little text.
+    A token that occurs less than `settings.min_count` times gets no vector. Raises InputError for
+    too little text.
     """
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         material = gather(corpus, splitter, Path(folder), settings.seed, part(progress, 0.0, 0.2))
-        space = token_vectors(material, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0))
+        space = token_vectors(
+            material, vocabulary, settings, Path(folder) / "tokens.txt", part(progress, 0.2, 1.0)
+        )
     return replace(space, name="word2vec over the target's tokens"), material.held_out
 
 
 def token_vectors(
-    material: Material, vocabulary: Vocabulary, settings: Word2VecSettings, file: Path, progress: Progress = silent
+    material: Material,
+    vocabulary: Vocabulary,
+    settings: Word2VecSettings,
+    file: Path,
+    progress: Progress = silent,
 ) -> EmbeddingSpace:
-    """Train vectors of a vocabulary's tokens on a text made ready; special ones get none. `file` holds the cut text meanwhile."""
+    """Train vectors of a vocabulary's tokens on a text made ready; special ones get none. `file`
+    holds the cut text meanwhile.
+    """
     counts = Counter[str]()
     with file.open("w", encoding="utf-8") as out:
         for pieces in cut_lines(material.sentences, vocabulary):
             counts.update(pieces)
             out.write(f"{' '.join(pieces)}\n")
-    known = {token: count for token, count in counts.most_common() if token not in vocabulary.special}
+    known = {
+        token: count for token, count in counts.most_common() if token not in vocabulary.special
+    }
     try:
-        return train_word2vec(file, WordCounts(known, material.lines, file.stat().st_size), settings, progress)
+        return train_word2vec(
+            file, WordCounts(known, material.lines, file.stat().st_size), settings, progress
+        )
     finally:
         file.unlink()

@@ -1,6 +1,8 @@
-"""From the steps of transformers' Trainer to our Progress, checkpoints by the clock, and random state that is left as it was.
+"""From the steps of transformers' Trainer to our Progress, checkpoints by the clock, and random
+state that is left as it was.
 
-Beside its checkpoints a training keeps two small files that anyone may read while it goes on: curve.json and dev.json.
+Beside its checkpoints a training keeps two small files that anyone may read while it goes on:
+curve.json and dev.json.
 """
 
 import json
@@ -25,7 +27,9 @@ CURVE, DEV = "curve.json", "dev.json"
 
 @dataclass(frozen=True)
 class Live:
-    """How a training goes: mean loss by step, the dev score after each epoch, steps in an epoch and in all (0: not known yet)."""
+    """How a training goes: mean loss by step, the dev score after each epoch, steps in an epoch and
+    in all (0: not known yet).
+    """
 
     curve: tuple[tuple[int, float], ...] = ()
     dev: tuple[float, ...] = ()
@@ -34,7 +38,9 @@ class Live:
 
 
 def read_live(folder: Path) -> Live:
-    """What the training that keeps its checkpoints in a folder has written so far; empty where that is nothing yet."""
+    """What the training that keeps its checkpoints in a folder has written so far; empty where that
+    is nothing yet.
+    """
     told: dict[str, Any] = {}
     dev: list[float] = []
     with suppress(OSError, ValueError):
@@ -46,7 +52,9 @@ def read_live(folder: Path) -> Live:
 
 
 def write_curve(folder: Path, history: Sequence[dict[str, float]], epoch: int, steps: int) -> None:
-    """Keep the losses of a Trainer's history where `read_live` finds them; a full disk does not end a training."""
+    """Keep the losses of a Trainer's history where `read_live` finds them; a full disk does not end
+    a training.
+    """
     curve = [[row["step"], row["loss"]] for row in history if "loss" in row]
     with suppress(OSError):
         write_whole(folder / CURVE, json.dumps({"curve": curve, "epoch": epoch, "steps": steps}))
@@ -60,7 +68,9 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def begun(folder: Path) -> str | None:
-    """The newest whole checkpoint of a folder, None where there is none: a killed process may have left half of one."""
+    """The newest whole checkpoint of a folder, None where there is none: a killed process may have
+    left half of one.
+    """
     whole = [path for path in folder.glob("checkpoint-*") if _is_whole(path)]
     newest = max(whole, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
     return str(newest) if newest else None
@@ -76,7 +86,8 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Progress) -> Any:
-    """A callback that reports each step and asks for a checkpoint now and then; a Progress that raises ends the training.
+    """A callback that reports each step and asks for a checkpoint now and then; a Progress that
+    raises ends the training.
 
     `a_step`: how many of the `unit` (wordpieces, examples) a step reads.
     """
@@ -90,7 +101,9 @@ def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Pro
             self.first: int | None = None
             self.loss = ""
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any
+        ) -> None:
             self.loss = f", loss {logs['loss']:.2f}" if logs and "loss" in logs else self.loss
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -99,9 +112,16 @@ def watch(steps: int, a_step: int, unit: str, save_minutes: float, progress: Pro
                 self.first, self.started = state.global_step, now
             done = state.global_step - self.first
             pace = done / (now - self.started) if done else 0.0
-            left = f", about {duration((steps - state.global_step) / pace)} left" if done >= TIMED else ""
+            left = (
+                f", about {duration((steps - state.global_step) / pace)} left"
+                if done >= TIMED
+                else ""
+            )
             read = f", {pace * a_step:,.0f} {unit}/s" if done else ""
-            progress(state.global_step / steps, f"step {state.global_step:,} of {steps:,}{self.loss}{read}{left}")
+            progress(
+                state.global_step / steps,
+                f"step {state.global_step:,} of {steps:,}{self.loss}{read}{left}",
+            )
             if now - self.saved >= 60 * save_minutes:
                 control.should_save, self.saved = True, now
 
@@ -126,38 +146,50 @@ def check_finite(value: float, step: str, lr: float, what: str = "The loss is") 
     if not math.isfinite(value):
         raise InputError(
             f"{what} {value} at {step}: the training diverged.",
-            f"Lower the learning rate (it is {lr:g}) or the max gradient norm, or use a longer warmup. "
-            "If it still diverges, check the model's weights.",
+            f"Lower the learning rate (it is {lr:g}) or the max gradient norm, or use a longer"
+            " warmup. If it still diverges, check the model's weights.",
         )
 
 
 def check_weights(network: "torch.nn.Module", steps: int, lr: float) -> None:
-    """Raise InputError if trained weights are not finite: the loss does not cover the last update."""
-    weights = sum(float(value.detach().sum()) for value in network.parameters() if value.requires_grad)
+    """Raise InputError if trained weights are not finite: the loss does not cover the last
+    update.
+    """
+    weights = sum(
+        float(value.detach().sum()) for value in network.parameters() if value.requires_grad
+    )
     check_finite(weights, f"step {steps:,} of {steps:,}", lr, "The sum of the weights is")
 
 
 def on_one_device(arguments: "transformers.TrainingArguments") -> "transformers.TrainingArguments":
-    """Let the Trainer use one GPU of several: each would read a batch of its own, which is another training."""
+    """Let the Trainer use one GPU of several: each would read a batch of its own, which is another
+    training.
+    """
     arguments._n_gpu = min(1, arguments.n_gpu)
     return arguments
 
 
 def without_printers(trainer: "transformers.Trainer") -> None:
     """Take away the callbacks that print: what is to be said goes through Progress."""
-    for printer in [call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__]:
+    for printer in [
+        call for call in trainer.callback_handler.callbacks if "Printer" in type(call).__name__
+    ]:
         trainer.remove_callback(printer)
 
 
 @contextmanager
 def own_randomness() -> Iterator[None]:
-    """Leave the global random states of Python, NumPy and torch as they were: the Trainer seeds them all."""
+    """Leave the global random states of Python, NumPy and torch as they were: the Trainer seeds
+    them all.
+    """
     import random
 
     import numpy as np
     import torch
 
-    python, numpy, devices = random.getstate(), np.random.get_state(), range(torch.cuda.device_count())  # noqa: NPY002
+    python = random.getstate()
+    numpy = np.random.get_state()  # noqa: NPY002
+    devices = range(torch.cuda.device_count())
     try:
         with torch.random.fork_rng(devices=list(devices)):
             yield

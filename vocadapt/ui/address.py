@@ -1,18 +1,22 @@
-"""Keep the selections of a page in its address (URL query), so that a link opens the same artefacts later.
+"""Keep the selections of a page in its address (URL query), so that a link opens the same artefacts
+later.
 
-A setting's key is also its query parameter and begins with the name of its page (`map_space`); only the workspace is
-shared by all pages. Streamlit binds simple settings itself (`bind`). It cannot bind pickers of artefacts,
-models and spaces: it omits default values from the address, accepts any value from it, and may lose a value set by the
-server. For those, every run of a page does:
+A setting's key is also its query parameter and begins with the name of its page (`map_space`); only
+the workspace is shared by all pages. Streamlit binds simple settings itself (`bind`). It cannot
+bind pickers of artefacts, models and spaces: it omits default values from the address, accepts any
+value from it, and may lose a value set by the server. For those, every run of a page does:
 
 1. `settle` chooses the value before the picker is drawn (see there for the order of precedence).
 2. Streamlit draws the picker with that value.
-3. `write` copies the picker's value into the address, if it is allowed there, and remembers what it wrote.
-4. On the next run, an address that differs from what was written means that a link was followed (`_link`).
+3. `write` copies the picker's value into the address, if it is allowed there, and remembers what it
+   wrote.
+4. On the next run, an address that differs from what was written means that a link was followed
+   (`_link`).
 
-When a page is entered, both sides may hold an older value: the address that this page wrote on an earlier visit, and the
-browser, which kept the picker's value from then and may send it again. So the address of a page just entered prevails, and the
-value is sent to the browser even if the server's did not change (`enter`, `_is_arrival`).
+When a page is entered, both sides may hold an older value: the address that this page wrote on an
+earlier visit, and the browser, which kept the picker's value from then and may send it again. So
+the address of a page just entered prevails, and the value is sent to the browser even if the
+server's did not change (`enter`, `_is_arrival`).
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +27,13 @@ import streamlit as st
 
 WORKSPACE = "workspace"  # key of the picker and query parameter
 GOING = "going_to"  # session key: the page to open next, and its query parameters
-VISIT = "page_visit"  # session key: the page that is open, and how many pages have been entered so far
+VISIT = (  # session key: the page that is open, and how many pages have been entered so far
+    "page_visit"
+)
 _history = st.components.v2.component(
-    "vocadapt_address", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
+    "vocadapt_address",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
 )
 
 
@@ -49,8 +57,8 @@ def keep_history() -> None:
 def go_to(page: str, **query: str) -> None:
     """Open another page from a button, in the same workspace.
 
-    `st.switch_page` fails while a widget is bound to the address, as the workspace picker is. So `frame` calls it on the
-    next run, in which that picker is not bound.
+    `st.switch_page` fails while a widget is bound to the address, as the workspace picker is. So
+    `frame` calls it on the next run, in which that picker is not bound.
     """
     st.session_state[GOING] = (page, {**here(), **query})
     st.rerun()
@@ -81,8 +89,8 @@ class Choice:
 def settle(key: str, choice: Choice) -> None:
     """Set the value of a picker, before it is drawn.
 
-    The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created artefact; 4. the
-    previous selection; 5. `choice.first`.
+    The first of: 1. the value of `show_next`; 2. the value of a followed link; 3. a newly created
+    artefact; 4. the previous selection; 5. `choice.first`.
     """
     asked = [value for value in [st.session_state.pop(f"{key}_next", None)] if value is not None]
     wanted = [value for value in (*asked, *_link(key, choice.allowed)) if choice.allowed(value)]
@@ -98,21 +106,27 @@ def settle(key: str, choice: Choice) -> None:
 
 
 def settle_several(key: str, choice: Choice, first: Callable[[], Sequence[str]]) -> None:
-    """Set the values of a multiselect, before it is drawn: a followed link, the previous selection, or `first()`."""
+    """Set the values of a multiselect, before it is drawn: a followed link, the previous selection,
+    or `first()`.
+    """
     link = [value for value in _link(key, choice.allowed) if choice.allowed(value)]
     held = link or st.session_state.get(key)
     _set(key, list(first()) if held is None else [choice.named(value) for value in held])
 
 
 def settle_text(key: str, first: str) -> None:
-    """Set the value of a text input, before it is drawn; text that the user deleted stays deleted."""
+    """Set the value of a text input, before it is drawn; text that the user deleted stays
+    deleted.
+    """
     link = _link(key)
     held = link[-1] if link else st.session_state.get(key)
     _set(key, first if held is None else held)
 
 
 def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool) -> None:
-    """Write the values of a picker into the address; values that are not allowed there stay in the session only."""
+    """Write the values of a picker into the address; values that are not allowed there stay in the
+    session only.
+    """
     found = [value for value in values if allowed(value)]
     st.session_state[f"{key}_linked"] = found
     st.session_state[f"{key}_visit"] = st.session_state.get(VISIT)
@@ -125,7 +139,9 @@ def write(key: str, values: Sequence[str], allowed: Callable[[str], bool] = bool
 
 
 def read_link(key: str) -> str:
-    """Return the value of a setting without a widget from a link just followed; "" if there is none."""
+    """Return the value of a setting without a widget from a link just followed; "" if there is
+    none.
+    """
     link = _link(key)
     return link[-1] if link else ""
 
@@ -141,16 +157,20 @@ def is_new(key: str, value: str) -> bool:
 
 
 def _set(key: str, value: str | list[str] | None) -> None:
-    """Set the value of a widget only if it changes or its page was just entered: setting it makes the browser redraw it."""
+    """Set the value of a widget only if it changes or its page was just entered: setting it makes
+    the browser redraw it.
+    """
     if _is_arrival(key) or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
 
 def _link(key: str, allowed: Callable[[str], bool] = bool) -> list[str]:
-    """Return the values in the address if a link was followed, that is, if the page did not write them itself.
+    """Return the values in the address if a link was followed, that is, if the page did not write
+    them itself.
 
-    If the page was just entered, they count as a link also if the session holds another value: an older one of the browser's.
-    Values that are not allowed in the address are not compared: they are in the session only.
+    If the page was just entered, they count as a link also if the session holds another value: an
+    older one of the browser's. Values that are not allowed in the address are not compared: they
+    are in the session only.
     """
     given = st.query_params.get_all(key)
     if given != st.session_state.get(f"{key}_linked", []):

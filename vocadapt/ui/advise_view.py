@@ -1,4 +1,6 @@
-"""Parts of the advise page: the verdict with its reasons, the figures, what to run, how words are cut."""
+"""Parts of the advise page: the verdict with its reasons, the figures, what to run, how words are
+cut.
+"""
 
 import re
 from pathlib import Path
@@ -31,20 +33,30 @@ COLUMNS = {
     "pieces a word": "Tokens for each running word after.",
     "mended": "Share of the cut running words that become one token.",
     "mended in the task": "The same of the task's entity words.",
-    "under 20": "Share of the added words that occur under 20 times: their rows are hardly better than chance.",
+    "under 20": (
+        "Share of the added words that occur under 20 times: their rows are hardly better than"
+        " chance."
+    ),
     "under 50": "Share of the added words that occur under 50 times.",
     "parameters": "Of the new rows.",
     "size": "Of the new rows, in float32.",
     "of the model": "New parameters against the model's.",
-}  # fmt: skip
+}
 
 
 def pick_task(workspace: Workspace) -> Path | None:
     """Ask for a task file, by upload or by path."""
-    chosen = st.session_state.get("task_path") or next(iter(st.session_state.get("task_files", [])), "")
+    chosen = st.session_state.get("task_path") or next(
+        iter(st.session_state.get("task_files", [])), ""
+    )
     label = f"Task: {plain(Path(chosen).name[:30])}" if str(chosen).strip() else "Task file"
-    with st.popover(label, icon=":material/label:", help="Optional: its entity words are looked at too."):
-        st.markdown(":small[A word, a tab and a tag (O, B, I, or typed) on each line; a blank line between sentences.]")
+    with st.popover(
+        label, icon=":material/label:", help="Optional: its entity words are looked at too."
+    ):
+        st.markdown(
+            ":small[A word, a tab and a tag (O, B, I, or typed) on each line; a blank line between"
+            " sentences.]"
+        )
         files = intake.files_from(workspace, "task", TASK_TYPES, several=False)
         if files and st.button("Take it out again", key="no_task"):
             for key in ("task_files", "task_path"):
@@ -54,17 +66,32 @@ def pick_task(workspace: Workspace) -> Path | None:
 
 
 def not_counted(corpus: Artefact, name: str) -> bool:
-    """Say that the text was not counted for this model, how long it takes; whether it was asked for."""
+    """Say that the text was not counted for this model, how long it takes; whether it was asked
+    for.
+    """
     text = read_corpus([corpus.folder])
     size, part = lab.text_bytes(text), lab.bounded(text)
     sampled = part.settings != text.settings
     seconds = min(size * part.settings.sample, size) / SPEED
     with st.container(border=True):
-        st.markdown(f"**{plain(corpus.name)} was not counted in the words of {plain(choose.shown_model(name))} yet.**")
-        share = f" It is large: a seeded sample of {fraction(part.settings.sample)} of its lines is counted." if sampled else ""
+        st.markdown(
+            f"**{plain(corpus.name)} was not counted in the words of"
+            f" {plain(choose.shown_model(name))} yet.**"
+        )
+        share = (
+            f" It is large: a seeded sample of {fraction(part.settings.sample)} of its lines is"
+            " counted."
+            if sampled
+            else ""
+        )
         about = format_estimate_bold(seconds)
-        st.markdown(f"About {megabytes(size)} of text, about {about}, here on the page; then it is kept.{share}")
-        return st.button("Count and advise", type="primary", icon=":material/calculate:", key="count")
+        st.markdown(
+            f"About {megabytes(size)} of text, about {about}, here on the page; then it is"
+            f" kept.{share}"
+        )
+        return st.button(
+            "Count and advise", type="primary", icon=":material/calculate:", key="count"
+        )
 
 
 def verdict(asked: Asked) -> None:
@@ -87,18 +114,47 @@ def headline(asked: Asked) -> None:
     """What is cut, in the text and in the task; anchors, expected quality, tokens saved."""
     shown, columns = asked.advice.figures, st.columns(5)
     expected, gain = shown.forecast, shown.gain(FEW)
-    interval = f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
+    interval = (
+        f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
+    )
     figures_shown: tuple[tuple[str, str | float | None, str, str], ...] = (
-        ("Words cut", shown.corpus.share, _of(shown.corpus), "Running words with a letter that the model cuts into pieces."),
-        ("Entity words cut", shown.task.share if shown.task else None, _of(shown.task),
-         "Words inside the entities of the task file."),
-        ("Anchors at hand", count(shown.anchors), f"model width {shown.width or '–'}",
-         f"Words seen {shown.min_count} times or more that are wordpieces too: a map is fitted on them."),
-        ("Expected held-out P@5", expected.p5, interval,
-         f"Of the paper's map, from {count(expected.words)} words alone; from–to: 95 % on texts that the fit had not seen."),
-        ("Tokens saved", gain.saved, f"{count(gain.words)} words seen {gain.floor}+ times",
-         f"Pieces a word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after."),
-    )  # fmt: skip
+        (
+            "Words cut",
+            shown.corpus.share,
+            _of(shown.corpus),
+            "Running words with a letter that the model cuts into pieces.",
+        ),
+        (
+            "Entity words cut",
+            shown.task.share if shown.task else None,
+            _of(shown.task),
+            "Words inside the entities of the task file.",
+        ),
+        (
+            "Anchors at hand",
+            count(shown.anchors),
+            f"model width {shown.width or '–'}",
+            (
+                f"Words seen {shown.min_count} times or more that are wordpieces too: a map is"
+                " fitted on them."
+            ),
+        ),
+        (
+            "Expected held-out P@5",
+            expected.p5,
+            interval,
+            (
+                f"Of the paper's map, from {count(expected.words)} words alone; from–to: 95 % on"
+                " texts that the fit had not seen."
+            ),
+        ),
+        (
+            "Tokens saved",
+            gain.saved,
+            f"{count(gain.words)} words seen {gain.floor}+ times",
+            f"Pieces a word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after.",
+        ),
+    )
     for column, (label, value, note, help_) in zip(columns, figures_shown, strict=True):
         text = value if isinstance(value, str) else fraction(value)
         column.metric(label, text, note, delta_color="off", delta_arrow="off", help=help_)
@@ -106,7 +162,11 @@ def headline(asked: Asked) -> None:
 
 def _of(cuts: Cuts | None) -> str:
     """How many words a share is of, and the share of the different ones."""
-    return f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}" if cuts else "no task file given"
+    return (
+        f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}"
+        if cuts
+        else "no task file given"
+    )
 
 
 def count_now(corpus: Artefact, model: str, workspace: Workspace) -> None:
@@ -116,7 +176,13 @@ def count_now(corpus: Artefact, model: str, workspace: Workspace) -> None:
     def step(fraction: float | None, message: str = "") -> None:
         bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "counting …")
 
-    lab.advise_on(read_corpus([corpus.folder]), cache.model_of(model), workspace.root, progress=step, keep=True)
+    lab.advise_on(
+        read_corpus([corpus.folder]),
+        cache.model_of(model),
+        workspace.root,
+        progress=step,
+        keep=True,
+    )
     st.rerun()
 
 
@@ -124,20 +190,36 @@ def recipes(asked: Asked, corpus: Artefact, workspace: Workspace, model: str) ->
     """A card for each recipe, with its command line and the way to the Adapt page."""
     st.subheader("Worth a run")
     vectors = _vectors_of(corpus, workspace, model)
-    for column, recipe in zip(st.columns(len(asked.advice.recipes)), asked.advice.recipes, strict=True):
+    for column, recipe in zip(
+        st.columns(len(asked.advice.recipes)), asked.advice.recipes, strict=True
+    ):
         with column, st.container(border=True, height="stretch"):
-            st.markdown(f"**{recipe.name.capitalize()}** · {recipe.preset} · :green[**{count(recipe.max_added)} words**]")
-            st.markdown(f":small[{f'Map: {maps.label(recipe.map)}. ' if recipe.map else ''}{plain(recipe.about)}]")
+            st.markdown(
+                f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
+                f" :green[**{count(recipe.max_added)} words**]"
+            )
+            st.markdown(
+                f":small[{f'Map: {maps.label(recipe.map)}. ' if recipe.map else ''}{plain(recipe.about)}]"
+            )
             if vectors:
-                st.page_link("pages/vocabulary/adapt.py", label="Set up on the Adapt page", icon=":material/arrow_forward:",
-                             query_params=_prefilled(recipe, vectors))  # fmt: skip
+                st.page_link(
+                    "pages/vocabulary/adapt.py",
+                    label="Set up on the Adapt page",
+                    icon=":material/arrow_forward:",
+                    query_params=_prefilled(recipe, vectors),
+                )
             st.code(command_of(recipe, model), language="bash", wrap_lines=True)
     first = lab.training_command([corpus.folder], model)
     if vectors:
-        st.markdown(f":small[:gray[The vectors are there: {plain(vectors.name)}. In a terminal they are trained first:]]")
+        st.markdown(
+            f":small[:gray[The vectors are there: {plain(vectors.name)}. In a terminal they are"
+            " trained first:]]"
+        )
     else:
         st.markdown("All of them need word vectors of this text first: here, or in a terminal.")
-        st.page_link("pages/words/vectors.py", label="Train word vectors", icon=":material/arrow_forward:")
+        st.page_link(
+            "pages/words/vectors.py", label="Train word vectors", icon=":material/arrow_forward:"
+        )
     st.code(first, language="bash", wrap_lines=True)
 
 
@@ -150,7 +232,10 @@ def pieces_chart(asked: Asked) -> None:
         shares["words in the task's entities"] = shown.task.shares()
     st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
     of_task = f", {count(shown.task.words)} entity words" if shown.task else ""
-    st.markdown(f":small[:gray[Running words with a letter: {count(shown.corpus.words)} of the text{of_task}.]]")
+    st.markdown(
+        f":small[:gray[Running words with a letter: {count(shown.corpus.words)} of the"
+        f" text{of_task}.]]"
+    )
 
 
 def most_cut(asked: Asked) -> None:
@@ -166,19 +251,39 @@ def most_cut(asked: Asked) -> None:
     if asked.task:
         table["in entities"] = [word.task_count for word in cut]
     text = st.column_config.TextColumn()
-    st.dataframe(table, height=330, hide_index=True, key="cut", column_config={"word": text, "cut into": text})
+    st.dataframe(
+        table,
+        height=330,
+        hide_index=True,
+        key="cut",
+        column_config={"word": text, "cut into": text},
+    )
 
 
 def gains(asked: Asked) -> None:
     """What adding words would bring and cost, by floor."""
     st.subheader("What adding words would bring, and cost")
     rows = [
-        (count(g.floor), count(g.words), fraction(g.saved), f"{g.fertility:.2f}", fraction(g.mended), fraction(g.mended_task),
-         fraction(g.under_few), fraction(g.under_enough), "–" if g.parameters is None else count(g.parameters),
-         "–" if g.bytes is None else megabytes(g.bytes), fraction(g.model_share)) for g in asked.advice.figures.gains
-    ]  # fmt: skip
+        (
+            count(g.floor),
+            count(g.words),
+            fraction(g.saved),
+            f"{g.fertility:.2f}",
+            fraction(g.mended),
+            fraction(g.mended_task),
+            fraction(g.under_few),
+            fraction(g.under_enough),
+            "–" if g.parameters is None else count(g.parameters),
+            "–" if g.bytes is None else megabytes(g.bytes),
+            fraction(g.model_share),
+        )
+        for g in asked.advice.figures.gains
+    ]
     table = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
-    config = {name: st.column_config.TextColumn(help=about, alignment="right") for name, about in COLUMNS.items()}
+    config = {
+        name: st.column_config.TextColumn(help=about, alignment="right")
+        for name, about in COLUMNS.items()
+    }
     st.dataframe(table, hide_index=True, key="gains", column_config=config)
 
 
@@ -188,25 +293,44 @@ def details(asked: Asked, corpus: Artefact, model: str, task: Path | None) -> No
         st.markdown("The same advice in a terminal")
         st.code(lab.advise_command([corpus.folder], model, task), language="bash", wrap_lines=True)
         shown, kept = asked.advice.figures, "kept in the workspace" if asked.kept else "counted now"
-        st.markdown(f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept}; {duration(asked.seconds)}.")
+        st.markdown(
+            f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
+            f" {duration(asked.seconds)}."
+        )
         answer = strict_json.dumps(lab.answer_of(asked, [corpus.folder], model), indent=1)
-        words = tsv(("word", "occurrences", "pieces"), [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.cut])
+        words = tsv(
+            ("word", "occurrences", "pieces"),
+            [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.cut],
+        )
         with st.container(horizontal=True):
             for name, data in {"advice.json": answer, "cut-words.tsv": words}.items():
-                st.download_button(name, data, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
+                st.download_button(
+                    name,
+                    data,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
 
 
 def _vectors_of(corpus: Artefact, workspace: Workspace, model: str) -> Artefact | None:
     """The newest word vectors that were trained on this text for this model."""
     fitting = (
-        found for found in workspace.artefacts("vectors")
-        if (text := found.manifest.inputs.get("text")) and text.paths == (f"corpora/{corpus.name}",)
+        found
+        for found in workspace.artefacts("vectors")
+        if (text := found.manifest.inputs.get("text"))
+        and text.paths == (f"corpora/{corpus.name}",)
         and choose.model_behind(found, workspace) == model
-    )  # fmt: skip
+    )
     return next(fitting, None)
 
 
 def _prefilled(recipe: Suggestion, vectors: Artefact) -> dict[str, str]:
     """The address of the Adapt page with the recipe filled in; a chosen workspace stays in it."""
-    chosen = {"adapt_vectors": vectors.name, "adapt_preset": recipe.preset, "adapt_cap": str(recipe.max_added)}
+    chosen = {
+        "adapt_vectors": vectors.name,
+        "adapt_preset": recipe.preset,
+        "adapt_cap": str(recipe.max_added),
+    }
     return here() | chosen | ({"adapt_map": maps.label(recipe.map)} if recipe.map else {})

@@ -8,7 +8,9 @@ from vocadapt.ui.numbers import count, fraction
 
 @dataclass(frozen=True)
 class BarScale:
-    """Scale of a group of bars; highest: the score of a full bar; note: a sentence that states the scale."""
+    """Scale of a group of bars; highest: the score of a full bar; note: a sentence that states the
+    scale.
+    """
 
     highest: float
     note: str
@@ -21,7 +23,9 @@ class BarScale:
 
 
 def build_similarity_scale(scores: Iterable[float]) -> BarScale:
-    """Build a scale for cosines and CSLS scores: from 0 to 1, or to the highest score if that exceeds 1."""
+    """Build a scale for cosines and CSLS scores: from 0 to 1, or to the highest score if that
+    exceeds 1.
+    """
     shown = list(scores)
     highest = max([1.0, *shown])
     end = "1" if highest == 1 else f"{fraction(highest)}, the highest score shown"
@@ -32,7 +36,11 @@ def build_similarity_scale(scores: Iterable[float]) -> BarScale:
 def build_distance_scale(scores: Iterable[float]) -> BarScale:
     """Build a scale for distances: from 0 to the largest one; a longer bar is farther away."""
     highest = _largest(scores)
-    return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the largest distance shown. A longer bar is farther away.")
+    return BarScale(
+        highest,
+        f"Bars: 0 to {fraction(highest)}, the largest distance shown. A longer bar is farther"
+        " away.",
+    )
 
 
 def build_count_scale(scores: Iterable[float]) -> BarScale:
@@ -44,7 +52,9 @@ def build_count_scale(scores: Iterable[float]) -> BarScale:
 def build_column_scale(scores: Iterable[float]) -> BarScale:
     """Build a scale for columns of a table: from 0 to the highest score in any of them."""
     highest = _largest(scores)
-    return BarScale(highest, f"Bars: 0 to {fraction(highest)}, the highest score shown, in every column.")
+    return BarScale(
+        highest, f"Bars: 0 to {fraction(highest)}, the highest score shown, in every column."
+    )
 
 
 def _largest(scores: Iterable[float]) -> float:

@@ -1,6 +1,8 @@
-"""Readers whose results are kept between reruns, each keyed by the stamp of what it read, never by a matrix.
+"""Readers whose results are kept between reruns, each keyed by the stamp of what it read, never by
+a matrix.
 
-Streamlit hashes only a sample of a large array: a matrix as a key could give another model's neighbours.
+Streamlit hashes only a sample of a large array: a matrix as a key could give another model's
+neighbours.
 """
 
 import os
@@ -32,8 +34,14 @@ from vocadapt.text.corpus import Corpus
 from vocadapt.ui.paths import check_model
 
 FILES = (
-    "config.json", "tokenizer.json", "vocab.txt", "model.safetensors", "model.safetensors.index.json", VECTORS, WORDS,
-)  # fmt: skip
+    "config.json",
+    "tokenizer.json",
+    "vocab.txt",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    VECTORS,
+    WORDS,
+)
 
 
 def space_of(artefact: Artefact) -> EmbeddingSpace:
@@ -42,27 +50,44 @@ def space_of(artefact: Artefact) -> EmbeddingSpace:
 
 
 def model_of(name: str) -> LanguageModel:
-    """A model that is on this machine; raises InputError for one that is not, and never downloads."""
+    """A model that is on this machine; raises InputError for one that is not, and never
+    downloads.
+    """
     return _model(name, model_stamp(name))
 
 
 def opened(name: str) -> Opened:
-    """A space by its name: a folder of word vectors, or a model on this machine; raises InputError for what is neither."""
+    """A space by its name: a folder of word vectors, or a model on this machine; raises InputError
+    for what is neither.
+    """
     return _opened(name, space_stamp(name))
 
 
 def space_stamp(name: str) -> str:
-    """Changes when the files behind a space do: the first part of any key for what is computed from it."""
+    """Changes when the files behind a space do: the first part of any key for what is computed from
+    it.
+    """
     check_model(name)
     folder = expand_path(name)
     return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
 
 
 def change_of(
-    before: str, after: str, settings: ChangeSettings, null: tuple[Artefact, Artefact] | None = None, about: str = ""
+    before: str,
+    after: str,
+    settings: ChangeSettings,
+    null: tuple[Artefact, Artefact] | None = None,
+    about: str = "",
 ) -> tuple[NeighbourhoodChange, Null | None]:
-    """What became of the neighbours of the words that two spaces share, held against a null of two word vectors."""
-    stamps = (space_stamp(before), space_stamp(after), *(f"{one.folder} {one.stamp}" for one in null or ()), about)
+    """What became of the neighbours of the words that two spaces share, held against a null of two
+    word vectors.
+    """
+    stamps = (
+        space_stamp(before),
+        space_stamp(after),
+        *(f"{one.folder} {one.stamp}" for one in null or ()),
+        about,
+    )
     pair = Pair(about, *(space_of(one) for one in null)) if null else None
     return _change(stamps, settings, opened(before), opened(after), pair)
 
@@ -87,25 +112,43 @@ def compared_of(artefact: Artefact) -> Compared:
     return _compared(str(artefact.folder), artefact.stamp)
 
 
-def crossing(vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None) -> CrossSpace:
-    """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept, else fitted here."""
+def crossing(
+    vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None
+) -> CrossSpace:
+    """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept,
+    else fitted here.
+    """
     key = (str(vectors.folder), vectors.stamp, model, model_stamp(model))
     saved = (str(kept.folder), kept.stamp) if kept else None
     return _crossing(key, settings, saved, space_of(vectors), model_of(model))
 
 
 def anchors_of(vectors: Artefact, model: str) -> int:
-    """How many words the vectors share with the model, its special tokens aside; raises InputError where there is none."""
-    return _anchors((str(vectors.folder), vectors.stamp, model, model_stamp(model)), space_of(vectors), model_of(model))
+    """How many words the vectors share with the model, its special tokens aside; raises InputError
+    where there is none.
+    """
+    return _anchors(
+        (str(vectors.folder), vectors.stamp, model, model_stamp(model)),
+        space_of(vectors),
+        model_of(model),
+    )
 
 
 def text_of(vectors: Artefact, workspace: Workspace) -> Corpus | None:
-    """The text that word vectors were trained on; None where it is not known any more, or was changed since."""
+    """The text that word vectors were trained on; None where it is not known any more, or was
+    changed since.
+    """
     given = vectors.manifest.inputs.get("text")
-    return None if given is None or changed(given, workspace) else _text(str(vectors.folder), vectors.stamp, given.stamp)
+    return (
+        None
+        if given is None or changed(given, workspace)
+        else _text(str(vectors.folder), vectors.stamp, given.stamp)
+    )
 
 
-def context_of(corpus: Corpus, asked: str, model: str, settings: ContextSettings, root: Path) -> Context:
+def context_of(
+    corpus: Corpus, asked: str, model: str, settings: ContextSettings, root: Path
+) -> Context:
     """The lines of a word or wordpiece in a text; raises InputError for what is neither."""
     key = (seen_stamp(corpus.files), str(corpus.settings), model, model_stamp(model), asked)
     return _context(key, settings, corpus, model_of(model), str(root))
@@ -117,7 +160,13 @@ def _text(folder: str, stamp: str, text_stamp: str) -> Corpus | None:
 
 
 @st.cache_data(max_entries=64, show_spinner="Looking through the text …")
-def _context(key: tuple[str, ...], settings: ContextSettings, _corpus: Corpus, _model: LanguageModel, _root: str) -> Context:
+def _context(
+    key: tuple[str, ...],
+    settings: ContextSettings,
+    _corpus: Corpus,
+    _model: LanguageModel,
+    _root: str,
+) -> Context:
     return look_up(_corpus, key[-1], _model.splitter, _model.vocabulary, settings, root=Path(_root))
 
 
@@ -138,9 +187,15 @@ def _opened(name: str, stamp: str) -> Opened:
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the neighbours of every word …")
 def _change(
-    key: tuple[str, ...], settings: ChangeSettings, _before: Opened, _after: Opened, _pair: Pair | None
+    key: tuple[str, ...],
+    settings: ChangeSettings,
+    _before: Opened,
+    _after: Opened,
+    _pair: Pair | None,
 ) -> tuple[NeighbourhoodChange, Null | None]:
-    return change_with_null(_before.space, _after.space, settings, _pair, _before.special | _after.special)
+    return change_with_null(
+        _before.space, _after.space, settings, _pair, _before.special | _after.special
+    )
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -173,7 +228,11 @@ def _crossing(
     _model: LanguageModel,
 ) -> CrossSpace:
     special = _model.vocabulary.special
-    alignment = Alignment.load(Path(saved[0])) if saved else fit_alignment(_words, _model.space, settings, special)
+    alignment = (
+        Alignment.load(Path(saved[0]))
+        if saved
+        else fit_alignment(_words, _model.space, settings, special)
+    )
     return CrossSpace(_words, _model.space, alignment, special)
 
 
@@ -189,5 +248,14 @@ def model_stamp(name: str) -> str:
     """
     check_model(name)
     folder = expand_path(name)
-    files = [folder / file for file in FILES] if os.path.isdir(folder) else [folder]  # unlike Path, false for a name too long
-    return " ".join(f"{file.stat().st_size}-{file.stat().st_mtime_ns}" for file in files if os.path.isfile(file)) or name
+    files = (
+        [folder / file for file in FILES] if os.path.isdir(folder) else [folder]
+    )  # unlike Path, false for a name too long
+    return (
+        " ".join(
+            f"{file.stat().st_size}-{file.stat().st_mtime_ns}"
+            for file in files
+            if os.path.isfile(file)
+        )
+        or name
+    )

@@ -29,23 +29,54 @@ from vocadapt.ui.names import (
 from vocadapt.ui.numbers import fraction
 
 __all__ = [
-    "COMMON_MODELS", "ChosenRun", "crowded_note", "model_behind", "models_in_use", "models_of", "models_to_train", "name_for",
-    "nothing_yet", "passed_over", "pick", "pick_model", "pick_named", "pick_open", "pick_run", "pick_several", "pick_space",
-    "pick_target", "runs_to_pick", "shown_model", "spaces_of", "stale_note",
-]  # fmt: skip
+    "COMMON_MODELS",
+    "ChosenRun",
+    "crowded_note",
+    "model_behind",
+    "models_in_use",
+    "models_of",
+    "models_to_train",
+    "name_for",
+    "nothing_yet",
+    "passed_over",
+    "pick",
+    "pick_model",
+    "pick_named",
+    "pick_open",
+    "pick_run",
+    "pick_several",
+    "pick_space",
+    "pick_target",
+    "runs_to_pick",
+    "shown_model",
+    "spaces_of",
+    "stale_note",
+]
 
 CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
 MODEL_HELP = (
-    "A folder on this machine, or the name of a model on the hub: pick one, or type it. A hub model that is not on this machine "
-    "yet, such as bert-base-uncased, is downloaded when it is first used."
+    "A folder on this machine, or the name of a model on the hub: pick one, or type it. A hub model"
+    " that is not on this machine yet, such as bert-base-uncased, is downloaded when it is first"
+    " used."
 )
-SPACE_HELP = "Word vectors or a model of this workspace, or type the folder or hub name of a model that is on this machine."
+SPACE_HELP = (
+    "Word vectors or a model of this workspace, or type the folder or hub name of a model that is"
+    " on this machine."
+)
 T = TypeVar("T")
-RUN_HELP = "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it together."
-TARGET_HELP = "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a bare vocab.txt."
+RUN_HELP = (
+    "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it"
+    " together."
+)
+TARGET_HELP = (
+    "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a"
+    " bare vocab.txt."
+)
 
 
-def pick(label: str, found: Sequence[Artefact], key: str, help: str | None = None, newest: bool = False) -> Artefact:
+def pick(
+    label: str, found: Sequence[Artefact], key: str, help: str | None = None, newest: bool = False
+) -> Artefact:
     """Show a picker of artefacts by name, the newest by default; return the selected one.
 
     newest: select an artefact when a job has just created it, and mark it as new.
@@ -56,16 +87,28 @@ def pick(label: str, found: Sequence[Artefact], key: str, help: str | None = Non
 
 
 def pick_name(
-    label: str, names: Sequence[str], key: str, first: str = "", newest: bool = False, placeholder: str = "",
+    label: str,
+    names: Sequence[str],
+    key: str,
+    first: str = "",
+    newest: bool = False,
+    placeholder: str = "",
     help: str | None = None,
-) -> str:  # fmt: skip
-    """Show a picker of names; return the selected one, "" if there are none. The address always contains it."""
+) -> str:
+    """Show a picker of names; return the selected one, "" if there are none. The address always
+    contains it.
+    """
     allowed = frozenset(names).__contains__
     address.settle(key, Choice(allowed, first, names[0] if newest and names else ""))
     chosen = st.selectbox(
-        label, list(names), index=0 if first else None, key=key, persist_state="session", placeholder=placeholder or None,
+        label,
+        list(names),
+        index=0 if first else None,
+        key=key,
+        persist_state="session",
+        placeholder=placeholder or None,
         help=help,
-    )  # fmt: skip
+    )
     address.write(key, [chosen or first], allowed)
     if address.is_new(key, str(chosen)):
         st.markdown(":green-badge[:material/new_releases: new]")
@@ -73,52 +116,87 @@ def pick_name(
 
 
 def pick_open(
-    workspace: Workspace, label: str, offered: Mapping[str, str], key: str, first: str = "", placeholder: str = "",
-    help: str | None = None, kinds: tuple[str, ...] = ("models",),
-) -> str:  # fmt: skip
-    """Show a picker that also accepts typed values; return the folder, file or hub name, "" for none.
+    workspace: Workspace,
+    label: str,
+    offered: Mapping[str, str],
+    key: str,
+    first: str = "",
+    placeholder: str = "",
+    help: str | None = None,
+    kinds: tuple[str, ...] = ("models",),
+) -> str:
+    """Show a picker that also accepts typed values; return the folder, file or hub name, "" for
+    none.
 
-    offered: display name -> folder, file or hub name. Typed paths are not written to the address, and paths in an address
-    are not opened.
+    offered: display name -> folder, file or hub name. Typed paths are not written to the address,
+    and paths in an address are not opened.
     """
     choice = _open_choice(workspace, offered, kinds, first)
     address.settle(key, choice)
     chosen = st.selectbox(
-        label, list(offered), index=0 if first else None, key=key, accept_new_options=True, persist_state="session",
-        placeholder=placeholder or None, help=help,
-    )  # fmt: skip
+        label,
+        list(offered),
+        index=0 if first else None,
+        key=key,
+        accept_new_options=True,
+        persist_state="session",
+        placeholder=placeholder or None,
+        help=help,
+    )
     shown = str(chosen or first)
     address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
     return resolve(workspace, shown, offered, kinds)
 
 
 def pick_several(
-    workspace: Workspace, label: str, offered: Mapping[str, str], key: str, first: Callable[[], Sequence[str]],
-    place: st.delta_generator.DeltaGenerator | None = None, kinds: tuple[str, ...] = ("models",), most: int | None = None,
-    placeholder: str | None = None, help: str | None = None,
-) -> dict[str, str]:  # fmt: skip
-    """Show a multiselect that also accepts typed values, as `pick_open` does; return display name -> folder or name."""
+    workspace: Workspace,
+    label: str,
+    offered: Mapping[str, str],
+    key: str,
+    first: Callable[[], Sequence[str]],
+    place: st.delta_generator.DeltaGenerator | None = None,
+    kinds: tuple[str, ...] = ("models",),
+    most: int | None = None,
+    placeholder: str | None = None,
+    help: str | None = None,
+) -> dict[str, str]:
+    """Show a multiselect that also accepts typed values, as `pick_open` does; return display name
+    -> folder or name.
+    """
     choice = _open_choice(workspace, offered, kinds)
     address.settle_several(key, choice, first)
     chosen = (place or st).multiselect(
-        label, list(offered), key=key, accept_new_options=True, persist_state="session", max_selections=most,
-        placeholder=placeholder, help=help,
-    )  # fmt: skip
+        label,
+        list(offered),
+        key=key,
+        accept_new_options=True,
+        persist_state="session",
+        max_selections=most,
+        placeholder=placeholder,
+        help=help,
+    )
     address.write(key, chosen, choice.allowed)
     return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
 
 
-def _open_choice(workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = "") -> Choice:
+def _open_choice(
+    workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = ""
+) -> Choice:
     allowed = build_address_filter(workspace, offered, kinds)
     named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
     return Choice(allowed, first, named=named, typed=True)
 
 
 def pick_model(
-    workspace: Workspace, key: str, default: str | None = None, label: str = "Language model",
-    common: tuple[str, ...] = COMMON_MODELS, help: str = MODEL_HELP,
-) -> str:  # fmt: skip
-    """Show a picker of models that also accepts a folder or hub name; return the folder or hub name.
+    workspace: Workspace,
+    key: str,
+    default: str | None = None,
+    label: str = "Language model",
+    common: tuple[str, ...] = COMMON_MODELS,
+    help: str = MODEL_HELP,
+) -> str:
+    """Show a picker of models that also accepts a folder or hub name; return the folder or hub
+    name.
 
     default: the initial selection; otherwise the model used last, else the first one.
     """
@@ -131,18 +209,33 @@ def pick_model(
     return pick_open(workspace, label, offered, key, shown, help=help)
 
 
-def pick_target(workspace: Workspace, model: str, key: str, label: str = "Target", help: str = TARGET_HELP) -> str:
-    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as none is: never `model` itself."""
+def pick_target(
+    workspace: Workspace, model: str, key: str, label: str = "Target", help: str = TARGET_HELP
+) -> str:
+    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as
+    none is: never `model` itself.
+    """
     offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
     return pick_open(
-        workspace, label, offered, key, placeholder="Pick a model, or type a folder or vocab.txt", help=help
-    )  # fmt: skip
+        workspace,
+        label,
+        offered,
+        key,
+        placeholder="Pick a model, or type a folder or vocab.txt",
+        help=help,
+    )
 
 
 def pick_space(
-    workspace: Workspace, label: str, key: str, default: int = 0, help: str = SPACE_HELP, beside: Mapping[str, str] | None = None
+    workspace: Workspace,
+    label: str,
+    key: str,
+    default: int = 0,
+    help: str = SPACE_HELP,
+    beside: Mapping[str, str] | None = None,
 ) -> str:
-    """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`, "" for none.
+    """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`,
+    "" for none.
 
     The address contains the display name, which stays valid in a copy of the workspace.
     beside: spaces to offer instead.
@@ -157,7 +250,9 @@ def pick_space(
 
 @dataclass(frozen=True, eq=False)
 class ChosenRun:
-    """One seed of a set of runs, and the cut that it is looked at under ("" where it was not asked for)."""
+    """One seed of a set of runs, and the cut that it is looked at under ("" where it was not asked
+    for).
+    """
 
     of: RunSet
     run: SavedRun
@@ -170,25 +265,43 @@ class ChosenRun:
 
 
 def pick_run(
-    workspace: Workspace, label: str, key: str, default: int = 0, task: str = "", cuts: bool = False, help: str = RUN_HELP
+    workspace: Workspace,
+    label: str,
+    key: str,
+    default: int = 0,
+    task: str = "",
+    cuts: bool = False,
+    help: str = RUN_HELP,
 ) -> ChosenRun | None:
-    """Choose one run of the workspace (of a task), with `cuts` under one of its cuts, too; None where there is none.
+    """Choose one run of the workspace (of a task), with `cuts` under one of its cuts, too; None
+    where there is none.
 
-    The newest come first, and of each the cut that counts. What stands in the address is the name that is shown.
+    The newest come first, and of each the cut that counts. What stands in the address is the name
+    that is shown.
     """
     offered = {one.name: one for one in runs_to_pick(workspace, task, cuts)}
     return pick_named(label, key, offered, default, "There is no run yet", help)
 
 
-def pick_named(label: str, key: str, offered: Mapping[str, T], default: int = 0, empty: str = "", help: str = "") -> T | None:
-    """Show a picker of named things; return the selected one, None if there are none. `show_next` can set it."""
+def pick_named(
+    label: str,
+    key: str,
+    offered: Mapping[str, T],
+    default: int = 0,
+    empty: str = "",
+    help: str = "",
+) -> T | None:
+    """Show a picker of named things; return the selected one, None if there are none. `show_next`
+    can set it.
+    """
     names = list(offered)
     first = names[min(default, len(names) - 1)] if names else ""
     return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
 
 
 def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
-    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut, the one that counts first.
+    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut,
+    the one that counts first.
 
     Those that cannot be read are not among them: `passed_over` names them, once on a page.
     """
@@ -201,7 +314,9 @@ def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> li
 
 
 def passed_over(workspace: Workspace) -> None:
-    """Name the runs of a workspace that cannot be read, and are offered by no picker, where there are any."""
+    """Name the runs of a workspace that cannot be read, and are offered by no picker, where there
+    are any.
+    """
     runs, unreadable = run_cache.runs_and_unreadable(workspace)
     if found := told_of(unreadable, len(runs) + len(unreadable)):
         st.warning(plain(found), icon=":material/warning:")
@@ -213,15 +328,19 @@ def crowded_note(*names: str) -> None:
         mean = cache.mean_cosine_of(name)
         if mean is not None and mean > CROWDED:
             st.warning(
-                f"In **{plain(shown_model(name))}** two random tokens have a cosine of {fraction(mean)}: everything is near "
-                "everything, and neighbours mean little. Vectors of too little text look like this.", icon=":material/compress:",
-            )  # fmt: skip
+                f"In **{plain(shown_model(name))}** two random tokens have a cosine of"
+                f" {fraction(mean)}: everything is near everything, and neighbours mean little."
+                " Vectors of too little text look like this.",
+                icon=":material/compress:",
+            )
 
 
 def models_to_train(workspace: Workspace) -> dict[str, str]:
-    """Models by the name they are shown under, their folder or hub name; where there is none yet, the demo's first.
+    """Models by the name they are shown under, their folder or hub name; where there is none yet,
+    the demo's first.
 
-    Those made of another model come first, the newest before all, then the one used last: that is where one goes on.
+    Those made of another model come first, the newest before all, then the one used last: that is
+    where one goes on.
     """
     found = models_of(workspace)
     if not workspace.artefacts("models") and demo.shipped():
@@ -229,18 +348,27 @@ def models_to_train(workspace: Workspace) -> dict[str, str]:
     return found
 
 
-def name_for(workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()) -> str:
-    """The name of an artefact to be made; by default one that is free, none of `taken`, and that no living job is to take."""
+def name_for(
+    workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
+) -> str:
+    """The name of an artefact to be made; by default one that is free, none of `taken`, and that no
+    living job is to take.
+    """
     free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
     place = plain(str(workspace.root / kind))
-    return str(st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Saved to: {place}")).strip()
+    return str(
+        st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Saved to: {place}")
+    ).strip()
 
 
 def stale_note(artefact: Artefact, workspace: Workspace) -> None:
     """Say when what an artefact was made from has changed since."""
     reasons = artefact.stale(workspace)
     if reasons:
-        st.warning(f"Out of date: {plain('; '.join(reasons))}. Make it again to follow the change.", icon=":material/update:")
+        st.warning(
+            f"Out of date: {plain('; '.join(reasons))}. Make it again to follow the change.",
+            icon=":material/update:",
+        )
 
 
 def nothing_yet(what: str, how: str, page: str | None = None, link: str = "") -> None:

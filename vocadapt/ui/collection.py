@@ -1,10 +1,12 @@
 """Garbage collection that does not delay responses.
 
-Streamlit runs a full collection after every run of a page, before the response is sent. With torch, transformers and plotly
-loaded that takes .1–.2 s, nearly all of it for objects of libraries that are still in use.
+Streamlit runs a full collection after every run of a page, before the response is sent. With torch,
+transformers and plotly loaded that takes .1–.2 s, nearly all of it for objects of libraries that
+are still in use.
 
-Each visit runs in its own thread, and glibc allocates separate arenas for threads and keeps their freed memory, so the server
-would grow with every visit. Therefore the number of arenas is limited, and free memory is returned to the system.
+Each visit runs in its own thread, and glibc allocates separate arenas for threads and keeps their
+freed memory, so the server would grow with every visit. Therefore the number of arenas is limited,
+and free memory is returned to the system.
 """
 
 import ctypes
@@ -20,9 +22,11 @@ M_ARENA_MAX, ARENAS = -8, 2  # of glibc's malloc.h
 
 
 class _SetAside:
-    """After a full collection that took long, set aside what outlived it: later ones look only at what is new.
+    """After a full collection that took long, set aside what outlived it: later ones look only at
+    what is new.
 
-    What is set aside is still freed when nothing refers to it; only a cycle that was in use then is not found later.
+    What is set aside is still freed when nothing refers to it; only a cycle that was in use then is
+    not found later.
     """
 
     began = returned = 0.0

@@ -1,4 +1,6 @@
-"""Keyword in context, for any page: the lines of a text in which a word stands, under each other, aligned on the word."""
+"""Keyword in context, for any page: the lines of a text in which a word stands, under each other,
+aligned on the word.
+"""
 
 from dataclasses import asdict, replace
 
@@ -24,29 +26,61 @@ COLUMNS = ("file", "line", "left", "match", "right")
 
 
 def of_vectors(word: str, vectors: Artefact, workspace: Workspace, model: str | None) -> None:
-    """Draw the lines of a word in the text that word vectors were trained on, where that text is still there, unchanged."""
+    """Draw the lines of a word in the text that word vectors were trained on, where that text is
+    still there, unchanged.
+    """
     text = cache.text_of(vectors, workspace) if model else None
     if text is None or model is None:
-        st.markdown(":small[:gray[No lines to show: the text behind these vectors is not known, or was changed since.]]")
+        st.markdown(
+            ":small[:gray[No lines to show: the text behind these vectors is not known, or was"
+            " changed since.]]"
+        )
         return
     manifest = vectors.manifest
-    paths = [workspace.root / path for path in manifest.inputs["text"].paths]  # an absolute path stays itself
-    in_context(word, text, model, workspace, context_command(word, paths, manifest.settings["corpus"], model))
+    paths = [
+        workspace.root / path for path in manifest.inputs["text"].paths
+    ]  # an absolute path stays itself
+    in_context(
+        word,
+        text,
+        model,
+        workspace,
+        context_command(word, paths, manifest.settings["corpus"], model),
+    )
 
 
-def in_context(word: str, text: Corpus, model: str, workspace: Workspace, command: str = "", key: str = "context") -> None:
-    """Draw the lines of a word, or of a wordpiece such as ##chy, with how many of how many and a download.
+def in_context(
+    word: str,
+    text: Corpus,
+    model: str,
+    workspace: Workspace,
+    command: str = "",
+    key: str = "context",
+) -> None:
+    """Draw the lines of a word, or of a wordpiece such as ##chy, with how many of how many and a
+    download.
 
-    A text that takes more than a few seconds waits for a click; for one of more than two minutes the command line is shown:
-    `command`, where the text was not named by its files.
+    A text that takes more than a few seconds waits for a click; for one of more than two minutes
+    the command line is shown: `command`, where the text was not named by its files.
     """
     seconds, asked = estimate_seconds(text), (word, model, text)
     if seconds > IN_THE_PAGE:
-        st.markdown(f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a terminal:")
-        st.code(command or context_command(word, text.files, asdict(text.settings), model), language="bash", wrap_lines=True)
+        st.markdown(
+            f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
+            " terminal:"
+        )
+        st.code(
+            command or context_command(word, text.files, asdict(text.settings), model),
+            language="bash",
+            wrap_lines=True,
+        )
         return
     if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:
-        if not st.button(f"Show its lines: about {format_estimate(seconds)}", key=f"{key}_show", icon=":material/manage_search:"):
+        if not st.button(
+            f"Show its lines: about {format_estimate(seconds)}",
+            key=f"{key}_show",
+            icon=":material/manage_search:",
+        ):
             return
         st.session_state[f"{key}_asked"] = asked
     try:
@@ -58,19 +92,28 @@ def in_context(word: str, text: Corpus, model: str, workspace: Workspace, comman
     if found.hits:
         most = replace(SETTINGS, limit=MOST_TO_SAVE, width=WIDEST)
         st.download_button(
-            f"Up to {count(MOST_TO_SAVE)} lines", lambda: table(cache.context_of(text, word, model, most, workspace.root), most),
-            "in-context.tsv", on_click="ignore", icon=":material/download:", key=f"{key}_get",
-        )  # fmt: skip
+            f"Up to {count(MOST_TO_SAVE)} lines",
+            lambda: table(cache.context_of(text, word, model, most, workspace.root), most),
+            "in-context.tsv",
+            on_click="ignore",
+            icon=":material/download:",
+            key=f"{key}_get",
+        )
 
 
 def estimate_seconds(text: Corpus) -> float:
     """About how long one look through a text takes, from its size on disk."""
-    return sum(path.stat().st_size * (UNPACKED if path.suffix in PACKED else 1) for path in text.files) / SPEED
+    return (
+        sum(path.stat().st_size * (UNPACKED if path.suffix in PACKED else 1) for path in text.files)
+        / SPEED
+    )
 
 
 def table(found: Context, settings: ContextSettings) -> str:
     """The lines as a tab-separated table; its first line says how many of how many they are."""
-    rows: list[tuple[object, ...]] = [(hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits]
+    rows: list[tuple[object, ...]] = [
+        (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
+    ]
     return f"# {found.word}: {found.describe(settings)}\n" + export.tsv(COLUMNS, rows)
 
 

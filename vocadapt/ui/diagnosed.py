@@ -1,4 +1,6 @@
-"""What the diagnostics page keeps between reruns: figures of spaces, keyed by the stamps of what they were computed from."""
+"""What the diagnostics page keeps between reruns: figures of spaces, keyed by the stamps of what
+they were computed from.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +11,14 @@ import streamlit as st
 from vocadapt.lab.diagnosing import Diagnosis, ListScores, counted_tokens, diagnose, score_lists
 from vocadapt.lab.opening import Opened
 from vocadapt.spaces.diagnostics import CosineTables, cosine_tables, directions, mean_cosine
-from vocadapt.spaces.geometry import Hubness, NormBands, Values, frequency_of, hubness_of, norm_bands
+from vocadapt.spaces.geometry import (
+    Hubness,
+    NormBands,
+    Values,
+    frequency_of,
+    hubness_of,
+    norm_bands,
+)
 from vocadapt.spaces.relation_lists import RelationList, bundled_relations, read_relations
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.ui import cache
@@ -19,7 +28,9 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A space on the page: the label it goes by, where it lies, which of its tokens count, and its colour."""
+    """A space on the page: the label it goes by, where it lies, which of its tokens count, and its
+    colour.
+    """
 
     label: str
     name: str
@@ -50,7 +61,9 @@ def short(names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class NormView:
-    """Lengths of the rows against frequency: how frequency is known, both for every row, and the bands."""
+    """Lengths of the rows against frequency: how frequency is known, both for every row, and the
+    bands.
+    """
 
     by: str
     frequency: Values
@@ -79,8 +92,13 @@ def norms(seen: Seen) -> NormView:
 
 
 def lists_of(file: Path | None) -> tuple[RelationList, ...]:
-    """The lists at hand, or what a file holds; raises InputError with the number of a line that does not fit."""
-    return _lists(str(file) if file else "", f"{file.stat().st_size} {file.stat().st_mtime_ns}" if file else "")
+    """The lists at hand, or what a file holds; raises InputError with the number of a line that
+    does not fit.
+    """
+    return _lists(
+        str(file) if file else "",
+        f"{file.stat().st_size} {file.stat().st_mtime_ns}" if file else "",
+    )
 
 
 def scores(seen: Seen, file: Path | None) -> tuple[ListScores, ...]:

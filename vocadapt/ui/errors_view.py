@@ -1,4 +1,6 @@
-"""Parts of the error analysis: which two, the four counts, the cards, where the change comes from, which cut was right."""
+"""Parts of the error analysis: which two, the four counts, the cards, where the change comes from,
+which cut was right.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +27,14 @@ EACH = 5  # cards on a page of the list
 COLOURS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
 SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
 HELP = {
-    "find": "A word, a part of a sentence, a document: entries whose example or predictions hold it.",
+    "find": (
+        "A word, a part of a sentence, a document: entries whose example or predictions hold it."
+    ),
     "slice": "Only units of this slice; its settings stand under the table on the right.",
-    "fate": "Gold units by what became of them; false alarms, where gold has nothing, are counted apart.",
+    "fate": (
+        "Gold units by what became of them; false alarms, where gold has nothing, are counted"
+        " apart."
+    ),
 }
 
 
@@ -42,23 +49,36 @@ class Shown:
 
 
 def choose_two(offered: Sequence[Comparable]) -> Shown | None:
-    """Pick the baseline and what it is compared with; None, with a word on why, as long as these are the same."""
+    """Pick the baseline and what it is compared with; None, with a word on why, as long as these
+    are the same.
+    """
     columns = st.columns([1.35, 1.35, 0.8, 0.8])
     picked = comparable.pick_two(offered, columns)
     if picked is None:
-        st.info("Choose two runs, two cuts of one run, or predictions for the same examples.", icon=":material/compare_arrows:")
+        st.info(
+            "Choose two runs, two cuts of one run, or predictions for the same examples.",
+            icon=":material/compare_arrows:",
+        )
         return None
     found = comparable.opened(*picked)
     slicing = found.slicing(_settings())
     names = (ALL, *slicing.available, REST)
     address.settle("errors_slice", Choice(names.__contains__, ALL))
     chosen = columns[2].selectbox(
-        "Slice", names, key="errors_slice", format_func=lambda name: _slice_name(slicing, name), persist_state="session",
+        "Slice",
+        names,
+        key="errors_slice",
+        format_func=lambda name: _slice_name(slicing, name),
+        persist_state="session",
         help=HELP["slice"],
-    )  # fmt: skip
+    )
     address.write("errors_slice", [str(chosen)])
     columns[3].text_input(
-        "Find", key="errors_find", bind="query-params", placeholder="word, sentence, document", help=HELP["find"]
+        "Find",
+        key="errors_find",
+        bind="query-params",
+        placeholder="word, sentence, document",
+        help=HELP["find"],
     )
     return Shown(found, picked)
 
@@ -71,7 +91,11 @@ def sliced(shown: Shown) -> Slicing:
 def filtered(slicing: Slicing) -> tuple[Entry, ...]:
     """The entries of the chosen slice that hold what was typed."""
     held = slicing.entries(_chosen())
-    return slicing.ledger.found(held, query) if (query := str(st.session_state.get("errors_find") or "").strip()) else held
+    return (
+        slicing.ledger.found(held, query)
+        if (query := str(st.session_state.get("errors_find") or "").strip())
+        else held
+    )
 
 
 def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
@@ -80,7 +104,11 @@ def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
     said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
     cards = [(counts[fate], about, COLOURS[fate]) for fate, about in zip(FATES, said, strict=True)]
     markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
-    of = "" if len(entries) == len(shown.compared.ledger.entries) else "Of all, not only of what is listed: "
+    of = (
+        ""
+        if len(entries) == len(shown.compared.ledger.entries)
+        else "Of all, not only of what is listed: "
+    )
     scores, difference = overall(shown.compared.test, plain(slicing.metric))
     st.markdown(f"{of}**{scores}**, {difference}.")
     st.markdown(f":small[:gray[{plain(slicing.scorer.name)}: {plain(slicing.definition)}.]]")
@@ -90,12 +118,23 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     """The list of one fate, some cards at a time, each with the note on it."""
     counts = counted(entries)
     names = [fate for fate in (*FATES, *ALARMS) if counts[fate] or fate in FATES]
-    address.settle("errors_fate", Choice(names.__contains__, next((fate for fate in names if counts[fate]), FIXED)))
-    fate = str(st.segmented_control(
-        "What became of them", names, key="errors_fate", persist_state="session", required=True,
-        label_visibility="collapsed", wrap=True,
-        format_func=lambda name: f"{SHORT.get(name, name)} {count(counts[name])}", help=HELP["fate"],
-    ))  # fmt: skip
+    address.settle(
+        "errors_fate",
+        Choice(names.__contains__, next((fate for fate in names if counts[fate]), FIXED)),
+    )
+    fate = str(
+        st.segmented_control(
+            "What became of them",
+            names,
+            key="errors_fate",
+            persist_state="session",
+            required=True,
+            label_visibility="collapsed",
+            wrap=True,
+            format_func=lambda name: f"{SHORT.get(name, name)} {count(counts[name])}",
+            help=HELP["fate"],
+        )
+    )
     address.write("errors_fate", [fate])
     held = _of_kind([entry for entry in entries if entry.fate == fate], shown.compared.kind)
     if not held:
@@ -106,17 +145,24 @@ def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> S
     number = _page(pages)
     part = held[(number - 1) * EACH : number * EACH]
     words = shown.compared.words
-    views = tuple(view_of(shown.compared.ledger, entry, words, shown.compared.near) for entry in part)
+    views = tuple(
+        view_of(shown.compared.ledger, entry, words, shown.compared.near) for entry in part
+    )
     with place:
         for view in views:
             markup.entry_card(view, notes.get(view.id, ""))
         first = (number - 1) * EACH + 1
-        st.markdown(f":small[:gray[{count(first)} to {count(first + len(part) - 1)} of {count(len(held))} {plain(fate)}]]")
+        st.markdown(
+            f":small[:gray[{count(first)} to {count(first + len(part) - 1)} of {count(len(held))}"
+            f" {plain(fate)}]]"
+        )
     return Shown(shown.compared, shown.picked, views, tuple(part))
 
 
 def slices(shown: Shown, slicing: Slicing) -> None:
-    """Where the change comes from: each slice with its units, the difference it makes, fixed and broken."""
+    """Where the change comes from: each slice with its units, the difference it makes, fixed and
+    broken.
+    """
     st.subheader("Where the change comes from")
     scores = slicing.scores()
     names = [one.name for one in scores]
@@ -127,15 +173,27 @@ def slices(shown: Shown, slicing: Slicing) -> None:
         about = "-ia: words that end so, whatever their case."
         st.text_input("Ending of a word", key="errors_suffix", bind="query-params", help=about)
         st.number_input(
-            "Cut into so many pieces before", *limits(SliceSettings, "pieces"), key="errors_pieces", bind="query-params",
-        )  # fmt: skip
+            "Cut into so many pieces before",
+            *limits(SliceSettings, "pieces"),
+            key="errors_pieces",
+            bind="query-params",
+        )
         st.number_input(
-            "Seen in training fewer times than", *limits(SliceSettings, "seldom"), key="errors_seldom", bind="query-params",
-        )  # fmt: skip
+            "Seen in training fewer times than",
+            *limits(SliceSettings, "seldom"),
+            key="errors_seldom",
+            bind="query-params",
+        )
     if shown.compared.train is None:
-        st.markdown(":small[:gray[The training examples are not known: no slice by what was seen in training.]]")
+        st.markdown(
+            ":small[:gray[The training examples are not known: no slice by what was seen in"
+            " training.]]"
+        )
     elif found := shown.compared.ending(slicing.settings.suffix):
-        said = f"{count(found.inside)} of {count(found.occurrences)} words that end in {plain(found.suffix)} are inside an entity"
+        said = (
+            f"{count(found.inside)} of {count(found.occurrences)} words that end in"
+            f" {plain(found.suffix)} are inside an entity"
+        )
         st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
 
 
@@ -145,19 +203,32 @@ def cuts(slicing: Slicing) -> None:
     if found:
         st.subheader("Which cut was right")
         if _chosen() != ALL:
-            st.markdown(f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]")
+            st.markdown(
+                f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]"
+            )
         markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
 
 
 def _none(fate: str, counts: Mapping[str, int]) -> None:
-    """Nothing to list: because of what is searched for, then where else it is found, or because there is nothing."""
+    """Nothing to list: because of what is searched for, then where else it is found, or because
+    there is nothing.
+    """
     query = str(st.session_state.get("errors_find") or "").strip()
     if not query:
         st.markdown(f":gray[There is nothing {plain(fate)} here.]")
         return
-    others = [f"{SHORT.get(name, name)} {count(n)}" for name in (*FATES, *ALARMS) if (n := counts[name])]
-    found = f"Under the other tabs: {', '.join(others)}." if others else "Nothing under the other tabs does, either."
-    st.markdown(f":gray[Nothing {plain(SHORT.get(fate, fate))} matches the search “{plain(query[:60])}”. {found}]")
+    others = [
+        f"{SHORT.get(name, name)} {count(n)}" for name in (*FATES, *ALARMS) if (n := counts[name])
+    ]
+    found = (
+        f"Under the other tabs: {', '.join(others)}."
+        if others
+        else "Nothing under the other tabs does, either."
+    )
+    st.markdown(
+        f":gray[Nothing {plain(SHORT.get(fate, fate))} matches the search “{plain(query[:60])}”."
+        f" {found}]"
+    )
 
 
 def _page(pages: int) -> int:
@@ -166,23 +237,43 @@ def _page(pages: int) -> int:
         address.write("errors_page", [])
         return 1
     asked = st.query_params.get("errors_page", "1")
-    number = st.pagination(pages, default=int(asked) if asked in map(str, range(1, pages + 1)) else 1, key="errors_page")
+    number = st.pagination(
+        pages,
+        default=int(asked) if asked in map(str, range(1, pages + 1)) else 1,
+        key="errors_page",
+    )
     address.write("errors_page", [str(number)] if number > 1 else [])
     return number
 
 
 def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
-    """Those with one kind of error, where it was asked for: a filter that stands beside the list only where there are two."""
-    there = [name for name in ERROR_KINDS[kind] if any(name in (entry.first.error, entry.second.error) for entry in entries)]
+    """Those with one kind of error, where it was asked for: a filter that stands beside the list
+    only where there are two.
+    """
+    there = [
+        name
+        for name in ERROR_KINDS[kind]
+        if any(name in (entry.first.error, entry.second.error) for entry in entries)
+    ]
     if len(there) < 2:
         return entries
     address.settle("errors_kind", Choice(there.__contains__))
     chosen = st.pills(
-        "Kind of error", there, key="errors_kind", persist_state="session", label_visibility="collapsed",
-        format_func=lambda name: f"{name} {sum(name in (e.first.error, e.second.error) for e in entries)}",
-    )  # fmt: skip
+        "Kind of error",
+        there,
+        key="errors_kind",
+        persist_state="session",
+        label_visibility="collapsed",
+        format_func=lambda name: (
+            f"{name} {sum(name in (e.first.error, e.second.error) for e in entries)}"
+        ),
+    )
     address.write("errors_kind", [chosen] if chosen else [])
-    return [entry for entry in entries if chosen is None or chosen in (entry.first.error, entry.second.error)]
+    return [
+        entry
+        for entry in entries
+        if chosen is None or chosen in (entry.first.error, entry.second.error)
+    ]
 
 
 def _settings() -> SliceSettings:
@@ -194,7 +285,9 @@ def _settings() -> SliceSettings:
             st.session_state[key] = usual
     values = [st.session_state.get(key, st.query_params.get(key)) for key in keys]
     try:
-        return SliceSettings(str(values[0]).strip() or default.suffix, int(values[1] or 0), int(values[2] or 0))
+        return SliceSettings(
+            str(values[0]).strip() or default.suffix, int(values[1] or 0), int(values[2] or 0)
+        )
     except (InputError, ValueError):
         return default
 

@@ -5,11 +5,15 @@ from vocadapt.ui.numbers import duration
 
 
 def format_estimate(seconds: float) -> str:
-    """Format an estimate in seconds for an idle machine: "4 min (this machine is busy: 3 × longer than when idle)"."""
+    """Format an estimate in seconds for an idle machine: "4 min (this machine is busy: 3 × longer
+    than when idle)".
+    """
     factor = estimate_slowdown()
     if factor <= 1:
         return duration(seconds)
-    return f"{duration(factor * seconds)} (this machine is busy: {factor:g} × longer than when idle)"
+    return (
+        f"{duration(factor * seconds)} (this machine is busy: {factor:g} × longer than when idle)"
+    )
 
 
 def format_estimate_bold(seconds: float) -> str:

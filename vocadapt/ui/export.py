@@ -1,4 +1,6 @@
-"""Details & export: the block at the foot of every page. What was done, as settings and as a command, and its data."""
+"""Details & export: the block at the foot of every page. What was done, as settings and as a
+command, and its data.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,7 +15,9 @@ Download = Callable[[], str | bytes]
 
 
 def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None) -> None:
-    """Draw the folded block; `downloads` gives for each file name what makes its content, called on the click."""
+    """Draw the folded block; `downloads` gives for each file name what makes its content, called on
+    the click.
+    """
     manifest = artefact.manifest
     with st.expander("Details & export", icon=":material/data_object:"):
         if manifest.command:
@@ -25,10 +29,29 @@ def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None)
         left.markdown("Settings")
         left.code(_json(manifest.settings), language="json")
         right.markdown("Figures and versions")
-        right.code(_json({"figures": manifest.numbers, "versions": manifest.versions, "made": manifest.created}), language="json")
+        right.code(
+            _json(
+                {
+                    "figures": manifest.numbers,
+                    "versions": manifest.versions,
+                    "made": manifest.created,
+                }
+            ),
+            language="json",
+        )
         with st.container(horizontal=True):
-            for name, make in {"manifest.json": lambda: _manifest(artefact), **(downloads or {})}.items():
-                st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
+            for name, make in {
+                "manifest.json": lambda: _manifest(artefact),
+                **(downloads or {}),
+            }.items():
+                st.download_button(
+                    name,
+                    make,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
 
 
 def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:

@@ -1,4 +1,6 @@
-"""A fine-tuning that goes on: loss and dev score as they come, how fast, how long still; and the queue behind it."""
+"""A fine-tuning that goes on: loss and dev score as they come, how fast, how long still; and the
+queue behind it.
+"""
 
 import streamlit as st
 
@@ -17,7 +19,9 @@ STEADY = 4  # points of a curve between two drawings, so that it does not flicke
 
 
 def running(workspace: Workspace) -> None:
-    """Draw the living jobs of this step, and the newest of those that have ended where it is unfinished, with its way on."""
+    """Draw the living jobs of this step, and the newest of those that have ended where it is
+    unfinished, with its way on.
+    """
     job_panel.running(workspace, STEP, "finetune_live", _told)
 
 
@@ -26,7 +30,10 @@ def _told(job: Job, status: Status) -> None:
     words, button = st.columns([5, 1], vertical_alignment="center")
     left = status.seconds_left
     all_left = "" if left is None else f", about **{duration(left)}** left in all"
-    words.markdown(f"{job_panel.CHIPS[status.state]} {job_panel.title(job)} · {duration(status.seconds)}{all_left}")
+    words.markdown(
+        f"{job_panel.CHIPS[status.state]} {job_panel.title(job)} ·"
+        f" {duration(status.seconds)}{all_left}"
+    )
     with button:
         job_panel.cancel_button(job, "cancel")
     job_panel.bar(status)
@@ -40,14 +47,18 @@ def _told(job: Job, status: Status) -> None:
     best = "no dev score yet"
     if live.dev:
         best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
-    st.markdown(
-        f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}"
-    )
+    st.markdown(f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
     loss, dev = st.columns(2, gap="large")
-    curves = {name: one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for name, one in seeds.items()}
+    curves = {
+        name: one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for name, one in seeds.items()
+    }
     if any(len(curve) > 1 for curve in curves.values()):
         with loss:
-            st.plotly_chart(result_figures.losses(curves), key=f"loss_{job.id}", config={"displayModeBar": False})
+            st.plotly_chart(
+                result_figures.losses(curves),
+                key=f"loss_{job.id}",
+                config={"displayModeBar": False},
+            )
     scores = {name: one.dev for name, one in seeds.items() if one.dev}
     if scores:
         with dev:

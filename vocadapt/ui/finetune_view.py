@@ -1,4 +1,6 @@
-"""Parts of the page Fine-tune: which models, which task, which settings and seeds; what it will cost; the start."""
+"""Parts of the page Fine-tune: which models, which task, which settings and seeds; what it will
+cost; the start.
+"""
 
 import os
 import re
@@ -38,11 +40,25 @@ HELP = {
     "models": "Models of this workspace, or type a folder or hub name. One job each.",
     "task": "A task of this workspace, or type the path of a task's .toml.",
     "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
-    "limit": "Maximum number of examples per split, a random sample that is the same for every model and seed. Empty: all.",
-    "tokenization": "How training examples are cut. The run is scored under every cut that the model has, and pooled.",
-    "chunk": "Words per chunk of a tagged sentence; empty: as many as fit. Entities are never split.",
-    "patience": "Number of epochs without a better dev score after which training stops. Empty: no early stopping.",
-    "word_rule": "Logits are pooled over these words. " + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items()),
+    "limit": (
+        "Maximum number of examples per split, a random sample that is the same for every model and"
+        " seed. Empty: all."
+    ),
+    "tokenization": (
+        "How training examples are cut. The run is scored under every cut that the model has, and"
+        " pooled."
+    ),
+    "chunk": (
+        "Words per chunk of a tagged sentence; empty: as many as fit. Entities are never split."
+    ),
+    "patience": (
+        "Number of epochs without a better dev score after which training stops. Empty: no early"
+        " stopping."
+    ),
+    "word_rule": (
+        "Logits are pooled over these words. "
+        + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items())
+    ),
     "with_dev": "Then no dev score is told, and the last epoch counts.",
 }
 NUMBERS = re.compile(r"\d{1,9}")
@@ -50,7 +66,9 @@ NUMBERS = re.compile(r"\d{1,9}")
 
 @dataclass(frozen=True)
 class Wanted:
-    """A fine-tuning as the form has it: models by the names they are shown under, the task's place, the step."""
+    """A fine-tuning as the form has it: models by the names they are shown under, the task's place,
+    the step.
+    """
 
     models: dict[str, str]
     place: Path
@@ -59,7 +77,9 @@ class Wanted:
 
     @property
     def runs(self) -> int:
-        """How many times each model is trained: seeds, times the folds where all of them are wanted."""
+        """How many times each model is trained: seeds, times the folds where all of them are
+        wanted.
+        """
         folds = read_task_file(_toml(self.place)).folds if self.step.fold == ALL_FOLDS else 1
         return len(self.step.seeds) * folds
 
@@ -76,18 +96,34 @@ def form(workspace: Workspace) -> Wanted | None:
     with task:
         place = choose_task(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        preset = str(st.selectbox("Settings", list(TRAININGS), key="finetune_preset", bind="query-params", width=150))
+        preset = str(
+            st.selectbox(
+                "Settings", list(TRAININGS), key="finetune_preset", bind="query-params", width=150
+            )
+        )
         cut = st.selectbox(
-            "Tokenization", [USUAL, *TOKENIZATIONS], key="finetune_tokenization", bind="query-params", width=170,
+            "Tokenization",
+            [USUAL, *TOKENIZATIONS],
+            key="finetune_tokenization",
+            bind="query-params",
+            width=170,
             help=HELP["tokenization"],
         )
         limit = optional_number(
-            "Limit", limits(FinetuneStep, "limit"), 0, "all", key="finetune_limit", bind="query-params", help=HELP["limit"],
+            "Limit",
+            limits(FinetuneStep, "limit"),
+            0,
+            "all",
+            key="finetune_limit",
+            bind="query-params",
+            help=HELP["limit"],
             width=150,
-        )  # fmt: skip
+        )
         fold = _fold(place)
         with st.popover("More settings", icon=":material/tune:"):
-            settings = all_settings(preset, place is not None and read_task_file(_toml(place)).kind == "qa")
+            settings = all_settings(
+                preset, place is not None and read_task_file(_toml(place)).kind == "qa"
+            )
     st.markdown(f":small[{TRAININGS[preset].about[0].upper()}{TRAININGS[preset].about[1:]}.]")
     with seeds:
         usual = " ".join(map(str, TRAININGS[preset].seeds))
@@ -103,14 +139,23 @@ def choose_models(workspace: Workspace) -> dict[str, str]:
     """Ask which models. Name shown → folder or hub name."""
     offered = choose.models_to_train(workspace)
     return choose.pick_several(
-        workspace, "Models", offered, MODELS, lambda: [_first_model(workspace, offered)], help=HELP["models"]
+        workspace,
+        "Models",
+        offered,
+        MODELS,
+        lambda: [_first_model(workspace, offered)],
+        help=HELP["models"],
     )
 
 
 def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
     """The model of the newest run where it is offered, else the first one."""
     newest = next((one.model for one in run_cache.runs_in(workspace)), "")
-    same = (label for label, name in offered.items() if newest and newest in (label, name, Path(name).name))
+    same = (
+        label
+        for label, name in offered.items()
+        if newest and newest in (label, name, Path(name).name)
+    )
     return next(same, next(iter(offered)))
 
 
@@ -119,9 +164,15 @@ def choose_task(workspace: Workspace) -> Path | None:
     names = [artefact.name for artefact in workspace.artefacts("tasks")]
     address.settle(TASK, Choice(names.__contains__, names[0] if names else "", typed=True))
     typed = st.selectbox(
-        "Task", names, index=None, key=TASK, accept_new_options=True, persist_state="session", help=HELP["task"],
+        "Task",
+        names,
+        index=None,
+        key=TASK,
+        accept_new_options=True,
+        persist_state="session",
+        help=HELP["task"],
         placeholder="Get one below, or type a .toml",
-    )  # fmt: skip
+    )
     address.write(TASK, [str(typed or "")], names.__contains__)
     return find_task(os.path.expanduser(str(typed)), workspace) if typed else None
 
@@ -132,7 +183,9 @@ def _fold(place: Path | None) -> int:
     if not said or not said.folds:
         return 0
     folds = ["all", *map(str, range(1, said.folds + 1))]
-    chosen = st.selectbox(f"Fold, of {said.folds}", folds, key="finetune_fold", bind="query-params", width=130)
+    chosen = st.selectbox(
+        f"Fold, of {said.folds}", folds, key="finetune_fold", bind="query-params", width=130
+    )
     return ALL_FOLDS if chosen in ("all", None) else int(chosen)
 
 
@@ -141,36 +194,67 @@ def _toml(place: Path) -> Path:
 
 
 def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
-    """Show the inputs of all settings with the preset's values; questions: the task is question answering."""
+    """Show the inputs of all settings with the preset's values; questions: the task is question
+    answering.
+    """
     usual = TRAININGS[preset].settings
     number = PresetNumbers(usual, preset, HELP)
     changed = {
-        "epochs": number(0, "Epochs", "epochs"), "batch": number(1, "Batch", "batch"),
-        "lr": number(0, "Learning rate", "lr", "%.1e"), "warm_up": number(1, "Warm-up, share", "warm_up"),
+        "epochs": number(0, "Epochs", "epochs"),
+        "batch": number(1, "Batch", "batch"),
+        "lr": number(0, "Learning rate", "lr", "%.1e"),
+        "warm_up": number(1, "Warm-up, share", "warm_up"),
         "length": number(0, "Wordpieces at once", "length"),
         "chunk": number(1, "Words of a chunk", "chunk", empty="as many as fit"),
-        "patience": number(0, "Patience", "patience", empty="no early stopping"), "clip": number(1, "Longest gradient", "clip"),
+        "patience": number(0, "Patience", "patience", empty="no early stopping"),
+        "clip": number(1, "Longest gradient", "clip"),
         "weight_decay": number(0, "Weight decay", "weight_decay"),
         "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
-    }  # fmt: skip
+    }
     names = [name for name in FREEZE if name != "top-K"]
     frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
-    freeze = st.selectbox("What is trained", frozen, frozen.index(usual.freeze), format_func=_freezing, key=f"freeze_{preset}")
+    freeze = st.selectbox(
+        "What is trained",
+        frozen,
+        frozen.index(usual.freeze),
+        format_func=_freezing,
+        key=f"freeze_{preset}",
+    )
     schedule = pick_schedule(usual, preset)
-    with_dev = st.checkbox("Train on the dev split, too", usual.with_dev, key=f"with_dev_{preset}", help=HELP["with_dev"])
-    ungrouped = st.checkbox("Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower.")
+    with_dev = st.checkbox(
+        "Train on the dev split, too",
+        usual.with_dev,
+        key=f"with_dev_{preset}",
+        help=HELP["with_dev"],
+    )
+    ungrouped = st.checkbox(
+        "Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower."
+    )
     if questions:
-        rule = st.selectbox("Words of the context", list(WORD_RULES), key="finetune_word_rule", help=HELP["word_rule"])
+        rule = st.selectbox(
+            "Words of the context",
+            list(WORD_RULES),
+            key="finetune_word_rule",
+            help=HELP["word_rule"],
+        )
         usual = replace(usual, word_rule=rule)
-    return replace(usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped)  # type: ignore[arg-type]
+    return replace(
+        usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped
+    )  # type: ignore[arg-type]
 
 
 def _freezing(name: str) -> str:
-    return f"{name}: {FREEZE[name]}" if name in FREEZE else f"{name}: {FREEZE['top-K'].replace('the K', f'the {name[4:]}')}"
+    return (
+        f"{name}: {FREEZE[name]}"
+        if name in FREEZE
+        else f"{name}: {FREEZE['top-K'].replace('the K', f'the {name[4:]}')}"
+    )
 
 
 def seeds_of(typed: str) -> tuple[int, ...]:
-    """The seeds that were typed: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for more than 50."""
+    """The seeds that were typed: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for
+    more than 50.
+    """
     seeds: list[int] = []
     for part in typed.replace(",", " ").split():
         ends = part.split("-")
@@ -192,7 +276,10 @@ def about_task(wanted: Wanted) -> None:
     sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
     labels = ", ".join(plain(label) for label in task.labels[:6] if label)
     labels += f" and {len(task.labels) - 6} more" if len(task.labels) > 6 else ""
-    st.markdown(f"{plain(task.name)} · {task.kind} · {sizes}{f' · {labels}' if labels else ''} · scored by {task.scorer.name}")
+    st.markdown(
+        f"{plain(task.name)} · {task.kind} · {sizes}{f' · {labels}' if labels else ''} · scored by"
+        f" {task.scorer.name}"
+    )
     for finding in task.findings:
         st.markdown(f":small[:gray[{plain(finding)}]]")
 
@@ -222,39 +309,59 @@ def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
         found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
         total += begin + found.seconds
         st.markdown(
-            f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)} :small[:gray[{count(found.examples)} examples "
-            f"({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))} × {step.finetune.epochs} "
-            f"epochs × {n} run{'s' * (n > 1)}) at {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source}; "
-            f"{duration(begin)} to begin]]"
+            f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)}"
+            f" :small[:gray[{count(found.examples)} examples"
+            f" ({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))}"
+            f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
+            f" {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source};"
+            f" {duration(begin)} to begin]]"
         )
     if len(wanted.models) > 1:
         st.markdown(f"Together about {format_estimate_bold(total)}, one after the other.")
 
 
 def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
-    """Examples a second: measured in the newest run of this model on this kind of task, else modelled from its shape."""
-    known = [one for one in runs if one.model in (label, model, Path(model).name) and one.kind == wanted.task.kind]
+    """Examples a second: measured in the newest run of this model on this kind of task, else
+    modelled from its shape.
+    """
+    known = [
+        one
+        for one in runs
+        if one.model in (label, model, Path(model).name) and one.kind == wanted.task.kind
+    ]
     same = [one for one in known if one.task == wanted.task.name] or known
     for one in same:
         if one.examples_per_second:
             return one.examples_per_second, f"measured in {plain(one.name)}"
     config = cache.model_of(model).config
-    return modelled_pace(wanted.task, wanted.step.finetune, config), "modelled from its layers and width on two cores"
+    return (
+        modelled_pace(wanted.task, wanted.step.finetune, config),
+        "modelled from its layers and width on two cores",
+    )
 
 
 def start(workspace: Workspace, wanted: Wanted) -> None:
     """The button: one job for each model, queued in their order."""
     n = len(wanted.models)
-    wishes = {label: f"{wanted.task.name.rpartition('/')[2]}-{choose.shown_model(label)}" for label in wanted.models}
+    wishes = {
+        label: f"{wanted.task.name.rpartition('/')[2]}-{choose.shown_model(label)}"
+        for label in wanted.models
+    }
     missing = unreached(wanted)
     if missing:
         names = ", ".join(map(plain, missing))
-        st.markdown(f"**Not on this machine: {names}.** Take it out under *Models*, or type the folder of a model there instead.")
+        st.markdown(
+            f"**Not on this machine: {names}.** Take it out under *Models*, or type the folder of a"
+            " model there instead."
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
-            f"Start {n} job{'s' * (n > 1)}", type="primary", icon=":material/play_arrow:", key="start_finetune",
+            f"Start {n} job{'s' * (n > 1)}",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="start_finetune",
             disabled=bool(missing),
-        )  # fmt: skip
+        )
         if queued := job_panel.queue_line(workspace):
             st.markdown(f":gray[{queued}]")
     if pressed:

@@ -21,14 +21,17 @@ def workspace() -> Workspace:
 
 
 def draw(page: st.Page) -> None:
-    """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps its trace in the log."""
+    """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps
+    its trace in the log.
+    """
     paths.warn_once()
     address.enter(page.url_path)
     with mistakes.shown():
         sidebar()
         job_strip.draw(workspace())
         page.run()
-    preload.report_page_drawn()  # not if the run is interrupted: then the page is drawn again at once
+    # not if the run is interrupted: then the page is drawn again at once
+    preload.report_page_drawn()
 
 
 def sidebar() -> None:
@@ -38,10 +41,17 @@ def sidebar() -> None:
     names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
     with st.sidebar:
         st.selectbox(
-            "Workspace", names, index=names.index(start.name), key=HERE, accept_new_options=True,
+            "Workspace",
+            names,
+            index=names.index(start.name),
+            key=HERE,
+            accept_new_options=True,
             bind=None if going else "query-params",  # see address.go_to
-            help=f"A project is a folder in {plain(str(start.parent))}. Type a new name to create one.",
-        )  # fmt: skip
+            help=(
+                f"A project is a folder in {plain(str(start.parent))}. Type a new name to create"
+                " one."
+            ),
+        )
         if going:
             st.switch_page(going[0], query_params=going[1])
         running_jobs(workspace())
@@ -55,4 +65,8 @@ def _start() -> Path:
 def _siblings(start: Path) -> set[str]:
     """Names of the workspaces beside the one the lab was started with."""
     folders = start.parent.glob("*/")
-    return {folder.name for folder in folders if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTEFACTS)}
+    return {
+        folder.name
+        for folder in folders
+        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTEFACTS)
+    }

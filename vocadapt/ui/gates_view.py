@@ -22,23 +22,34 @@ NOTHING = 0.02  # of two shares: untrained gates of the demo's exBERT are .013 a
 
 
 def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
-    """Choose an exBERT of the workspace and a text; on the press its gates are read, and drawn by layer and kind of token."""
+    """Choose an exBERT of the workspace and a text; on the press its gates are read, and drawn by
+    layer and kind of token.
+    """
     able = [one for one in workspace.artefacts("models") if _has_gates(one)]
     if not able or not corpora:
         return
     st.subheader("How much each layer listens to the extension")
     st.markdown(
-        "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the :green[**extension's share**]: 0 is BERT "
-        "alone, 1 the extension alone. An untrained gate gives about the same at every kind: what it was begun with."
+        "The gate weights :blue[**BERT's own layer**]; what is shown is the rest, the"
+        " :green[**extension's share**]: 0 is BERT alone, 1 the extension alone. An untrained gate"
+        " gives about the same at every kind: what it was begun with."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         able.sort(key=lambda one: one.name != default)
         model = choose.pick("exBERT", able, "pretraining_gates_model")
         corpus = choose.pick("Read on", corpora, "pretraining_gates_text")
-        lines = int(st.number_input(
-            "Lines", 1, limits(GateSettings, "lines")[1], LINES, 20, key="pretraining_gates_lines",
-            help="Drawn at random.", width=150
-        ))  # fmt: skip
+        lines = int(
+            st.number_input(
+                "Lines",
+                1,
+                limits(GateSettings, "lines")[1],
+                LINES,
+                20,
+                key="pretraining_gates_lines",
+                help="Drawn at random.",
+                width=150,
+            )
+        )
         pressed = st.button("Read the gates", icon=":material/visibility:", key="read_gates")
     key = (str(model.folder), model.stamp, corpus.stamp, lines)
     if pressed:
@@ -47,7 +58,16 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
     if read != key:
         return
     drawn(found)
-    command = [*PROGRAM, "gates", "--model", str(model.folder), "--corpus", str(corpus.folder), "--lines", str(lines)]
+    command = [
+        *PROGRAM,
+        "gates",
+        "--model",
+        str(model.folder),
+        "--corpus",
+        str(corpus.folder),
+        "--lines",
+        str(lines),
+    ]
     with st.expander("The same in a terminal", icon=":material/terminal:"):
         st.code(shlex.join(command), language="bash", wrap_lines=True)
 
@@ -55,26 +75,35 @@ def gates(workspace: Workspace, corpora: list[Artefact], default: str) -> None:
 def drawn(found: GatesOnText) -> None:
     """The picture, and what it says in words."""
     shares = found.shares
-    st.plotly_chart(pretraining_figures.gate_heat(shares), key="gate_heat", config={"displayModeBar": False})
-    left_out = f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
+    st.plotly_chart(
+        pretraining_figures.gate_heat(shares), key="gate_heat", config={"displayModeBar": False}
+    )
+    left_out = (
+        f"; {count(shares.too_long)} windows were too long for the model" if shares.too_long else ""
+    )
     kinds = " · ".join(f"{kind}: {plain(KINDS[kind])}" for kind in shares.kinds if kind in KINDS)
     read = f"{count(found.lines)} of {count(found.of)} lines{left_out}"
     st.markdown(
-        f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. "
-        f"Before any training the share was about {fraction(found.start)} on the whole, in single fields up to a tenth away.]]"
+        f":small[:gray[Means over {count(shares.counts[-1])} tokens of {read}. {kinds}. Before any"
+        f" training the share was about {fraction(found.start)} on the whole, in single fields up"
+        " to a tenth away.]]"
     )
     if "added" in shares.kinds:
         place = shares.kinds.index("added")
-        st.markdown(listening(float(shares.means[:, place].mean()), float(shares.means[:, -1].mean())))
+        st.markdown(
+            listening(float(shares.means[:, place].mean()), float(shares.means[:, -1].mean()))
+        )
 
 
 def listening(added: float, all: float) -> str:
-    """What the extension's share at added tokens and at all tokens says; shares as near as untrained ones are no difference."""
+    """What the extension's share at added tokens and at all tokens says; shares as near as
+    untrained ones are no difference.
+    """
     told = [fraction(share) for share in (added, all)]
     listens = "about as much" if abs(added - all) < NOTHING else "more" if added > all else "less"
     return (
-        f"Over all layers the extension's share is **{told[0]}** for added tokens and {told[1]} for all: at the new tokens the "
-        f"layers listen to it {listens}."
+        f"Over all layers the extension's share is **{told[0]}** for added tokens and {told[1]} for"
+        f" all: at the new tokens the layers listen to it {listens}."
     )
 
 
@@ -98,6 +127,8 @@ def _read(model: Artefact, corpus: Artefact, lines: int) -> GatesOnText:
     def step(fraction: float | None, message: str = "") -> None:
         bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "Reading the gates …")
 
-    found = gates_on(cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step)
+    found = gates_on(
+        cache.model_of(str(model.folder)), read_corpus([corpus.folder]), GateSettings(lines), step
+    )
     bar.empty()
     return found

@@ -1,4 +1,6 @@
-"""Protection of the lab's server against other web pages: origin check of websockets, no framing."""
+"""Protection of the lab's server against other web pages: origin check of websockets, no
+framing.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +18,8 @@ REFUSED = 1008  # WebSocket: policy violation
 
 
 class Guard:
-    """ASGI middleware: rejects websockets of pages from another origin, and forbids framing by other sites.
+    """ASGI middleware: rejects websockets of pages from another origin, and forbids framing by
+    other sites.
 
     Streamlit itself accepts every origin on the loopback address, on any port.
     """
@@ -39,7 +42,9 @@ class Guard:
 
 
 def is_same_origin(headers: dict[bytes, bytes]) -> bool:
-    """Return whether the origin of a request is this server; also if there is no origin (not a browser)."""
+    """Return whether the origin of a request is this server; also if there is no origin (not a
+    browser).
+    """
     origin = headers.get(b"origin")
     if origin is None:
         return True
@@ -48,7 +53,9 @@ def is_same_origin(headers: dict[bytes, bytes]) -> bool:
 
 
 def install(*classes: Callable[[Application], Any]) -> None:
-    """Add Guard, then the middleware classes, to every server that Streamlit starts in this process."""
+    """Add Guard, then the middleware classes, to every server that Streamlit starts in this
+    process.
+    """
     from starlette.middleware import Middleware
     from streamlit.web.server.starlette import starlette_app
 

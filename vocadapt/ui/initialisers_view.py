@@ -27,17 +27,24 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at first
 Key = tuple[str, ...]
 HELP = {
-    "target": "Word vectors or a model of this workspace, or type the folder of another model, or a bare vocab.txt: vectors of "
-    "its tokens are then trained on a text.",
+    "target": (
+        "Word vectors or a model of this workspace, or type the folder of another model, or a bare"
+        " vocab.txt: vectors of its tokens are then trained on a text."
+    ),
     "new": "Tokens that the model lacks: each needs a row.",
-    "common": "Tokens that both have. They keep their rows, and new rows are made of them: they are the donors.",
+    "common": (
+        "Tokens that both have. They keep their rows, and new rows are made of them: they are the"
+        " donors."
+    ),
     "width": "Numbers in a vector of the target, and in a row of the model.",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """What initialisers draw on, its key between reruns, and the inputs of the step that draws on the same, by role."""
+    """What initialisers draw on, its key between reruns, and the inputs of the step that draws on
+    the same, by role.
+    """
 
     key: Key
     materials: Materials
@@ -45,13 +52,20 @@ class Transfer:
 
 
 def targets(workspace: Workspace) -> dict[str, Artefact]:
-    """What rows can be transferred from: word vectors and models of the workspace, by the name they are shown under."""
-    found = {f"word vectors · {artefact.name}": artefact for artefact in workspace.artefacts("vectors")}
-    return found | {f"model · {artefact.name}": artefact for artefact in workspace.artefacts("models")}
+    """What rows can be transferred from: word vectors and models of the workspace, by the name they
+    are shown under.
+    """
+    found = {
+        f"word vectors · {artefact.name}": artefact for artefact in workspace.artefacts("vectors")
+    }
+    return found | {
+        f"model · {artefact.name}": artefact for artefact in workspace.artefacts("models")
+    }
 
 
 def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfer | None:
-    """What initialisers draw on, kept between reruns; None while a bare vocabulary waits for the text it is to be trained on.
+    """What initialisers draw on, kept between reruns; None while a bare vocabulary waits for the
+    text it is to be trained on.
 
     Raises InputError where nothing is new to the model.
     """
@@ -71,8 +85,12 @@ def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfe
     if corpus is None:
         return None
     key = (*key, str(corpus.folder), corpus.stamp)
-    space = _token_space(key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim, workers=1))
-    return Transfer(key, _materials(key, base, space, other.vocabulary), inputs | {"text": str(corpus.folder)})
+    space = _token_space(
+        key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim, workers=1)
+    )
+    return Transfer(
+        key, _materials(key, base, space, other.vocabulary), inputs | {"text": str(corpus.folder)}
+    )
 
 
 def headline(materials: Materials) -> None:
@@ -80,27 +98,43 @@ def headline(materials: Materials) -> None:
     columns = st.columns(3)
     columns[0].metric("New tokens", count(len(materials.plan.new_rows)), help=HELP["new"])
     columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
-    columns[2].metric("Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"])
+    columns[2].metric(
+        "Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"]
+    )
 
 
 @st.fragment
 def token_inspector(transfer: Transfer) -> None:
-    """Table 6.11 of the thesis for any token: its neighbours in the target space, in the model, and under each initialiser."""
+    """Table 6.11 of the thesis for any token: its neighbours in the target space, in the model, and
+    under each initialiser.
+    """
     st.subheader("One token under each initialiser")
     key, materials = transfer.key, transfer.materials
     space = materials.similar
-    examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][: probe.EXAMPLES]
+    examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][
+        : probe.EXAMPLES
+    ]
     token = probe.ask_for_word("initialisers_token", "Type a token of the target", examples, space)
-    methods = st.multiselect("Initialisers", list(INITIALISERS), list(SHOWN), key="initialisers_methods", bind="query-params")
+    methods = st.multiselect(
+        "Initialisers",
+        list(INITIALISERS),
+        list(SHOWN),
+        key="initialisers_methods",
+        bind="query-params",
+    )
     if not token:
         return
     with mistakes.shown():
         if token not in space and token not in materials.model:
-            raise InputError(f"{token[:60]!r} is neither in the target space nor in the model.", "Try another, or an example.")
+            raise InputError(
+                f"{token[:60]!r} is neither in the target space nor in the model.",
+                "Try another, or an example.",
+            )
         neighbour_cards(_cards(key, materials, token, tuple(methods)))
         st.markdown(
-            ":small[:gray[The 5 nearest tokens, by cosine. Under each initialiser's name: what its row is made of (its donors "
-            "and their weights). A good row has neighbours of the same meaning.]]"
+            ":small[:gray[The 5 nearest tokens, by cosine. Under each initialiser's name: what its"
+            " row is made of (its donors and their weights). A good row has neighbours of the same"
+            " meaning.]]"
         )
 
 
@@ -109,37 +143,63 @@ def _is_vectors(target: Artefact) -> bool:
 
 
 def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) -> Artefact | None:
-    """The text that vectors of a bare vocabulary's tokens are trained on; None until there is one and the button was pressed."""
+    """The text that vectors of a bare vocabulary's tokens are trained on; None until there is one
+    and the button was pressed.
+    """
     corpora = workspace.artefacts("corpora")
     if not corpora:
         choose.nothing_yet(
-            "A bare vocabulary has no vectors of its tokens.", "They are trained on a text of your domain: take one in first.",
-            "pages/words/vectors.py", "Take in a text",
-        )  # fmt: skip
+            "A bare vocabulary has no vectors of its tokens.",
+            "They are trained on a text of your domain: take one in first.",
+            "pages/words/vectors.py",
+            "Take in a text",
+        )
         return None
-    corpus = choose.pick("Text that vectors of its tokens are trained on", corpora, "initialisers_corpus")
+    corpus = choose.pick(
+        "Text that vectors of its tokens are trained on", corpora, "initialisers_corpus"
+    )
     asked = (*key, str(corpus.folder), corpus.stamp)
     if st.session_state.get("trained") != asked:
         counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
         settings = Word2VecSettings(dim=base.dim, workers=1)
-        about = f"about {format_estimate(estimate_seconds(WordCounts(counts, 0, 0), settings))}" if counts else "some minutes"
-        st.markdown(f"A vocabulary alone says nothing of what its tokens mean: that is learned from the text, in {about}.")
-        if not st.button("Train vectors of its tokens", type="primary", icon=":material/scatter_plot:", key="train_tokens"):
+        about = (
+            f"about {format_estimate(estimate_seconds(WordCounts(counts, 0, 0), settings))}"
+            if counts
+            else "some minutes"
+        )
+        st.markdown(
+            "A vocabulary alone says nothing of what its tokens mean: that is learned from the"
+            f" text, in {about}."
+        )
+        if not st.button(
+            "Train vectors of its tokens",
+            type="primary",
+            icon=":material/scatter_plot:",
+            key="train_tokens",
+        ):
             return None
         st.session_state["trained"] = asked
     return corpus
 
 
 @st.cache_resource(max_entries=2, show_spinner="Training vectors of the target's tokens …")
-def _token_space(key: Key, _corpus: Corpus, _target: LanguageModel, _settings: Word2VecSettings) -> EmbeddingSpace:
+def _token_space(
+    key: Key, _corpus: Corpus, _target: LanguageModel, _settings: Word2VecSettings
+) -> EmbeddingSpace:
     from vocadapt.training.token_space import token_space
 
     return token_space(_corpus, _target.splitter, _target.vocabulary, _settings)[0]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Planning the transfer …")
-def _materials(key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None) -> Materials:
-    return materials_from_target(_model, _vocabulary, _space) if _vocabulary else materials_from_vectors(_model, _space)
+def _materials(
+    key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None
+) -> Materials:
+    return (
+        materials_from_target(_model, _vocabulary, _space)
+        if _vocabulary
+        else materials_from_vectors(_model, _space)
+    )
 
 
 def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:
@@ -147,9 +207,15 @@ def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...])
     space, model = materials.similar, materials.model
     cards, kind = [], "domain" if materials.target is None else "target"
     if token in space:
-        cards.append(Card("In the target space", visible(space.name), kind, _near(space, space[token], token)))
+        cards.append(
+            Card(
+                "In the target space", visible(space.name), kind, _near(space, space[token], token)
+            )
+        )
     if token in model:
-        cards.append(Card("In the model", "its own row", "source", _near(model, model[token], token)))
+        cards.append(
+            Card("In the model", "its own row", "source", _near(model, model[token], token))
+        )
     for method in methods:
         try:
             row, line = _row(key, method, token, materials)
@@ -169,4 +235,7 @@ def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matr
 def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list[tuple[str, float]]:
     own = np.array([space.index.get(token, -1)])
     found = nearest(vector[None], space, k, leave_out=own)
-    return [(space.words[i], float(score)) for i, score in zip(found.rows[0], found.scores[0], strict=True)]
+    return [
+        (space.words[i], float(score))
+        for i, score in zip(found.rows[0], found.scores[0], strict=True)
+    ]

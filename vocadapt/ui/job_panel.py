@@ -1,6 +1,8 @@
-"""Jobs beside the work: progress while one is alive, why it failed when it did. The page never waits for a job.
+"""Jobs beside the work: progress while one is alive, why it failed when it did. The page never
+waits for a job.
 
-A panel is a fragment that reruns every second only while its job is alive, and reruns the page once when the job has ended.
+A panel is a fragment that reruns every second only while its job is alive, and reruns the page once
+when the job has ended.
 """
 
 import time
@@ -29,17 +31,25 @@ DISMISSED = "dismissed_job"
 PAGE = "pages/start/jobs.py"
 JOB = "jobs_job"  # the job that the page shows, in its address
 ICONS = {
-    "waiting": ":material/hourglass_empty:", "running": ":material/play_circle:", "done": ":material/check_circle:",
-    "failed": ":material/error:", "cancelled": ":material/cancel:", "interrupted": ":material/power_off:",
-}  # fmt: skip
+    "waiting": ":material/hourglass_empty:",
+    "running": ":material/play_circle:",
+    "done": ":material/check_circle:",
+    "failed": ":material/error:",
+    "cancelled": ":material/cancel:",
+    "interrupted": ":material/power_off:",
+}
 COLOURS = {"running": "blue", "done": "green", "failed": "violet", "interrupted": "violet"}
-CHIPS = {state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()}
+CHIPS = {
+    state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
+}
 
 Told = Callable[[Job, Status], None]  # draws the job that runs
 
 
 def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
-    """Start a job and draw the page again, now with its panel; the uploads of `form` go with the job."""
+    """Start a job and draw the page again, now with its panel; the uploads of `form` go with the
+    job.
+    """
     launch(workspace, spec, name)
     intake.hand_over(form)
     st.rerun()
@@ -65,11 +75,14 @@ def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
 
 
 def running(workspace: Workspace, step: str, key: str, told: Told) -> None:
-    """Draw the living jobs of a step, the one that runs by `told`, in a box called `key`, and the others as a queue behind it.
+    """Draw the living jobs of a step, the one that runs by `told`, in a box called `key`, and the
+    others as a queue behind it.
 
     Below them the newest of those that have ended, where it is unfinished, with its way on.
     """
-    found = [(job, job.status()) for job in jobs.list_jobs(workspace, RECENT) if job.spec.step == step]
+    found = [
+        (job, job.status()) for job in jobs.list_jobs(workspace, RECENT) if job.spec.step == step
+    ]
     alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
     if alive:
         st.fragment(_queue, run_every=EVERY)(alive, key, told)
@@ -82,7 +95,11 @@ def queue_line(workspace: Workspace) -> str:
     """How many jobs would run before one that is started now, for the form; "" for none."""
     alive = [job for job in jobs.list_jobs(workspace, RECENT) if job.status().alive]
     names = ", ".join(plain(job.target.name) for job in alive[:3])
-    return f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})." if alive else ""
+    return (
+        f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
+        if alive
+        else ""
+    )
 
 
 def running_jobs(workspace: Workspace) -> None:
@@ -94,10 +111,17 @@ def running_jobs(workspace: Workspace) -> None:
 
 
 def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> list[Job]:
-    """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones, newest first."""
+    """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones,
+    newest first.
+    """
     order = {"running": 0, "waiting": 1}
-    ended = sorted((job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True)
-    alive = sorted((job for job in found if stands[job.id].alive), key=lambda job: (order[stands[job.id].state], job.id))
+    ended = sorted(
+        (job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True
+    )
+    alive = sorted(
+        (job for job in found if stands[job.id].alive),
+        key=lambda job: (order[stands[job.id].state], job.id),
+    )
     return [*alive, *ended]
 
 
@@ -113,11 +137,15 @@ def title(job: Job) -> str:
 
 
 def pace(job: Job, status: Status) -> str:
-    """How long it runs, and how long it will where its step keeps one pace; of a waiting job, behind which other."""
+    """How long it runs, and how long it will where its step keeps one pace; of a waiting job,
+    behind which other.
+    """
     if status.state == "waiting":
         before = job.waits_for()
         return f"waiting behind {title(before)}" if before else "about to start"
-    left = status.seconds_left if STEPS[job.spec.step].steady else None  # training says it itself, and better
+    left = (
+        status.seconds_left if STEPS[job.spec.step].steady else None
+    )  # training says it itself, and better
     return duration(status.seconds) + ("" if left is None else f", about {duration(left)} left")
 
 
@@ -132,7 +160,14 @@ def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "st
     asked = job.asked_since
     label = "Cancel" if asked is None else "Cancelling …" if asked < BY_FORCE else "Stop by force"
     waits = label == "Cancelling …"
-    st.button(label, key=f"{key}_{job.id}", width=width, disabled=waits, on_click=_ask_to_stop, args=(job,))
+    st.button(
+        label,
+        key=f"{key}_{job.id}",
+        width=width,
+        disabled=waits,
+        on_click=_ask_to_stop,
+        args=(job,),
+    )
 
 
 def _ask_to_stop(job: Job) -> None:
@@ -144,7 +179,11 @@ def _ask_to_stop(job: Job) -> None:
 
 def resume_button(workspace: Workspace, job: Job, key: str) -> None:
     """Start a job again that ended unfinished."""
-    how = "Goes on from its last checkpoint." if job.goes_on else "Starts anew: the step left no checkpoint to go on from."
+    how = (
+        "Goes on from its last checkpoint."
+        if job.goes_on
+        else "Starts anew: the step left no checkpoint to go on from."
+    )
     if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=how):
         with mistakes.shown():
             jobs.resume(workspace, job)
@@ -207,7 +246,10 @@ def ended(workspace: Workspace, job: Job, status: Status) -> None:
     """A job that failed, was cancelled or was interrupted, and the way on."""
     with st.container(border=True, key="job_panel"):
         say = st.info if status.state == "cancelled" else st.error
-        say(f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}", icon=":material/info:")
+        say(
+            f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}",
+            icon=":material/info:",
+        )
         for line in filter(None, (status.error, status.remedy)):
             st.text(mistakes.named(line))  # plain: it may quote a file
         with st.container(horizontal=True, vertical_alignment="center"):

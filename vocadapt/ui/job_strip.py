@@ -1,4 +1,5 @@
-"""Status of the running job in the header of every page: progress, remaining time, number of waiting jobs.
+"""Status of the running job in the header of every page: progress, remaining time, number of
+waiting jobs.
 
 It is positioned in Streamlit's header, so that the page does not move when a job starts or ends.
 """
@@ -26,14 +27,20 @@ def draw(workspace: Workspace) -> None:
 
 
 def strip_of(job: Job, status: Status, waiting: int) -> Strip:
-    """Build the strip of a job: step, name of the result, progress, time, number of waiting jobs."""
+    """Build the strip of a job: step, name of the result, progress, time, number of waiting
+    jobs.
+    """
     share = min(max(status.fraction or 0.0, 0.0), 1.0)
-    far = " · ".join(filter(None, (_how_far(job, status, share), f"{waiting} waiting" if waiting else "")))
+    far = " · ".join(
+        filter(None, (_how_far(job, status, share), f"{waiting} waiting" if waiting else ""))
+    )
     return Strip(STEPS[job.spec.step].about, job.target.name, far, share)
 
 
 def _how_far(job: Job, status: Status, share: float) -> str:
-    """Format the percentage and the time left, or the time passed if the pace of the step varies."""
+    """Format the percentage and the time left, or the time passed if the pace of the step
+    varies.
+    """
     if status.state == "waiting":
         return "waiting"
     left = status.seconds_left if STEPS[job.spec.step].steady else None
@@ -42,7 +49,9 @@ def _how_far(job: Job, status: Status, share: float) -> str:
 
 
 def _strip(workspace: Workspace) -> None:
-    """Draw the running job, or the first waiting one; an empty strip if there is none, so that the page does not move."""
+    """Draw the running job, or the first waiting one; an empty strip if there is none, so that the
+    page does not move.
+    """
     found = jobs.list_jobs(workspace, RECENT)
     stands = {job.id: job.status() for job in found}
     alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]

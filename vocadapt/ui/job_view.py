@@ -1,4 +1,6 @@
-"""Parts of the Jobs page: the list, and the job that is looked at. One fragment, redrawn every second while a job is alive."""
+"""Parts of the Jobs page: the list, and the job that is looked at. One fragment, redrawn every
+second while a job is alive.
+"""
 
 import json
 from datetime import datetime
@@ -24,15 +26,19 @@ LINES, HEIGHT = 200, 300  # of the log; pixels
 
 
 def board(workspace: Workspace) -> None:
-    """Draw the jobs, newest first, and beside them the one that the address names, else the newest."""
+    """Draw the jobs, newest first, and beside them the one that the address names, else the
+    newest.
+    """
     found = jobs.list_jobs(workspace)
     if not found:
         choose.nothing_yet(
             "There are no jobs in this workspace yet.",
-            "Whatever takes longer than a breath runs as a job: it goes on when this page is closed, and is found here again. "
-            "Take in a text, and train word vectors on it: that is the first.",
-            "pages/words/vectors.py", "Start with a text",
-        )  # fmt: skip
+            "Whatever takes longer than a breath runs as a job: it goes on when this page is"
+            " closed, and is found here again. Take in a text, and train word vectors on it: that"
+            " is the first.",
+            "pages/words/vectors.py",
+            "Start with a text",
+        )
         return
     alive = any(job.status().alive for job in found)
     st.fragment(_board, run_every=EVERY if alive else None)(workspace, alive)
@@ -56,7 +62,10 @@ def _looked_at(found: list[Job]) -> Job:
     asked = st.query_params.get(JOB)
     job = next((job for job in found if job.id == asked), None)
     if asked and job is None:
-        st.warning(f"There is no job {plain(asked[:LONGEST_ID])} in this workspace. This is the newest.", icon=":material/info:")
+        st.warning(
+            f"There is no job {plain(asked[:LONGEST_ID])} in this workspace. This is the newest.",
+            icon=":material/info:",
+        )
     return job or found[0]
 
 
@@ -65,18 +74,28 @@ def _list(found: list[Job], stands: dict[str, Status], looked_at: Job) -> None:
     for job in found[:most]:
         _line(job, stands[job.id], job.id == looked_at.id)
     if len(found) > FIRST:
-        st.toggle(f"All {len(found)} jobs", key="all_jobs", help=f"The newest {FIRST} of {len(found)} are shown otherwise.")
+        st.toggle(
+            f"All {len(found)} jobs",
+            key="all_jobs",
+            help=f"The newest {FIRST} of {len(found)} are shown otherwise.",
+        )
 
 
 def _line(job: Job, status: Status, looked_at: bool) -> None:
     with st.container(border=True, gap="xsmall"):
         words, button = st.columns([3.4, 1], vertical_alignment="center")
         about, name = job_panel.titles(job)
-        words.markdown(f"{CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_when(job, status)}]]")
+        words.markdown(
+            f"{CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_when(job, status)}]]"
+        )
         button.button(
-            "Shown" if looked_at else "Show", key=f"look_{job.id}", disabled=looked_at, width="stretch",
-            on_click=_look_at, args=(job.id,),
-        )  # fmt: skip
+            "Shown" if looked_at else "Show",
+            key=f"look_{job.id}",
+            disabled=looked_at,
+            width="stretch",
+            on_click=_look_at,
+            args=(job.id,),
+        )
         if status.state == "running":
             st.progress(status.fraction or 0.0)
 
@@ -90,12 +109,20 @@ def _when(job: Job, status: Status) -> str:
     if status.alive:
         return job_panel.pace(job, status)
     ended = datetime.fromtimestamp(status.updated)
-    return f"{ended:%d %b %H:%M} · {duration(status.seconds)}" if status.started else f"{ended:%d %b %H:%M} · never ran"
+    return (
+        f"{ended:%d %b %H:%M} · {duration(status.seconds)}"
+        if status.started
+        else f"{ended:%d %b %H:%M} · never ran"
+    )
 
 
 def _job(workspace: Workspace, job: Job, status: Status) -> None:
-    """One job in full: what it does, how far it is, what can be done, its log, and the same step elsewhere."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    """One job in full: what it does, how far it is, what can be done, its log, and the same step
+    elsewhere.
+    """
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
         st.subheader(" · ".join(job_panel.titles(job)), anchor=False)
         st.markdown(CHIPS[status.state], width="content")
     st.markdown(f":gray[{_story(job, status)}]")
@@ -109,8 +136,14 @@ def _job(workspace: Workspace, job: Job, status: Status) -> None:
     _picture(job, status.alive)
     log = job.log(LINES)
     st.markdown("Log" if len(log.splitlines()) < LINES else f"The last {LINES} lines of the log")
-    with st.container(height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True):
-        st.code("\n".join(map(visible, log.split("\n"))) or "Nothing was written yet.", language=None, wrap_lines=True)
+    with st.container(
+        height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True
+    ):
+        st.code(
+            "\n".join(map(visible, log.split("\n"))) or "Nothing was written yet.",
+            language=None,
+            wrap_lines=True,
+        )
     _details(job)
 
 
@@ -136,20 +169,35 @@ def _see(job: Job) -> None:
     found = result_pages.find_result_page(job)
     if found:
         page, address = found
-        st.page_link(page, label="See what it made", icon=":material/arrow_forward:", query_params={**address, **here()})
+        st.page_link(
+            page,
+            label="See what it made",
+            icon=":material/arrow_forward:",
+            query_params={**address, **here()},
+        )
     else:
-        st.markdown("No page shows the result of this step: see its folder under *Details & export*.")
+        st.markdown(
+            "No page shows the result of this step: see its folder under *Details & export*."
+        )
 
 
 def _picture(job: Job, alive: bool) -> None:
-    """How far it was over time, run by run; while it lives drawn anew only now and then, so that it does not flicker."""
+    """How far it was over time, run by run; while it lives drawn anew only now and then, so that it
+    does not flicker.
+    """
     told = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
     told = told[: len(told) // STEADY * STEADY] if alive else told
     if len(told) < 3:
         return
     runs = [list(lines) for _, lines in groupby(told, key=lambda line: line["run"])]
-    curves = [([line["seconds"] for line in run], [line["fraction"] for line in run]) for run in runs]
-    st.plotly_chart(figures.progress_over_time(curves), key=f"progress_{job.id}", config={"displayModeBar": False})
+    curves = [
+        ([line["seconds"] for line in run], [line["fraction"] for line in run]) for run in runs
+    ]
+    st.plotly_chart(
+        figures.progress_over_time(curves),
+        key=f"progress_{job.id}",
+        config={"displayModeBar": False},
+    )
 
 
 def _details(job: Job) -> None:
@@ -158,7 +206,11 @@ def _details(job: Job) -> None:
             st.markdown("The same step in a terminal")
             st.code(job.command, language="bash", wrap_lines=True)
         st.markdown("The job in a terminal")
-        st.code(f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}", language="bash", wrap_lines=True)
+        st.code(
+            f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}",
+            language="bash",
+            wrap_lines=True,
+        )
         st.markdown("Its folder, and where the result lies")
         st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
         st.markdown("Settings")
@@ -167,5 +219,10 @@ def _details(job: Job) -> None:
             for name in ("spec.json", "status.json", METRICS, "log.txt"):
                 if (path := job.folder / name).is_file():
                     st.download_button(
-                        name, path.read_bytes, name, on_click="ignore", icon=":material/download:", key=f"get_{name}_{job.id}"
+                        name,
+                        path.read_bytes,
+                        name,
+                        on_click="ignore",
+                        icon=":material/download:",
+                        key=f"get_{name}_{job.id}",
                     )

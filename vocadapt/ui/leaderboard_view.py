@@ -1,4 +1,6 @@
-"""The leaderboard of initialisers on a page: the last comparison of a transfer, and the form that starts another."""
+"""The leaderboard of initialisers on a page: the last comparison of a transfer, and the form that
+starts another.
+"""
 
 import json
 from pathlib import Path
@@ -25,24 +27,35 @@ from vocadapt.vocabulary.initialise import RowSettings
 MEANS = ("centred cosine", "P@1", "MRR", "length ratio", "masked loss")
 NO_TEXT = "none: not asked"
 HELP = {
-    "centred cosine": "How alike the made row and the true one are, both less the mean row. 1: equal; 0: nothing in common.",
+    "centred cosine": (
+        "How alike the made row and the true one are, both less the mean row. 1: equal; 0: nothing"
+        " in common."
+    ),
     "P@1": "Share of hidden tokens whose true row is the nearest of all to the made one.",
     "MRR": "Mean of 1 / rank of the true row: 1 is always first.",
     "median rank": "Half of the true rows come nearer than this place.",
     "length ratio": "Length of the made rows by that of the model's own. 1 is as long.",
-    "kept": "How many of a token's nearest neighbours in the target are near its new row in the model, too.",
-    "masked loss": "Nats per character on hidden words of a text that nothing was trained on: lower is better. Only a model "
-    "with a masked-word head can be asked.",
+    "kept": (
+        "How many of a token's nearest neighbours in the target are near its new row in the model,"
+        " too."
+    ),
+    "masked loss": (
+        "Nats per character on hidden words of a text that nothing was trained on: lower is better."
+        " Only a model with a masked-word head can be asked."
+    ),
     "filled otherwise": "Rows that the initialiser could not make: another one did.",
 }
 
 
 def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
-    """The last comparison of this transfer, with its verdict, and the form that starts another one as a job."""
+    """The last comparison of this transfer, with its verdict, and the form that starts another one
+    as a job.
+    """
     st.subheader("Before any training: which rows are right?")
     st.markdown(
-        "*Held out*: some common tokens are hidden, made anew as if the model lacked them, and compared with the rows they truly "
-        "have. *Floors* know nothing of a token (the mean row, a random one): what is not above them has learned nothing."
+        "*Held out*: some common tokens are hidden, made anew as if the model lacked them, and"
+        " compared with the rows they truly have. *Floors* know nothing of a token (the mean row, a"
+        " random one): what is not above them has learned nothing."
     )
     job_panel.job_panel(workspace, ("leaderboard",))
     made = boards_of(workspace, transfer)
@@ -58,40 +71,73 @@ def leaderboard(workspace: Workspace, transfer: Transfer) -> None:
 def boards_of(workspace: Workspace, transfer: Transfer) -> list[Artefact]:
     """The leaderboards that were made of these inputs, newest first."""
     wanted = {role: Path(path).resolve() for role, path in transfer.inputs.items()}
-    return [board for board in workspace.artefacts("leaderboards") if _drawn_on(board, workspace) == wanted]
+    return [
+        board
+        for board in workspace.artefacts("leaderboards")
+        if _drawn_on(board, workspace) == wanted
+    ]
 
 
 def _drawn_on(board: Artefact, workspace: Workspace) -> dict[str, Path]:
     inputs = board.manifest.inputs.items()
-    return {role: (workspace.root / given.paths[0]).resolve() for role, given in inputs if role != "held_out"}
+    return {
+        role: (workspace.root / given.paths[0]).resolve()
+        for role, given in inputs
+        if role != "held_out"
+    }
 
 
 def _start(workspace: Workspace, transfer: Transfer) -> None:
     """What is asked, about how long it takes, and the button."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = "Empty: 500, or a quarter of the common tokens if that is less."
-        hidden = int(optional_number(
-            "Tokens to hide", limits(LeaderboardSettings, "held_out"), 0, "500", step=100, key="initialisers_hidden",
-            bind="query-params", help=about,
-        ))  # fmt: skip
-        seed = int(st.number_input(
-            "Seed", *limits(LeaderboardSettings, "seed"), 1, key="initialisers_seed", bind="query-params",
-        ))  # fmt: skip
+        hidden = int(
+            optional_number(
+                "Tokens to hide",
+                limits(LeaderboardSettings, "held_out"),
+                0,
+                "500",
+                step=100,
+                key="initialisers_hidden",
+                bind="query-params",
+                help=about,
+            )
+        )
+        seed = int(
+            st.number_input(
+                "Seed",
+                *limits(LeaderboardSettings, "seed"),
+                1,
+                key="initialisers_seed",
+                bind="query-params",
+            )
+        )
         about = "Also at the old rows' median length."
-        matched = st.toggle("Norm-matched too", key="initialisers_matched", bind="query-params", help=about)
-    asked = LeaderboardSettings(held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed))
+        matched = st.toggle(
+            "Norm-matched too", key="initialisers_matched", bind="query-params", help=about
+        )
+    asked = LeaderboardSettings(
+        held_out=hidden, seed=seed, norm_matched=matched, rows=RowSettings(seed=seed)
+    )
     corpora = {corpus.name: str(corpus.folder) for corpus in workspace.artefacts("corpora")}
     text = st.selectbox(
-        "Text for the masked-word loss", [NO_TEXT, *corpora], key="initialisers_loss_text", help=HELP["masked loss"]
+        "Text for the masked-word loss",
+        [NO_TEXT, *corpora],
+        key="initialisers_loss_text",
+        help=HELP["masked loss"],
     )
     inputs = {**transfer.inputs, **({"held_out": corpora[text]} if text in corpora else {})}
     more = "; the masked-word loss reads the text once for each of them" if text in corpora else ""
     time = format_estimate(estimate_seconds(transfer.materials, asked))
     st.markdown(f"{len(asked.named)} initialisers take about {time}{more}.")
-    if st.button("Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"):
+    if st.button(
+        "Compare the initialisers", type="primary", icon=":material/leaderboard:", key="compare"
+    ):
         wish = Path(inputs.get("vectors") or inputs["target"]).stem
         name = workspace.free_name("leaderboards", wish, promised(workspace, "leaderboards"))
-        spec = Spec("leaderboard", LeaderboardStep(asked), {role: (path,) for role, path in inputs.items()})
+        spec = Spec(
+            "leaderboard", LeaderboardStep(asked), {role: (path,) for role, path in inputs.items()}
+        )
         job_panel.start(workspace, spec, name)
 
 
@@ -99,31 +145,54 @@ def _standings(compared: Compared) -> None:
     """The picture, the verdict and the table, with n, candidates and chance."""
     board = compared.board
     st.markdown(f"**{plain(board.verdict)}**")
-    names, cosines = [row.initialiser for row in board.rows], [row.centred_cosine for row in board.rows]
+    names, cosines = (
+        [row.initialiser for row in board.rows],
+        [row.centred_cosine for row in board.rows],
+    )
     kept = f"neighbours kept, of {board.k}"
-    errors, floors = [2 * row.standard_error for row in board.rows], [row.floor for row in board.rows]
-    st.plotly_chart(figures.leaderboard(names, cosines, errors, floors), key="board", config={"displayModeBar": False})
+    errors, floors = (
+        [2 * row.standard_error for row in board.rows],
+        [row.floor for row in board.rows],
+    )
+    st.plotly_chart(
+        figures.leaderboard(names, cosines, errors, floors),
+        key="board",
+        config={"displayModeBar": False},
+    )
     st.dataframe(
         {
-            "initialiser": [f"{row.initialiser} (floor)" if row.floor else row.initialiser for row in board.rows],
-            "centred cosine": cosines, "P@1": [row.p1 for row in board.rows], "MRR": [row.mrr for row in board.rows],
-            "median rank": [row.median_rank for row in board.rows], "length ratio": [row.norm_ratio for row in board.rows],
+            "initialiser": [
+                f"{row.initialiser} (floor)" if row.floor else row.initialiser for row in board.rows
+            ],
+            "centred cosine": cosines,
+            "P@1": [row.p1 for row in board.rows],
+            "MRR": [row.mrr for row in board.rows],
+            "median rank": [row.median_rank for row in board.rows],
+            "length ratio": [row.norm_ratio for row in board.rows],
             kept: [row.neighbour_overlap for row in board.rows],
             **({"masked loss": [row.masked_loss for row in board.rows]} if compared.masked else {}),
             "filled otherwise": [row.fallbacks for row in board.rows],
         },
         column_config={
-            **{name: st.column_config.NumberColumn(format="%.3f", help=HELP[name]) for name in MEANS},
+            **{
+                name: st.column_config.NumberColumn(format="%.3f", help=HELP[name])
+                for name in MEANS
+            },
             kept: st.column_config.NumberColumn(format="%.3f", help=HELP["kept"]),
-            **{name: st.column_config.NumberColumn(help=HELP[name]) for name in ("median rank", "filled otherwise")},
+            **{
+                name: st.column_config.NumberColumn(help=HELP[name])
+                for name in ("median rank", "filled otherwise")
+            },
         },
-        hide_index=True, key="standings",
-    )  # fmt: skip
+        hide_index=True,
+        key="standings",
+    )
     st.markdown(
-        f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens hidden; their true rows among "
-        f"{count(board.candidates)}, chance P@1 {fraction(board.chance['p@1'])}, MRR {fraction(board.chance['mrr'])}. Lengths "
-        f"and neighbours of {count(board.judged)} of {count(board.added)} new tokens, among {count(board.neighbour_candidates)}. "
-        "Whiskers: ± 2 standard errors.]]"
+        f":small[:gray[{count(len(board.hidden))} of {count(board.of)} common tokens hidden; their"
+        f" true rows among {count(board.candidates)}, chance P@1 {fraction(board.chance['p@1'])},"
+        f" MRR {fraction(board.chance['mrr'])}. Lengths and neighbours of {count(board.judged)} of"
+        f" {count(board.added)} new tokens, among {count(board.neighbour_candidates)}. Whiskers: ±"
+        " 2 standard errors.]]"
     )
     st.markdown(f":small[:gray[{_about_loss(compared)}]]")
     for name, why in board.skipped.items():
@@ -136,7 +205,10 @@ def _about_loss(compared: Compared) -> str:
         return f"Masked-word loss not asked: {plain(compared.why_not)}"
     before, words = compared.masked["before"], int(compared.masked["words"])
     lines = f"{count(int(compared.masked['lines']))} of {count(int(compared.masked['of']))} lines"
-    return f"Masked-word loss in nats per character over {count(words)} hidden words of {lines}; before any change {before:.3f}."
+    return (
+        f"Masked-word loss in nats per character over {count(words)} hidden words of {lines};"
+        f" before any change {before:.3f}."
+    )
 
 
 def _export(kept: Artefact) -> None:
@@ -147,8 +219,17 @@ def _export(kept: Artefact) -> None:
         st.code(command_of_made(kept), language="bash", wrap_lines=True)
         with st.container(horizontal=True):
             make = {
-                "leaderboard.tsv": lambda: tsv(tuple(rows[0]), [tuple(row.values()) for row in rows]),
+                "leaderboard.tsv": lambda: tsv(
+                    tuple(rows[0]), [tuple(row.values()) for row in rows]
+                ),
                 "leaderboard.json": lambda: json.dumps(compared.to_dict(), indent=1),
             }
             for name, content in make.items():
-                st.download_button(name, content, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
+                st.download_button(
+                    name,
+                    content,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )

@@ -23,13 +23,21 @@ LONGEST = 20_000  # characters of a text that is drawn as chips
 SMALLEST = 0.0005  # difference that is shown
 BESIDE = 3  # models whose figures stand side by side
 EXAMPLES = {
-    "A sentence": "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed.",
+    "A sentence": (
+        "The patient with hypertension and nephropathy was given lidocaine; naloxone was not"
+        " needed."
+    ),
     "17 biomedical terms": " ".join(TERMS),
     "Odd text": "naïve cafe\u0301 · 😷 · x_ray® · COVID-19 · 高血圧 · ارتفاع ضغط الدم · 10mg/kg",
 }
 HELP = {
-    "models": "The others are compared with the first. Pick some, or type a folder, or a hub name that was used here before.",
-    "fertility": "Mean number of wordpieces a word is cut into. 1 would be: every word is one piece.",
+    "models": (
+        "The others are compared with the first. Pick some, or type a folder, or a hub name that"
+        " was used here before."
+    ),
+    "fertility": (
+        "Mean number of wordpieces a word is cut into. 1 would be: every word is one piece."
+    ),
     "one piece": "Share of the words that the model knows as one piece.",
 }
 
@@ -49,20 +57,30 @@ class Seen:
 
 
 def choose_models(workspace: Workspace, key: str) -> list[Seen]:
-    """Show a picker of models to compare; report those that cannot be opened. key: of the picker."""
+    """Show a picker of models to compare; report those that cannot be opened. key: of the
+    picker.
+    """
     picker = st.container()  # stands above the upload, and is drawn after it
     uploaded = _upload(workspace)
     offered = models_offered(workspace)
     if uploaded:
         st.session_state[key] = [*(st.session_state.get(key) or []), uploaded]
     chosen = choose.pick_several(
-        workspace, "Models", offered, key, lambda: _at_hand(workspace, offered), picker, help=HELP["models"]
+        workspace,
+        "Models",
+        offered,
+        key,
+        lambda: _at_hand(workspace, offered),
+        picker,
+        help=HELP["models"],
     )
     return [seen for label, name in chosen.items() if (seen := _seen(label, name))]
 
 
 def models_offered(workspace: Workspace) -> dict[str, str]:
-    """Label → folder, file or hub name: adapted models before and after, models in use, uploaded vocabularies, common ones."""
+    """Label → folder, file or hub name: adapted models before and after, models in use, uploaded
+    vocabularies, common ones.
+    """
     offered: dict[str, str] = {}
     for artefact in adapted_models(workspace):
         before = before_of(LanguageModel(artefact.folder, artefact.name))
@@ -81,9 +99,23 @@ def models_offered(workspace: Workspace) -> dict[str, str]:
 def ask_for_text() -> str:
     """The text area with examples under it; a short text stands in the address."""
     address.settle_text(KEY, EXAMPLES["A sentence"])
-    text = st.text_area("Text", key=KEY, height=110, persist_state="session", placeholder="Type a text, or click an example.")
-    st.session_state["lens_example"] = next((name for name, example in EXAMPLES.items() if example == text), None)
-    st.pills("Examples", list(EXAMPLES), key="lens_example", label_visibility="collapsed", on_change=_take_example)
+    text = st.text_area(
+        "Text",
+        key=KEY,
+        height=110,
+        persist_state="session",
+        placeholder="Type a text, or click an example.",
+    )
+    st.session_state["lens_example"] = next(
+        (name for name, example in EXAMPLES.items() if example == text), None
+    )
+    st.pills(
+        "Examples",
+        list(EXAMPLES),
+        key="lens_example",
+        label_visibility="collapsed",
+        on_change=_take_example,
+    )
     address.write(KEY, [str(text)], lambda typed: 0 < len(typed) <= LONGEST_ADDRESS)
     return str(text)
 
@@ -94,12 +126,16 @@ def cuts(models: Sequence[Seen], text: str) -> None:
         st.markdown("Type a text above, or click an example.")
         return
     if len(text) > LONGEST:
-        st.markdown(f"Not drawn piece by piece: the text has {count(len(text))} characters, and {count(LONGEST)} is the most.")
+        st.markdown(
+            f"Not drawn piece by piece: the text has {count(len(text))} characters, and"
+            f" {count(LONGEST)} is the most."
+        )
     else:
         markup.cut_lines([cut_line(seen, models[0], text) for seen in models])
         st.markdown(
-            ":small[:gray[\\#\\# goes on the word before it ·] :green[**framed**] :gray[= a token that the first model lacks ·] "
-            ":violet[**dotted**] :gray[= unknown to the model · hover over a piece for its id and its place in the text]]"
+            ":small[:gray[\\#\\# goes on the word before it ·] :green[**framed**] :gray[= a token"
+            " that the first model lacks ·] :violet[**dotted**] :gray[= unknown to the model ·"
+            " hover over a piece for its id and its place in the text]]"
         )
     with mistakes.shown():
         _metrics([seen.cutter.figures(count_text(text, seen.model.splitter)) for seen in models])
@@ -111,35 +147,57 @@ def cut_line(seen: Seen, first: Seen, text: str) -> CutLine:
     known, unknown = first.model.vocabulary, seen.model.vocabulary.unknown
     chips = [
         Chip(
-            piece.token, f"{piece.token} · id {piece.id} · characters {piece.start}–{piece.end}", piece.continues,
+            piece.token,
+            f"{piece.token} · id {piece.id} · characters {piece.start}–{piece.end}",
+            piece.continues,
             "unknown" if piece.token == unknown else "" if piece.token in known else "new",
         )
         for piece in pieces
-    ]  # fmt: skip
+    ]
     casing = "uncased" if seen.model.splitter.lowercase else "cased"
-    here = f"cut into {count(len(pieces))}" if len(pieces) > 1 else "in one piece" if pieces else "nothing left of it"
-    return CutLine(seen.label, f"{casing} · {count(len(seen.model.vocabulary))} tokens · {here}", chips)
+    here = (
+        f"cut into {count(len(pieces))}"
+        if len(pieces) > 1
+        else "in one piece"
+        if pieces
+        else "nothing left of it"
+    )
+    return CutLine(
+        seen.label, f"{casing} · {count(len(seen.model.vocabulary))} tokens · {here}", chips
+    )
 
 
 def details(workspace: Workspace, models: Sequence[Seen], text: str) -> None:
-    """Details & export: the same as commands, what the figures mean, and each piece of the typed text as a table."""
+    """Details & export: the same as commands, what the figures mean, and each piece of the typed
+    text as a table.
+    """
     with st.expander("Details & export", icon=":material/data_object:"):
         st.markdown("The same in a terminal")
         named = [argument for seen in models for argument in ("--model", seen.name)]
-        corpora = {artefact.name: str(artefact.folder) for artefact in workspace.artefacts("corpora")}
+        corpora = {
+            artefact.name: str(artefact.folder) for artefact in workspace.artefacts("corpora")
+        }
         asked = [text] if text.strip() else []
-        for given in (*asked, *([corpora[name]] if (name := st.session_state.get("lens_corpus")) in corpora else [])):
+        for given in (
+            *asked,
+            *([corpora[name]] if (name := st.session_state.get("lens_corpus")) in corpora else []),
+        ):
             st.code(shlex.join([*PROGRAM, "lens", given, *named]), language="bash", wrap_lines=True)
         st.markdown(
-            "*Wordpieces per word* (fertility) is the mean over running words; over distinct words each counts once. A word that "
-            "becomes [UNK] is one token, and not *one piece*. Words are counted once per distinct word, by the rule of the "
-            "vocabulary; beside symbols and `_` an exact-word tokenizer departs from it in rare cases."
+            "*Wordpieces per word* (fertility) is the mean over running words; over distinct words"
+            " each counts once. A word that becomes [UNK] is one token, and not *one piece*. Words"
+            " are counted once per distinct word, by the rule of the vocabulary; beside symbols and"
+            " `_` an exact-word tokenizer departs from it in rare cases."
         )
         if text.strip():
             st.download_button(
-                "cuts.tsv", lambda: _cuts_file(models, text), "cuts.tsv", on_click="ignore", icon=":material/download:",
+                "cuts.tsv",
+                lambda: _cuts_file(models, text),
+                "cuts.tsv",
+                on_click="ignore",
+                icon=":material/download:",
                 key="get_cuts",
-            )  # fmt: skip
+            )
 
 
 def _seen(label: str, name: str) -> Seen | None:
@@ -153,9 +211,13 @@ def _seen(label: str, name: str) -> Seen | None:
 
 
 def _at_hand(workspace: Workspace, offered: Mapping[str, str]) -> list[str]:
-    """What is looked through at first: the newest adapted model before and after, else the first model that can be opened."""
+    """What is looked through at first: the newest adapted model before and after, else the first
+    model that can be opened.
+    """
     if adapted := adapted_models(workspace):
-        return [label for label in offered if label in (f"{adapted[0].name} · before", adapted[0].name)]
+        return [
+            label for label in offered if label in (f"{adapted[0].name} · before", adapted[0].name)
+        ]
     for label, name in offered.items():
         try:
             if cache.model_of(name).vocabulary:
@@ -169,8 +231,13 @@ def _upload(workspace: Workspace) -> str | None:
     """Take in a vocab.txt; gives the label of a new one."""
     with st.popover("Add a vocab.txt", icon=":material/upload_file:"):
         turn = st.session_state.setdefault("vocabulary_turn", 0)
-        given = st.file_uploader("A WordPiece vocabulary: one token a line", type=["txt"], key=f"vocabulary_{turn}")
-        st.markdown(":small[Its casing is inferred from its tokens. A folder or hub name can be typed under *Models*.]")
+        given = st.file_uploader(
+            "A WordPiece vocabulary: one token a line", type=["txt"], key=f"vocabulary_{turn}"
+        )
+        st.markdown(
+            ":small[Its casing is inferred from its tokens. A folder or hub name can be typed under"
+            " *Models*.]"
+        )
     if not given:
         return None
     st.session_state["vocabulary_turn"] = turn + 1
@@ -184,12 +251,16 @@ def _take_example() -> None:
 
 
 def delta(difference: float, first: bool) -> str | None:
-    """A difference to the first model; none for that model itself and where there is no difference to show."""
+    """A difference to the first model; none for that model itself and where there is no difference
+    to show.
+    """
     return None if first or abs(difference) < SMALLEST else signed(difference)
 
 
 def _metrics(rows: Sequence[CutFigures]) -> None:
-    """Wordpieces per word and one-piece share of each model on the typed text, with the difference to the first."""
+    """Wordpieces per word and one-piece share of each model on the typed text, with the difference
+    to the first.
+    """
     first = rows[0]
     for start in range(0, len(rows), BESIDE):
         for column, row in zip(st.columns(BESIDE), rows[start : start + BESIDE], strict=False):
@@ -198,10 +269,18 @@ def _metrics(rows: Sequence[CutFigures]) -> None:
                 left, right = st.columns(2)
                 less, more = row.fertility - first.fertility, row.one_piece - first.one_piece
                 left.metric(
-                    "Pieces per word", fraction(row.fertility, 2), delta(less, row is first), delta_color="inverse",
+                    "Pieces per word",
+                    fraction(row.fertility, 2),
+                    delta(less, row is first),
+                    delta_color="inverse",
                     help=HELP["fertility"],
-                )  # fmt: skip
-                right.metric("One piece", fraction(row.one_piece), delta(more, row is first), help=HELP["one piece"])
+                )
+                right.metric(
+                    "One piece",
+                    fraction(row.one_piece),
+                    delta(more, row is first),
+                    help=HELP["one piece"],
+                )
 
 
 def _cuts_file(models: Sequence[Seen], text: str) -> str:

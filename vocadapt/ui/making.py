@@ -1,4 +1,6 @@
-"""The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in one job."""
+"""The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in
+one job.
+"""
 
 import os
 from dataclasses import replace
@@ -28,20 +30,34 @@ def take_text(workspace: Workspace, model: str) -> None:
     files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
     with st.popover("Which lines", icon=":material/filter_alt:"):
         settings = CorpusSettings(
-            field=st.text_input("Field or column that holds the text", help="For .jsonl, .csv and .parquet; empty: `text`."),
+            field=st.text_input(
+                "Field or column that holds the text",
+                help="For .jsonl, .csv and .parquet; empty: `text`.",
+            ),
             min_length=int(
-                st.number_input("Shortest line, in characters", *limits(CorpusSettings, "min_length"), 0)
+                st.number_input(
+                    "Shortest line, in characters", *limits(CorpusSettings, "min_length"), 0
+                )
             ),
             sample=float(
                 st.number_input(
                     "Share of the lines",
-                    *limits(CorpusSettings, "sample"), 1.0, 0.05, help="A seeded random sample.",
+                    *limits(CorpusSettings, "sample"),
+                    1.0,
+                    0.05,
+                    help="A seeded random sample.",
                 )
             ),
             language=st.checkbox("Drop lines in another language than most"),
         )
     name = choose.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
-    if st.button("Take in and count", type="primary", icon=":material/add:", disabled=not files, key="take_text"):
+    if st.button(
+        "Take in and count",
+        type="primary",
+        icon=":material/add:",
+        disabled=not files,
+        key="take_text",
+    ):
         inputs = {"text": tuple(map(str, files)), "model": (model,)}
         step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
         job_panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
@@ -57,7 +73,9 @@ def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
         _start_training(workspace, model, corpus, settings)
 
 
-def _start_training(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> None:
+def _start_training(
+    workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings
+) -> None:
     st.markdown(foreseen(workspace, model, corpus, settings))
     name = choose.name_for(workspace, "vectors", corpus.name, "vectors_name")
     if st.button("Train word vectors", type="primary", icon=":material/play_arrow:", key="train"):
@@ -69,7 +87,10 @@ def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2
     """What a training will learn and take, where the text was counted in this model's words."""
     try:
         if os.path.isfile(expand_path(model)) and not settings.dim:
-            return "This is a bare vocabulary, which has no width to take over: set the *Width* under *All settings*."
+            return (
+                "This is a bare vocabulary, which has no width to take over: set the *Width* under"
+                " *All settings*."
+            )
         width = settings.dim or cache.model_of(model).dim
     except InputError:
         return "This model is not on this machine yet: the job fetches it first."
@@ -84,20 +105,31 @@ def training_settings() -> Word2VecSettings:
     left, right = st.columns(2)
     epochs = int(left.number_input("Epochs", *limits(PAPER, "epochs"), PAPER.epochs))
     rare = "Words that occur less often get no vector."
-    min_count = right.number_input("Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare)
+    min_count = right.number_input(
+        "Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare
+    )
     with st.popover("All settings", icon=":material/tune:"):
         return Word2VecSettings(
             dim=int(optional_number("Width", limits(PAPER, "dim"), PAPER.dim, "the model's own")),
             window=int(st.number_input("Window", *limits(PAPER, "window"), PAPER.window)),
             min_count=int(min_count),
-            negative=int(st.number_input("Negative samples", *limits(PAPER, "negative"), PAPER.negative)),
+            negative=int(
+                st.number_input("Negative samples", *limits(PAPER, "negative"), PAPER.negative)
+            ),
             skip_gram=st.checkbox("Skip-gram instead of CBOW"),
             alpha=float(
-                st.number_input("Learning rate", *limits(PAPER, "alpha"), PAPER.alpha, 0.001, format="%.3f")
+                st.number_input(
+                    "Learning rate", *limits(PAPER, "alpha"), PAPER.alpha, 0.001, format="%.3f"
+                )
             ),
             epochs=epochs,
             seed=int(st.number_input("Seed", *limits(PAPER, "seed"), PAPER.seed)),
-            workers=int(st.checkbox("One thread: the same bits again", help="Several are faster; each run differs a little.")),
+            workers=int(
+                st.checkbox(
+                    "One thread: the same bits again",
+                    help="Several are faster; each run differs a little.",
+                )
+            ),
         )
 
 
@@ -107,9 +139,9 @@ def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -
     learned = sum(times >= settings.min_count for times in counts.counts.values())
     size = 4 * learned * settings.dim
     return (
-        f"**{count(learned)}** of {count(counts.distinct)} different words occur {settings.min_count} times or more · "
-        f"{count(counts.words)} running words · width {settings.dim} · about {format_estimate_bold(seconds)} "
-        f"· {megabytes(size)}"
+        f"**{count(learned)}** of {count(counts.distinct)} different words occur"
+        f" {settings.min_count} times or more · {count(counts.words)} running words · width"
+        f" {settings.dim} · about {format_estimate_bold(seconds)} · {megabytes(size)}"
     )
 
 
@@ -117,14 +149,34 @@ def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> 
     """Form: vectors of another program → ours."""
     files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
     left, right = st.columns(2)
-    limit = int(optional_number("Rows at most", limits(ImportStep, "limit"), 0, "all", left, step=10_000))
-    words = right.text_input("Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file").strip()
-    fold = st.checkbox("Fold cased words onto this model's casing", help="Of spellings that become one word, the first stays.")
-    only = st.selectbox("Only words of this text", ["all words", *(corpus.name for corpus in corpora)])
+    limit = int(
+        optional_number("Rows at most", limits(ImportStep, "limit"), 0, "all", left, step=10_000)
+    )
+    words = right.text_input(
+        "Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file"
+    ).strip()
+    fold = st.checkbox(
+        "Fold cased words onto this model's casing",
+        help="Of spellings that become one word, the first stays.",
+    )
+    only = st.selectbox(
+        "Only words of this text", ["all words", *(corpus.name for corpus in corpora)]
+    )
     text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
     name = choose.name_for(workspace, "vectors", intake.stem(files), "import_name")
-    if st.button("Import vectors", type="primary", icon=":material/download:", disabled=not files, key="import"):
+    if st.button(
+        "Import vectors",
+        type="primary",
+        icon=":material/download:",
+        disabled=not files,
+        key="import",
+    ):
         needed = model if fold or text else None  # an import as it is reads no model
         given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
         inputs = {role: (path,) for role, path in given.items() if path}
-        job_panel.start(workspace, Spec("import", ImportStep(limit=limit, fold=fold), inputs), name, form="vectors_file")
+        job_panel.start(
+            workspace,
+            Spec("import", ImportStep(limit=limit, fold=fold), inputs),
+            name,
+            form="vectors_file",
+        )

@@ -1,4 +1,6 @@
-"""The colours of a map: what a workspace offers to colour its tokens by, and the column that is chosen."""
+"""The colours of a map: what a workspace offers to colour its tokens by, and the column that is
+chosen.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +18,20 @@ from vocadapt.ui.numbers import count
 
 PLAIN = "one colour"
 TABLES = f"{UPLOADS}/tables"  # tables of one's own, by token
-HELP = "Length, id, frequency, the regions of the map, what became of a token, a slice of yours, or a table of yours."
+HELP = (
+    "Length, id, frequency, the regions of the map, what became of a token, a slice of yours, or a"
+    " table of yours."
+)
 
 
 def pick_colour(workspace: Workspace, shown: Shown) -> Column | None:
-    """Choose what the tokens are coloured by; the choice stands in the address. Shows why where it cannot be done."""
+    """Choose what the tokens are coloured by; the choice stands in the address. Shows why where it
+    cannot be done.
+    """
     offered = _offered(workspace, shown)
-    chosen = st.selectbox("Colour", list(offered), key="map_colour", bind="query-params", help=HELP, width=210)
+    chosen = st.selectbox(
+        "Colour", list(offered), key="map_colour", bind="query-params", help=HELP, width=210
+    )
     column = None
     with mistakes.shown():
         column = offered.get(str(chosen), offered[PLAIN])()
@@ -37,10 +46,20 @@ def matched(column: Column | None, shown: Shown) -> None:
 
 
 def take_table(workspace: Workspace) -> None:
-    """Form: a table of one's own, token and value, kept in the workspace as something to colour by."""
-    st.markdown(":small[A line for each token: token,value. Numbers become a scale, words up to eight colours.]")
+    """Form: a table of one's own, token and value, kept in the workspace as something to colour
+    by.
+    """
+    st.markdown(
+        ":small[A line for each token: token,value. Numbers become a scale, words up to eight"
+        " colours.]"
+    )
     turn = st.session_state.setdefault("map_table_turn", 0)
-    given = st.file_uploader("A table of your own", type=["csv", "tsv", "txt"], key=f"map_table_{turn}", max_upload_size=20)
+    given = st.file_uploader(
+        "A table of your own",
+        type=["csv", "tsv", "txt"],
+        key=f"map_table_{turn}",
+        max_upload_size=20,
+    )
     if given is not None:
         (saved,) = intake.save_uploads([given], workspace, TABLES)
         st.session_state["map_table_turn"] = turn + 1
@@ -64,7 +83,9 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
     offered |= _frequencies(workspace, shown)
     for model in adapted_models(workspace):
         if _concerns(model, shown, workspace):
-            offered[f"origin · {model.name}"] = lambda model=model: columns.origin(shown.words, _plan(model))  # type: ignore[misc]
+            offered[f"origin · {model.name}"] = lambda model=model: columns.origin(
+                shown.words, _plan(model)
+            )  # type: ignore[misc]
     for one in slices_of(workspace):
         offered[f"slice · {one.id}"] = lambda id=one.id: _slice(workspace, shown, id)  # type: ignore[misc]
     for path in sorted((workspace.root / TABLES).glob("*")):
@@ -73,7 +94,9 @@ def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Colum
 
 
 def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
-    """The counts that come with word vectors, and those of each text that was counted in the model's words."""
+    """The counts that come with word vectors, and those of each text that was counted in the
+    model's words.
+    """
     opened = shown.spaces[0].opened
     found: dict[str, Callable[[], Column | None]] = {}
     if opened.space.counts is not None:
@@ -82,7 +105,9 @@ def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], C
     if opened.model:
         for text in workspace.artefacts("corpora"):
             if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
-                found[f"frequency · {text.name}"] = lambda text=text: _in_text(workspace, shown, text)  # type: ignore[misc]
+                found[f"frequency · {text.name}"] = lambda text=text: _in_text(
+                    workspace, shown, text
+                )  # type: ignore[misc]
     return found
 
 
@@ -94,7 +119,9 @@ def _in_text(workspace: Workspace, shown: Shown, text: Artefact) -> Column | Non
 def _region(shown: Shown) -> Column:
     found = shown.map.regions
     names = [f"{number}: {region.words[0]}" for number, region in enumerate(found.regions, start=1)]
-    return Column("region", words=tuple(names[number] for number in found.of.tolist()), order=tuple(names))
+    return Column(
+        "region", words=tuple(names[number] for number in found.of.tolist()), order=tuple(names)
+    )
 
 
 def _slice(workspace: Workspace, shown: Shown, id: str) -> Column:
@@ -104,7 +131,9 @@ def _slice(workspace: Workspace, shown: Shown, id: str) -> Column:
 
 def _table(shown: Shown, path: Path) -> Column:
     stat = path.stat()
-    return columns.of_table(shown.words, _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}"), path.stem)
+    return columns.of_table(
+        shown.words, _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}"), path.stem
+    )
 
 
 @st.cache_data(max_entries=4, show_spinner="Reading the table …")
@@ -120,5 +149,8 @@ def _plan(model: Artefact) -> dict[str, object]:
 def _concerns(model: Artefact, shown: Shown, workspace: Workspace) -> bool:
     """Whether a map is of an adapted model, or of the one it was made from."""
     given = model.manifest.inputs.get("model")
-    known = {model.folder.resolve(), *((workspace.root / path).resolve() for path in (given.paths if given else ()))}
+    known = {
+        model.folder.resolve(),
+        *((workspace.root / path).resolve() for path in (given.paths if given else ())),
+    }
     return any(one.opened.folder.resolve() in known for one in shown.spaces)

@@ -1,4 +1,6 @@
-"""What is put on the map: the spaces, the tokens, which of the finished maps. All of it stands in the address."""
+"""What is put on the map: the spaces, the tokens, which of the finished maps. All of it stands in
+the address.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +22,10 @@ THESIS = TokenChoice()
 WAYS = ("first", "frequency", "search", "around a word")
 EXAMPLE = "cancer"  # figure 3.6 of the thesis
 HELP = {
-    "view": "The principal components are drawn at once. t-SNE and UMAP take a while: make such a map once, and it stays here.",
+    "view": (
+        "The principal components are drawn at once. t-SNE and UMAP take a while: make such a map"
+        " once, and it stays here."
+    ),
     "other": "The same tokens in a second space, laid over the first: what moved, and what stayed.",
     "example": "The neighbourhood of *cancer*, as in figure 3.6 of the thesis.",
 }
@@ -36,12 +41,20 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
     model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
     asked = {"map_space", "map_other"} & {*st.query_params, *st.session_state}
     beside = drawn[1] if len(drawn) > 1 and not asked else NONE
-    first = choose.pick_space(workspace, "Space", "map_space", default=list(known).index(drawn[0]) if drawn else model)
+    first = choose.pick_space(
+        workspace, "Space", "map_space", default=list(known).index(drawn[0]) if drawn else model
+    )
     if not first:
         return ()
     others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
     other = choose.pick_open(
-        workspace, "Compare with", others, "map_other", beside, help=HELP["other"], kinds=("vectors", "models")
+        workspace,
+        "Compare with",
+        others,
+        "map_other",
+        beside,
+        help=HELP["other"],
+        kinds=("vectors", "models"),
     )
     chosen = [first, *([other] if other else [])]
     shown = {name: label for label, name in known.items()}
@@ -49,60 +62,111 @@ def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
 
 
 def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
-    """The spaces of the newest map by the name they are shown under; none where one of them is not known."""
+    """The spaces of the newest map by the name they are shown under; none where one of them is not
+    known.
+    """
     folders = {Path(name).resolve(): label for label, name in known.items()}
     newest = workspace.artefacts("maps")[:1]
-    found = [folders.get(folder, "") for made in newest for folder in map_sources.folders_of(workspace, made)]
+    found = [
+        folders.get(folder, "")
+        for made in newest
+        for folder in map_sources.folders_of(workspace, made)
+    ]
     return found if all(found) else []
 
 
 def pick_view(made: list[Artefact]) -> Artefact | None:
-    """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at once (None).
+    """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at
+    once (None).
 
-    A map that a job has just finished, and the last one of spaces just chosen, are shown without being asked for.
+    A map that a job has just finished, and the last one of spaces just chosen, are shown without
+    being asked for.
     """
     names = {AT_ONCE: None, **{artefact.name: artefact for artefact in made}}
     last = made[0].name if made else AT_ONCE
     address.settle("map_view", Choice(names.__contains__, last, last))
-    chosen = st.selectbox("Map", list(names), key="map_view", persist_state="session", help=HELP["view"])
+    chosen = st.selectbox(
+        "Map", list(names), key="map_view", persist_state="session", help=HELP["view"]
+    )
     address.write("map_view", [str(chosen or last)])
     return names.get(str(chosen or last))
 
 
 def pick_tokens(view: Artefact | None = None) -> TokenChoice:
-    """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a choice that cannot be.
+    """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a
+    choice that cannot be.
 
     `view`: the finished map that is looked at; it has its own tokens.
     """
     if view:
-        st.markdown(f":small[{plain(view.name)} keeps its own tokens: these are of PCA, and of the next map you make.]")
+        st.markdown(
+            f":small[{plain(view.name)} keeps its own tokens: these are of PCA, and of the next map"
+            " you make.]"
+        )
     way = st.segmented_control(
-        "Tokens", WAYS, default=WAYS[0], required=True, key="map_tokens", bind="query-params", label_visibility="collapsed"
-    )  # fmt: skip
+        "Tokens",
+        WAYS,
+        default=WAYS[0],
+        required=True,
+        key="map_tokens",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
     values: dict[str, object] = {}
     if way == "around a word":
         left, right = st.columns(2)
-        values["around"] = left.text_input("Around the word", EXAMPLE, key="map_around", bind="query-params").strip()
-        values["nearest"] = int(right.number_input(
-            "Its nearest", *limits(THESIS, "nearest"), THESIS.nearest, key="map_nearest", bind="query-params",
-        ))  # fmt: skip
+        values["around"] = left.text_input(
+            "Around the word", EXAMPLE, key="map_around", bind="query-params"
+        ).strip()
+        values["nearest"] = int(
+            right.number_input(
+                "Its nearest",
+                *limits(THESIS, "nearest"),
+                THESIS.nearest,
+                key="map_nearest",
+                bind="query-params",
+            )
+        )
     else:
         if way == "search":
-            values["search"] = st.text_input("Tokens that hold", key="map_holding", bind="query-params")
+            values["search"] = st.text_input(
+                "Tokens that hold", key="map_holding", bind="query-params"
+            )
         if way == "frequency":
             left, middle, right = st.columns(3)
             values["band"] = left.selectbox("Band of", BANDS, key="map_band", bind="query-params")
-            values["low"] = int(middle.number_input(
-                "from", *limits(THESIS, "low"), 0, key="map_from", bind="query-params",
-            ))  # fmt: skip
-            values["high"] = int(optional_number(
-                "to", limits(THESIS, "high"), 0, "the end", right, key="map_to", bind="query-params",
-            ))  # fmt: skip
+            values["low"] = int(
+                middle.number_input(
+                    "from",
+                    *limits(THESIS, "low"),
+                    0,
+                    key="map_from",
+                    bind="query-params",
+                )
+            )
+            values["high"] = int(
+                optional_number(
+                    "to",
+                    limits(THESIS, "high"),
+                    0,
+                    "the end",
+                    right,
+                    key="map_to",
+                    bind="query-params",
+                )
+            )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             every = st.toggle("All of them", key="map_all", bind="query-params")
             highest = limits(THESIS, "first")[1]
             most = st.number_input(
-                "The first", 1, highest, THESIS.first, 1000, key="map_first", bind="query-params", disabled=every
+                "The first",
+                1,
+                highest,
+                THESIS.first,
+                1000,
+                key="map_first",
+                bind="query-params",
+                disabled=every,
             )
         values["first"] = 0 if every else int(most)
     return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
@@ -110,15 +174,27 @@ def pick_tokens(view: Artefact | None = None) -> TokenChoice:
 
 def show_example() -> None:
     """Callback: the neighbourhood of the example."""
-    st.session_state.update({
-        "map_view": AT_ONCE, "map_tokens": WAYS[3], "map_around": EXAMPLE, "map_nearest": THESIS.nearest, "map_word": EXAMPLE,
-    })
+    st.session_state.update(
+        {
+            "map_view": AT_ONCE,
+            "map_tokens": WAYS[3],
+            "map_around": EXAMPLE,
+            "map_nearest": THESIS.nearest,
+            "map_word": EXAMPLE,
+        }
+    )
 
 
 def _filters() -> dict[str, object]:
     bounds = limits(THESIS, "min_length")
-    length = st.number_input("Shortest, in characters", *bounds, THESIS.min_length, key="map_shortest", bind="query-params",
-                             help="Counted without ##. 4: longer than three, as in the thesis.")  # fmt: skip
+    length = st.number_input(
+        "Shortest, in characters",
+        *bounds,
+        THESIS.min_length,
+        key="map_shortest",
+        bind="query-params",
+        help="Counted without ##. 4: longer than three, as in the thesis.",
+    )
     with st.container(horizontal=True):
         return {
             "min_length": int(length),

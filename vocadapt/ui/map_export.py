@@ -1,4 +1,6 @@
-"""What leaves the map page: tables of tokens, the picture as HTML, PNG or SVG, the same map as a command line."""
+"""What leaves the map page: tables of tokens, the picture as HTML, PNG or SVG, the same map as a
+command line.
+"""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
-    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged tokens."""
+    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged
+    tokens.
+    """
     return {
         f"{name}.csv": lambda: format_frame_as_csv(make()),
         f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),
@@ -42,19 +46,38 @@ def details(shown: Shown, look: Look, standing: Standing) -> None:
             page = {"map.html": lambda: page_of(shown.map, seen(shown, look, standing.rings))}
             files = {**page, **table_files(lambda: map_table(shown.map), "map")}
             for name, make in files.items():
-                st.download_button(name, make, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
+                st.download_button(
+                    name,
+                    make,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
             drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")
         if drawn:
             _pictures(shown, look, standing)
 
 
 def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
-    """Draw the map as it is seen for paper, and offer the files; one line where no browser can draw it."""
+    """Draw the map as it is seen for paper, and offer the files; one line where no browser can draw
+    it.
+    """
     with mistakes.shown(), st.spinner("Drawing …"):
-        drawn = {f"map.{end}": picture_of(seen(shown, look, standing.rings, still=True), end) for end in ("png", "svg")}
+        drawn = {
+            f"map.{end}": picture_of(seen(shown, look, standing.rings, still=True), end)
+            for end in ("png", "svg")
+        }
         with st.container(horizontal=True):
             for name, data in drawn.items():
-                st.download_button(name, data, name, on_click="ignore", icon=":material/download:", key=f"get_{name}")
+                st.download_button(
+                    name,
+                    data,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
 
 
 def _figures(shown: Shown) -> dict[str, object]:

@@ -27,17 +27,31 @@ STANDARD = ProjectionSettings()
 BEGUN = "map_begun"  # in the session: the form has just started a job
 
 
-def make_map(workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int) -> None:
-    """Form: a map of these tokens by a method that takes a while. `tokens`: how many the choice gives."""
+def make_map(
+    workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
+) -> None:
+    """Form: a map of these tokens by a method that takes a while. `tokens`: how many the choice
+    gives.
+    """
     method = st.segmented_control(
-        "Method", SLOW, default=SLOW[0], required=True, key="map_method", bind="query-params", format_func=LABELS.__getitem__
+        "Method",
+        SLOW,
+        default=SLOW[0],
+        required=True,
+        key="map_method",
+        bind="query-params",
+        format_func=LABELS.__getitem__,
     )
     st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
     settings = _parameters(method, tokens)
     width = spaces[0].opened.space.dim
     seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
     both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
-    first = " The first UMAP on a machine takes about 15 s longer, for compilation." if method == "umap" else ""
+    first = (
+        " The first UMAP on a machine takes about 15 s longer, for compilation."
+        if method == "umap"
+        else ""
+    )
     st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
     name = choose.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
     if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
@@ -75,19 +89,25 @@ def _parameters(method: str, tokens: int) -> ProjectionSettings:
         least, highest = limits(STANDARD, "perplexity")
         most = min(max(least, float((tokens - 1) // 3)), highest)
         about = "Neighbours that count, about."
-        perplexity = st.number_input("Perplexity", least, most, min(STANDARD.perplexity, most), help=about)
+        perplexity = st.number_input(
+            "Perplexity", least, most, min(STANDARD.perplexity, most), help=about
+        )
         settings = replace(STANDARD, method=method, perplexity=perplexity)
     else:
         fewest, highest = limits(STANDARD, "neighbours")
         most_near = min(max(fewest, tokens - 1), highest)
-        neighbours = st.number_input("Neighbours", fewest, most_near, min(STANDARD.neighbours, most_near))
+        neighbours = st.number_input(
+            "Neighbours", fewest, most_near, min(STANDARD.neighbours, most_near)
+        )
         settings = replace(STANDARD, method=method, neighbours=int(neighbours))
     with st.expander("All parameters"):
         if method == "tsne":
             settings = replace(
                 settings,
                 exaggeration=float(_input("Early exaggeration", "exaggeration")),
-                learning_rate=float(_optional("Learning rate", "learning_rate", "by the number of tokens")),
+                learning_rate=float(
+                    _optional("Learning rate", "learning_rate", "by the number of tokens")
+                ),
             )
         else:
             settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
@@ -107,8 +127,12 @@ def _input(label: str, name: str, help: str | None = None, key: str | None = Non
 
 
 def _optional(label: str, name: str, empty: str) -> float:
-    """Show the number input of a setting that may be empty, which means 0; empty: the meaning of 0."""
-    return optional_number(label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}")
+    """Show the number input of a setting that may be empty, which means 0; empty: the meaning of
+    0.
+    """
+    return optional_number(
+        label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}"
+    )
 
 
 def _stem(spaces: tuple[Named, ...]) -> str:

@@ -1,4 +1,6 @@
-"""What the map page shows: one space or two, and a map of them, drawn at once or kept by an earlier job."""
+"""What the map page shows: one space or two, and a map of them, drawn at once or kept by an earlier
+job.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +41,9 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A map and the spaces it is of. `key` tells it from every other: the first part of any key for what is drawn from it."""
+    """A map and the spaces it is of. `key` tells it from every other: the first part of any key for
+    what is drawn from it.
+    """
 
     key: str
     spaces: tuple[Named, ...]
@@ -63,7 +67,9 @@ class Shown:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of token of each space, as the lab colours it; the second of two alike is shown as what is aimed at."""
+        """The kind of token of each space, as the lab colours it; the second of two alike is shown
+        as what is aimed at.
+        """
         found = ["source" if space.opened.model else "domain" for space in self.spaces]
         return (found[0], *("target" if kind == found[0] else kind for kind in found[1:]))
 
@@ -75,17 +81,27 @@ class Shown:
 
 
 def at_once(spaces: tuple[Named, ...], choice: TokenChoice) -> Shown:
-    """The principal components of the chosen tokens, with no wait; raises InputError where there is nothing to lay out."""
+    """The principal components of the chosen tokens, with no wait; raises InputError where there is
+    nothing to lay out.
+    """
     stamps = " ".join(one.stamp for one in spaces)
     return Shown(f"{stamps} {choice}", spaces, _at_once(stamps, spaces, choice))
 
 
 def kept(spaces: tuple[Named, ...], artefact: Artefact) -> Shown:
-    """A map that a job made; raises InputError where it is damaged, and where its space was made anew with other tokens."""
+    """A map that a job made; raises InputError where it is damaged, and where its space was made
+    anew with other tokens.
+    """
     found = _kept(str(artefact.folder), artefact.stamp)
     space = spaces[0].opened.space
-    if any(row >= len(space) or space.words[row] != word for row, word in zip(found.rows.tolist(), found.words, strict=True)):
-        raise InputError(f"{artefact.name} shows other tokens than {spaces[0].label} has now.", "Make the map again.")
+    if any(
+        row >= len(space) or space.words[row] != word
+        for row, word in zip(found.rows.tolist(), found.words, strict=True)
+    ):
+        raise InputError(
+            f"{artefact.name} shows other tokens than {spaces[0].label} has now.",
+            "Make the map again.",
+        )
     return Shown(f"{artefact.folder} {artefact.stamp}", spaces, found, artefact)
 
 

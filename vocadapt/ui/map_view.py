@@ -1,4 +1,6 @@
-"""The map page's heart: the map, the word that was asked for with its neighbours, the quality of the picture, the selection."""
+"""The map page's heart: the map, the word that was asked for with its neighbours, the quality of
+the picture, the selection.
+"""
 
 from collections.abc import Sequence
 
@@ -11,13 +13,23 @@ from vocadapt.lab.workspace import Workspace
 from vocadapt.spaces.nearest import nearest
 from vocadapt.ui import address, choose, map_chart, map_export, map_marks, map_table, mistakes
 from vocadapt.ui.map_colours import matched, pick_colour, take_table
-from vocadapt.ui.map_selection import BY_HAND, PICKED, clear_manual_selection, from_address, ids_of, to_address
+from vocadapt.ui.map_selection import (
+    BY_HAND,
+    PICKED,
+    clear_manual_selection,
+    from_address,
+    ids_of,
+    to_address,
+)
 from vocadapt.ui.map_sources import Named, Shown
 from vocadapt.ui.markup import Card, neighbour_cards, plain
 from vocadapt.ui.numbers import count, fraction
 
 HELP = {
-    "trust": "1: what lies together on the map is near in the space. Each false neighbour costs by how far off it truly is.",
+    "trust": (
+        "1: what lies together on the map is near in the space. Each false neighbour costs by how"
+        " far off it truly is."
+    ),
     "kept": "Share of a token's nearest in the space that are among its nearest on the map, too.",
     "find": "Or click a point of the map.",
 }
@@ -26,11 +38,18 @@ Found = list[tuple[int, str, float]]  # id, token, cosine
 
 @st.fragment
 def explore(workspace: Workspace, shown: Shown) -> None:
-    """The map with all that is asked of it; a lasso draws only this part again, a word or a click only `near`."""
+    """The map with all that is asked of it; a lasso draws only this part again, a word or a click
+    only `near`.
+    """
     left, right = st.columns([2.5, 1], gap="medium")
     with left, st.container(horizontal=True, vertical_alignment="bottom"):
         column = pick_colour(workspace, shown)
-        with st.popover("Table", icon=":material/upload_file:", help="Colour by a table of your own."), mistakes.shown():
+        with (
+            st.popover(
+                "Table", icon=":material/upload_file:", help="Colour by a table of your own."
+            ),
+            mistakes.shown(),
+        ):
             take_table(workspace)
         look = map_chart.Look(column, *map_chart.ask_look(shown))
     chosen, standing = map_table.selected(workspace, shown, _picked(shown)), map_chart.Standing()
@@ -45,16 +64,24 @@ def explore(workspace: Workspace, shown: Shown) -> None:
 
 
 @st.fragment
-def near(shown: Shown, look: map_chart.Look, selected: Sequence[int], standing: map_chart.Standing) -> None:
-    """The word that is asked for, its neighbours, and the marks on the map; a word or a click draws nothing else again."""
+def near(
+    shown: Shown, look: map_chart.Look, selected: Sequence[int], standing: map_chart.Standing
+) -> None:
+    """The word that is asked for, its neighbours, and the marks on the map; a word or a click draws
+    nothing else again.
+    """
     word, k = _ask_word()
     found = _found(shown, word, k)
     _cards(shown, word, k, found)
     standing.rings = [_rings(shown, one, selected) for one in found or [[]] * len(shown.spaces)]
     size = dot_size(len(shown.words))
     charts = [
-        map_marks.marks(shown, map_chart.key_of(number), size, rings, map_chart.regions(shown, look, xy))
-        for number, (rings, xy) in enumerate(zip(standing.rings, map_chart.places_of(shown, look), strict=False))
+        map_marks.marks(
+            shown, map_chart.key_of(number), size, rings, map_chart.regions(shown, look, xy)
+        )
+        for number, (rings, xy) in enumerate(
+            zip(standing.rings, map_chart.places_of(shown, look), strict=False)
+        )
     ]
     map_marks.draw(charts, len(shown.space), lambda id: _ask_for(shown.space.words[id]))
     if standing.out_of_sight(shown, look):
@@ -62,7 +89,9 @@ def near(shown: Shown, look: map_chart.Look, selected: Sequence[int], standing: 
 
 
 def quality(shown: Shown) -> None:
-    """Which tokens are shown, of how many, and how far the picture may be trusted: always beside the map."""
+    """Which tokens are shown, of how many, and how far the picture may be trusted: always beside
+    the map.
+    """
     choose.crowded_note(*(space.name for space in shown.spaces))
     st.markdown(f"**{plain(shown.map.how)}**")
     for name, picture in zip(shown.spaces, shown.pictures, strict=True):
@@ -72,38 +101,56 @@ def quality(shown: Shown) -> None:
         kept = picture.projection.explained
         variance = f" · variance kept **{fraction(kept)}**" if kept is not None else ""
         st.markdown(
-            f"{label}trustworthiness **{fraction(judged.trustworthiness)}** · neighbourhood preservation "
-            f"**{fraction(judged.preservation)}** (chance {fraction(judged.chance)}){variance} "
-            f":small[:gray[at {judged.k} neighbours, {of}]]", help=f"{HELP['trust']} {HELP['kept']}",
-        )  # fmt: skip
+            f"{label}trustworthiness **{fraction(judged.trustworthiness)}** · neighbourhood"
+            f" preservation **{fraction(judged.preservation)}** (chance"
+            f" {fraction(judged.chance)}){variance} :small[:gray[at {judged.k} neighbours, {of}]]",
+            help=f"{HELP['trust']} {HELP['kept']}",
+        )
 
 
 def neighbours(space: Named, word: str, k: int) -> Found:
-    """A word of a space, then its k nearest by cosine, exact, in the space itself; raises InputError for a word it lacks."""
+    """A word of a space, then its k nearest by cosine, exact, in the space itself; raises
+    InputError for a word it lacks.
+    """
     rows = space.opened.space
     own = rows.index.get(word, rows.index.get(word.lower()))
     if own is None:
-        raise InputError(f"{word[:100]!r} is none of the {len(rows):,} tokens of {space.label}.", "Check the spelling.")
+        raise InputError(
+            f"{word[:100]!r} is none of the {len(rows):,} tokens of {space.label}.",
+            "Check the spelling.",
+        )
     found = nearest(rows.matrix[[own]], rows, min(k, len(rows) - 1), leave_out=np.array([own]))
     near = zip(found.rows[0].tolist(), found.scores[0].tolist(), strict=True)
     return [(own, rows.words[own], 1.0), *((row, rows.words[row], score) for row, score in near)]
 
 
 def clear() -> None:
-    """Callback: let go of the selection; under another key the chart forgets what was drawn on it."""
+    """Callback: let go of the selection; under another key the chart forgets what was drawn on
+    it.
+    """
     _let_go()
     st.session_state["map_turn"] = st.session_state.get("map_turn", 0) + 1
 
 
 def _ask_word() -> tuple[str, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        word = st.text_input("Find a token", key="map_word", bind="query-params", placeholder="cancer", help=HELP["find"])
-        k = int(st.number_input("Nearest", 1, 200, 10, key="map_near", bind="query-params", width=110))
+        word = st.text_input(
+            "Find a token",
+            key="map_word",
+            bind="query-params",
+            placeholder="cancer",
+            help=HELP["find"],
+        )
+        k = int(
+            st.number_input("Nearest", 1, 200, 10, key="map_near", bind="query-params", width=110)
+        )
     return word.strip(), k
 
 
 def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
-    """The neighbours of a word in each space, in the first one's order of asking; None where no word is asked for."""
+    """The neighbours of a word in each space, in the first one's order of asking; None where no
+    word is asked for.
+    """
     if not word:
         return None
     found: list[Found] = []
@@ -116,9 +163,14 @@ def _found(shown: Shown, word: str, k: int) -> list[Found] | None:
 
 
 def _rings(shown: Shown, found: Found, selected: Sequence[int]) -> Rings:
-    """What stands out on a map: a word and its neighbours in the map's own space, by their ids in the first space."""
+    """What stands out on a map: a word and its neighbours in the map's own space, by their ids in
+    the first space.
+    """
     index = shown.space.index
-    own, near = [index.get(token) for _, token, _ in found[:1]], [index.get(token, -1) for _, token, _ in found[1:]]
+    own, near = (
+        [index.get(token) for _, token, _ in found[:1]],
+        [index.get(token, -1) for _, token, _ in found[1:]],
+    )
     return Rings(own[0] if own else None, near, selected)
 
 
@@ -126,15 +178,24 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
     """The neighbours as cards, one a space: those in the original space, never those on the map."""
     if found is None:
         neighbour_cards([])  # the browser fetches what draws cards now, not with the first word
-        st.markdown(":small[:gray[Find a token, or click a point: its nearest in the space itself appear here. "
-                    "To select many, take the lasso beside the map.]]")  # fmt: skip
+        st.markdown(
+            ":small[:gray[Find a token, or click a point: its nearest in the space itself appear"
+            " here. To select many, take the lasso beside the map.]]"
+        )
         return
     on_map, cards = frozenset(shown.words), []
-    both = frozenset.intersection(*(frozenset(token for _, token, _ in one[1:]) for one in found)) if len(found) > 1 else ()
+    both = (
+        frozenset.intersection(*(frozenset(token for _, token, _ in one[1:]) for one in found))
+        if len(found) > 1
+        else ()
+    )
     for space, kind, one in zip(shown.spaces, shown.kinds, found, strict=True):
         rows = [(token, score) for _, token, score in one[1:]]
         seen = sum(token in on_map for token, _ in rows)
-        note = f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} · {seen} on the map"
+        note = (
+            f"cosine in the space, {count(len(rows))} of {count(len(space.opened.space))} · {seen}"
+            " on the map"
+        )
         title = f"Nearest to {one[0][1]}" if one else f"Nearest to {word}"
         title = f"{title} · {space.label}" if len(found) > 1 else title
         missing = f"{word[:60]} is none of its tokens"
@@ -142,11 +203,16 @@ def _cards(shown: Shown, word: str, k: int, found: Sequence[Found] | None) -> No
     neighbour_cards(cards)
     st.markdown(":small[:gray[On the map: ★ the word · ○ near it in the space · □ selected]]")
     if found[0] and found[0][0][1] not in on_map:
-        st.markdown(":small[:violet[The word itself is not on this map: choose other tokens, or map its surroundings.]]")
+        st.markdown(
+            ":small[:violet[The word itself is not on this map: choose other tokens, or map its"
+            " surroundings.]]"
+        )
 
 
 def _picked(shown: Shown) -> list[int]:
-    """The ids that are selected: those of the address, or a large selection of this session on this space."""
+    """The ids that are selected: those of the address, or a large selection of this session on this
+    space.
+    """
     if link := address.read_link(PICKED):
         st.session_state[BY_HAND] = (shown.spaces[0].stamp, from_address(link, len(shown.space)))
     stamp, ids = st.session_state.get(BY_HAND, ("", []))

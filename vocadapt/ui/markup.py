@@ -1,4 +1,6 @@
-"""The one place that writes HTML: tokens, the cut of a text, neighbour cards. Everything shown is escaped first."""
+"""The one place that writes HTML: tokens, the cut of a text, neighbour cards. Everything shown is
+escaped first.
+"""
 
 import html
 import re
@@ -10,18 +12,29 @@ import streamlit as st
 from vocadapt.analysis import error_html
 from vocadapt.analysis.entry_view import EntryView
 from vocadapt.text.visible import visible as visible  # others take it from here
-from vocadapt.ui.bars import BarScale, build_column_scale, build_count_scale, build_distance_scale, build_similarity_scale
+from vocadapt.ui.bars import (
+    BarScale,
+    build_column_scale,
+    build_count_scale,
+    build_distance_scale,
+    build_similarity_scale,
+)
 from vocadapt.ui.markup_style import FILL, INK, STYLE
 from vocadapt.ui.numbers import count, fraction
 
-MARKS = frozenset("\\`*_{}[]()<>#+-.!|~$:&^=@/\"'")  # characters with a meaning in Markdown or Streamlit's extensions
-ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)  # where http://x, www.x.com and a@b.c are split
+MARKS = frozenset(
+    "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"
+)  # characters with a meaning in Markdown or Streamlit's extensions
+ADDRESS = re.compile(
+    r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE
+)  # where http://x, www.x.com and a@b.c are split
 EMPTY = ":small[]"  # Streamlit's directive for small text, around nothing
 
 
 @dataclass(frozen=True)
 class Card:
-    """One list of neighbors: title, note, kind of token (a key of INK and FILL), (token, score) pairs.
+    """One list of neighbors: title, note, kind of token (a key of INK and FILL), (token, score)
+    pairs.
 
     Bars begin at 0; cards drawn together share one scale (`vocadapt/ui/bars.py`).
     """
@@ -49,14 +62,18 @@ def neighbour_cards(cards: Sequence[Card]) -> None:
 
 @dataclass(frozen=True)
 class Scores:
-    """One line of a table of scores: what was judged, a value for each column, and whether it is the one in use."""
+    """One line of a table of scores: what was judged, a value for each column, and whether it is
+    the one in use.
+    """
 
     name: str
     values: Sequence[float]
     chosen: bool = False
 
 
-def score_table(columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()) -> None:
+def score_table(
+    columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()
+) -> None:
     """Draw scores as a table: best of a column bold, second underlined, bars in the columns `bars`.
 
     All bars of a table share one scale, from 0 to the highest score in these columns.
@@ -82,8 +99,12 @@ class Heat:
     note: str = ""
 
 
-def heat_map(columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str) -> None:
-    """Draw a table of cosines with the numbers written in, blue above 0 and orange below; rows: name, note, cells."""
+def heat_map(
+    columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str
+) -> None:
+    """Draw a table of cosines with the numbers written in, blue above 0 and orange below; rows:
+    name, note, cells.
+    """
     head = "".join(f'<th scope="col">{html.escape(visible(name))}</th>' for name in columns)
     body = "".join(
         f'<tr><th scope="row">{html.escape(visible(name))}<small>{html.escape(note)}</small></th>'
@@ -104,7 +125,9 @@ def cut(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a concordance: what stands left of the word, the word as written, what stands right, where that is."""
+    """One line of a concordance: what stands left of the word, the word as written, what stands
+    right, where that is.
+    """
 
     left: str
     match: str
@@ -113,7 +136,9 @@ class Line:
 
 
 def concordance(lines: Sequence[Line]) -> None:
-    """Draw lines of text under each other, aligned on their words; each part keeps its own direction of writing."""
+    """Draw lines of text under each other, aligned on their words; each part keeps its own
+    direction of writing.
+    """
     widest = html.escape(visible(max((line.match for line in lines), key=len, default="")))
     body = "".join(_concordance_line(line, widest) for line in lines)
     _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
@@ -121,7 +146,9 @@ def concordance(lines: Sequence[Line]) -> None:
 
 @dataclass(frozen=True)
 class Chip:
-    """One token of a cut text: its hover text, whether it goes on the word before it, and its kind ("", "new" or "unknown")."""
+    """One token of a cut text: its hover text, whether it goes on the word before it, and its kind
+    ("", "new" or "unknown").
+    """
 
     text: str
     title: str = ""
@@ -139,28 +166,37 @@ class CutLine:
 
 
 def cut_lines(lines: Sequence[CutLine]) -> None:
-    """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green, unknown ones violet."""
+    """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green,
+    unknown ones violet.
+    """
     _write(f'<div class="va-cuts" data-testid="cuts">{"".join(map(_cut_line, lines))}</div>')
 
 
 def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
-    """Draw the four counts of an error ledger: number, what it counts, its colour ("good", "bad" or ""); one is chosen."""
+    """Draw the four counts of an error ledger: number, what it counts, its colour ("good", "bad" or
+    ""); one is chosen.
+    """
     _write(error_html.STYLE + error_html.counts(shown, chosen))
 
 
 def entry_card(view: EntryView, note: str = "") -> None:
-    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows are made of, the note on it."""
+    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows
+    are made of, the note on it.
+    """
     _write(error_html.STYLE + f'<div data-testid="entry">{error_html.card(view, note)}</div>')
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:
-    """Draw a table of texts, one of its rows chosen; all columns but the first stand to the right."""
+    """Draw a table of texts, one of its rows chosen; all columns but the first stand to the
+    right.
+    """
     _write(error_html.STYLE + error_html.table(header, rows, chosen))
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A text with what a model marks in it: its name, a note, and (from, to, label) in characters, in order and apart.
+    """A text with what a model marks in it: its name, a note, and (from, to, label) in characters,
+    in order and apart.
 
     `counts`: it is the one that counts, and is set off.
     """
@@ -194,13 +230,16 @@ def strip(shown: Strip | None) -> None:
         return
     name = f"<b>{html.escape(shown.about)}</b> · {html.escape(visible(shown.name))}"
     _write(
-        f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span>'
-        f'<span class="va-far">{html.escape(shown.far)}</span><i><u style="width:{100 * shown.share:.0f}%"></u></i></div>'
+        f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span><span'
+        f' class="va-far">{html.escape(shown.far)}</span><i><u'
+        f' style="width:{100 * shown.share:.0f}%"></u></i></div>'
     )
 
 
 def token(text: str, style: str = "") -> str:
-    """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the title."""
+    """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the
+    title.
+    """
     shown = html.escape(visible(text))
     return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
 
@@ -208,8 +247,8 @@ def token(text: str, style: str = "") -> str:
 def plain(text: str) -> str:
     """Escape a text for Markdown, so that no markup takes effect and no URL becomes a link.
 
-    Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty span splits the text node
-    in the middle of a URL; displayed and copied text do not change.
+    Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty
+    span splits the text node in the middle of a URL; displayed and copied text do not change.
     """
     return EMPTY.join(map(_escape, ADDRESS.split(visible(text))))
 
@@ -226,7 +265,10 @@ def _cut_line(line: CutLine) -> str:
         else:
             words.append([chip])
     drawn = "".join(f'<span class="va-word">{"".join(map(_chip, word))}</span>' for word in words)
-    name = f'<div class="va-name">{html.escape(visible(line.name))}<small>{html.escape(line.note)}</small></div>'
+    name = (
+        "<div"
+        f' class="va-name">{html.escape(visible(line.name))}<small>{html.escape(line.note)}</small></div>'
+    )
     return f'<div>{name}<div class="va-words">{drawn}</div></div>'
 
 
@@ -234,12 +276,18 @@ def _marked(line: Marked) -> str:
     parts, done = [], 0
     for start, end, label in line.marks:
         named = f"<small>{html.escape(visible(label))}</small>" if label else ""
-        parts += [_flowing(line.text[done:start]), f"<mark>{_flowing(line.text[start:end])}{named}</mark>"]
+        parts += [
+            _flowing(line.text[done:start]),
+            f"<mark>{_flowing(line.text[start:end])}{named}</mark>",
+        ]
         done = end
     parts.append(_flowing(line.text[done:]))
     note = f"<small>{html.escape(visible(line.note))}</small>" if line.note else ""
     name = f'<div class="va-name">{html.escape(visible(line.name))}{note}</div>'
-    return f'<div class="{"va-counts" if line.counts else ""}">{name}<div class="va-text">{"".join(parts)}</div></div>'
+    return (
+        f'<div class="{"va-counts" if line.counts else ""}">{name}<div'
+        f' class="va-text">{"".join(parts)}</div></div>'
+    )
 
 
 def _flowing(text: str) -> str:
@@ -264,7 +312,11 @@ def _card(card: Card, scale: BarScale) -> str:
     return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
 
 
-SCALES = {"similarity": build_similarity_scale, "distance": build_distance_scale, "count": build_count_scale}
+SCALES = {
+    "similarity": build_similarity_scale,
+    "distance": build_distance_scale,
+    "count": build_count_scale,
+}
 
 
 def _measured(card: Card) -> str:
@@ -276,7 +328,9 @@ def _measured(card: Card) -> str:
 
 def _scale_of(what: str, cards: Sequence[Card]) -> BarScale:
     """Return the scale shared by the cards of one kind of score."""
-    return SCALES[what](score for card in cards if _measured(card) == what for _, score in card.rows)
+    return SCALES[what](
+        score for card in cards if _measured(card) == what for _, score in card.rows
+    )
 
 
 def _write_scale(note: str) -> None:
@@ -288,7 +342,10 @@ def _write_scale(note: str) -> None:
 def _row(text: str, score: float, card: Card, scale: BarScale) -> str:
     bar = _bar(scale.width(score), card.kind)
     name = token(text, "va-shared" if text in card.shared else "")
-    return f'<div class="va-row">{name}{bar}<span class="va-score">{_shown_score(score, card)}</span></div>'
+    return (
+        f'<div class="va-row">{name}{bar}<span'
+        f' class="va-score">{_shown_score(score, card)}</span></div>'
+    )
 
 
 def _shown_score(score: float, card: Card) -> str:
@@ -298,12 +355,20 @@ def _shown_score(score: float, card: Card) -> str:
 
 
 def _concordance_line(line: Line, widest: str) -> str:
-    """One line; the widest word stands in each, unseen, so that all middle columns are equally wide."""
-    left, match, right, place = (html.escape(visible(part)) for part in (line.left, line.match, line.right, line.place))
-    middle = f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer" aria-hidden="true">{widest}</span></span>'
+    """One line; the widest word stands in each, unseen, so that all middle columns are equally
+    wide.
+    """
+    left, match, right, place = (
+        html.escape(visible(part)) for part in (line.left, line.match, line.right, line.place)
+    )
+    middle = (
+        f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer"'
+        f' aria-hidden="true">{widest}</span></span>'
+    )
     return (
-        f'<div class="va-line" title="{place}"><span class="va-left"><bdi>{left}</bdi></span>{middle}'
-        f'<span class="va-right"><bdi>{right}</bdi></span></div>'
+        f'<div class="va-line" title="{place}"><span'
+        f' class="va-left"><bdi>{left}</bdi></span>{middle}<span'
+        f' class="va-right"><bdi>{right}</bdi></span></div>'
     )
 
 
@@ -311,7 +376,10 @@ def _heat(cell: Heat) -> str:
     """One cell; its colour is mixed into the page's, so that the text keeps its contrast."""
     style = ""
     if cell.value is not None:
-        share, colour = 60 * min(abs(cell.value), 1.0), FILL["source" if cell.value >= 0 else "domain"]
+        share, colour = (
+            60 * min(abs(cell.value), 1.0),
+            FILL["source" if cell.value >= 0 else "domain"],
+        )
         style = f' style="background:color-mix(in srgb,{colour} {share:.0f}%,transparent)"'
     return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
 
@@ -321,12 +389,16 @@ def _bar(width: float, kind: str) -> str:
     return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
 
 
-def _score_line(line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale) -> str:
+def _score_line(
+    line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale
+) -> str:
     cells = [f"<td>{html.escape(line.name)}</td>"]
     for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
         mark = "va-best" if value == order[0] else "va-second" if value in order[1:2] else ""
         bar = _bar(scale.width(value), "source") if column in barred else ""
-        cells.append(f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>')
+        cells.append(
+            f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
+        )
     return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
 
 

@@ -14,7 +14,9 @@ LONGEST, MOST_LINES = 600, 20  # characters of a line of a message, lines of a m
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """Show the InputError of a block as a message; any other exception passes and keeps its trace."""
+    """Show the InputError of a block as a message; any other exception passes and keeps its
+    trace.
+    """
     try:
         yield
     except InputError as error:
@@ -30,9 +32,11 @@ def format_in_one_line(error: InputError) -> str:
 
 
 def named(message: str) -> str:
-    """Format a message for a page: shortened, invisible characters escaped, uploads called by their names.
+    """Format a message for a page: shortened, invisible characters escaped, uploads called by their
+    names.
 
-    Messages may quote input, files or the address. Long lines are shortened in the middle: the end often has the remedy.
+    Messages may quote input, files or the address. Long lines are shortened in the middle: the end
+    often has the remedy.
     """
     from vocadapt.ui.frame import workspace  # the frame shows mistakes, too
 

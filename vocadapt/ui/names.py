@@ -1,4 +1,6 @@
-"""Names of models and spaces: lists for pickers, and resolution of typed names and of names in addresses."""
+"""Names of models and spaces: lists for pickers, and resolution of typed names and of names in
+addresses.
+"""
 
 import os
 from collections.abc import Callable, Mapping
@@ -12,7 +14,10 @@ from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
 
 COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
 LONGEST_NAME = 100  # characters of a hub name
-SPACE_KINDS = {"vectors": "word vectors", "models": "model"}  # kind of artefact → how a space of it is shown
+SPACE_KINDS = {
+    "vectors": "word vectors",
+    "models": "model",
+}  # kind of artefact → how a space of it is shown
 
 
 def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
@@ -24,7 +29,9 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
     """
     used = models_in_use(workspace)
     models = workspace.artefacts("models")
-    models.sort(key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1]))
+    models.sort(
+        key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1])
+    )
     found = {one.name: str(one.folder) for one in models}
     there = {Path(folder).resolve() for folder in found.values()}
     for name in (*used, *filter_cached(common)):
@@ -34,16 +41,30 @@ def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> 
 
 
 def spaces_of(workspace: Workspace) -> dict[str, str]:
-    """List the spaces of a workspace (display name -> folder or hub name): word vectors, models, and their base models."""
+    """List the spaces of a workspace (display name -> folder or hub name): word vectors, models,
+    and their base models.
+    """
     found = {
-        f"{shown} · {one.name}": str(one.folder) for kind, shown in SPACE_KINDS.items() for one in workspace.artefacts(kind)
+        f"{shown} · {one.name}": str(one.folder)
+        for kind, shown in SPACE_KINDS.items()
+        for one in workspace.artefacts(kind)
     }
     there = {Path(folder).resolve() for folder in found.values()}
-    return found | {shown_model(name): name for name in models_in_use(workspace) if Path(name).resolve() not in there}
+    return found | {
+        shown_model(name): name
+        for name in models_in_use(workspace)
+        if Path(name).resolve() not in there
+    }
 
 
-def resolve(workspace: Workspace, typed: str, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)) -> str:
-    """Resolve a display name, an artefact's name, `models/NAME`, a path or a hub name; return "" for none.
+def resolve(
+    workspace: Workspace,
+    typed: str,
+    offered: Mapping[str, str],
+    kinds: tuple[str, ...] = ("models",),
+) -> str:
+    """Resolve a display name, an artefact's name, `models/NAME`, a path or a hub name; return ""
+    for none.
 
     kinds: kinds of artefacts to look up, in order of precedence.
     """
@@ -63,17 +84,21 @@ def resolve(workspace: Workspace, typed: str, offered: Mapping[str, str], kinds:
 def build_address_filter(
     workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)
 ) -> Callable[[str], bool]:
-    """Build a predicate: may a value be used from an address? True for offered names, artefacts and hub names.
+    """Build a predicate: may a value be used from an address? True for offered names, artefacts and
+    hub names.
 
-    False for paths, because a link must not open files of the user who follows it; a hub name that is also an existing
-    path counts as a path.
+    False for paths, because a link must not open files of the user who follows it; a hub name that
+    is also an existing path counts as a path.
     """
 
     def allowed(value: str) -> bool:
         if value in offered or resolve(workspace, value, offered, kinds) != value.strip():
             return True
         return (
-            len(value) <= LONGEST_NAME and bool(HUB_NAME.fullmatch(value)) and ".." not in value and not os.path.lexists(value)
+            len(value) <= LONGEST_NAME
+            and bool(HUB_NAME.fullmatch(value))
+            and ".." not in value
+            and not os.path.lexists(value)
         )
 
     return allowed
@@ -90,9 +115,17 @@ def label_of(name: str, offered: Mapping[str, str]) -> str:
 
 
 def models_in_use(workspace: Workspace) -> list[str]:
-    """Return the models that vectors and alignments of the workspace were made for, newest first."""
-    made = [artefact for kind in ("vectors", "alignments", "corpora") for artefact in workspace.artefacts(kind)]
-    return list(dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made))))
+    """Return the models that vectors and alignments of the workspace were made for, newest
+    first.
+    """
+    made = [
+        artefact
+        for kind in ("vectors", "alignments", "corpora")
+        for artefact in workspace.artefacts(kind)
+    ]
+    return list(
+        dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made)))
+    )
 
 
 def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
@@ -102,7 +135,9 @@ def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
 
 
 def shown_model(name: str) -> str:
-    """Return a short name of a model: its hub name, or the names of its folder and parent folder."""
+    """Return a short name of a model: its hub name, or the names of its folder and parent
+    folder.
+    """
     hub = SNAPSHOT.search(name)
     if hub:
         return hub[1].replace("--", "/")

@@ -1,4 +1,6 @@
-"""Choosing the null of a comparison: what the workspace holds, else the sentence, and a second training as a job."""
+"""Choosing the null of a comparison: what the workspace holds, else the sentence, and a second
+training as a job.
+"""
 
 from dataclasses import dataclass
 
@@ -16,8 +18,9 @@ from vocadapt.ui.markup import plain
 from vocadapt.ui.numbers import duration
 
 HELP = (
-    "Two spaces between which nothing changed but the seed, or the lines that happened to be drawn: how little they agree is "
-    "what luck does. Only what changed more than that can be called change."
+    "Two spaces between which nothing changed but the seed, or the lines that happened to be drawn:"
+    " how little they agree is what luck does. Only what changed more than that can be called"
+    " change."
 )
 
 
@@ -30,11 +33,16 @@ class Chosen:
 
 
 def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeSettings) -> Chosen:
-    """The null that is compared with: of those the workspace holds for either side, the first unless another was chosen."""
+    """The null that is compared with: of those the workspace holds for either side, the first
+    unless another was chosen.
+    """
     ours = [artefact for artefact in (made_here(before), made_here(after)) if artefact]
     found = {name: pair for artefact in ours for name, pair in offered(artefact, workspace).items()}
     if settings.among != "shared":
-        st.markdown(f":gray[{NONE.capitalize()}. Among all words of each space there is none: their candidates differ.]")
+        st.markdown(
+            f":gray[{NONE.capitalize()}. Among all words of each space there is none: their"
+            " candidates differ.]"
+        )
         return Chosen()
     if not found:
         _none_yet(workspace, ours)
@@ -56,7 +64,10 @@ def _none_yet(workspace: Workspace, ours: list[Artefact]) -> None:
             continue
         _make_one(workspace, artefact, spec)
         return
-    st.markdown(":small[:gray[Neither side can be trained a second time here. On the command line: `change --null X Y`.]]")
+    st.markdown(
+        ":small[:gray[Neither side can be trained a second time here. On the command line: `change"
+        " --null X Y`.]]"
+    )
 
 
 def _make_one(workspace: Workspace, artefact: Artefact, spec: Spec) -> None:
@@ -68,11 +79,17 @@ def _make_one(workspace: Workspace, artefact: Artefact, spec: Spec) -> None:
             _start(workspace, next_seed(spec), f"{artefact.name}-seed")
         if isinstance(spec.settings, VectorsStep):
             help = "Two trainings, on two draws of the lines: they are the null."
-            if st.button("On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help):
+            if st.button(
+                "On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help
+            ):
                 used = {one.manifest.settings["resample"] for one in draws(artefact, workspace)}
-                first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][: max(1, 2 - len(used))]
+                first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][
+                    : max(1, 2 - len(used))
+                ]
                 for seed in others:
-                    job_panel.launch(workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines"))
+                    job_panel.launch(
+                        workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines")
+                    )
                 _start(workspace, resampled(spec, first), f"{artefact.name}-lines")
 
 

@@ -8,7 +8,9 @@ __all__ = ["NARROW", "count", "duration", "fraction", "megabytes", "signed"]
 
 
 def fraction(value: float | None, digits: int = 3) -> str:
-    """A share or a cosine without its leading zero: .235, -.047, 1.000; small ones by two digits: .00051; none as –."""
+    """A share or a cosine without its leading zero: .235, -.047, 1.000; small ones by two digits:
+    .00051; none as –.
+    """
     if value is None or not math.isfinite(value):
         return "–"
     if 0 < abs(value) < 0.0095:
@@ -25,4 +27,10 @@ def signed(value: float) -> str:
 def megabytes(size: float) -> str:
     """A size in bytes, with one digit under 10 MB."""
     mega = size / 1e6
-    return f"{mega:.0f} MB" if mega >= 10 else f"{mega:.1f} MB" if mega >= 0.1 else f"{max(size, 0) / 1e3:.0f} kB"
+    return (
+        f"{mega:.0f} MB"
+        if mega >= 10
+        else f"{mega:.1f} MB"
+        if mega >= 0.1
+        else f"{max(size, 0) / 1e3:.0f} kB"
+    )

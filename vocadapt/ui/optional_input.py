@@ -1,4 +1,6 @@
-"""Number inputs that may be left empty, which means 0; the placeholder states what that stands for."""
+"""Number inputs that may be left empty, which means 0; the placeholder states what that stands
+for.
+"""
 
 from typing import Any
 
@@ -7,11 +9,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 
 def optional_number(
-    label: str, bounds: tuple[float, float], usual: float, empty: str, place: DeltaGenerator | None = None, **options: Any
+    label: str,
+    bounds: tuple[float, float],
+    usual: float,
+    empty: str,
+    place: DeltaGenerator | None = None,
+    **options: Any,
 ) -> float:
     """Show a number input that may be empty; return its value, 0 if empty.
 
-    empty: the placeholder, such as "all". usual: the initial value, which can be cleared; if it is not 0, `key` is required.
+    empty: the placeholder, such as "all". usual: the initial value, which can be cleared; if it is
+    not 0, `key` is required.
     """
     lowest, highest = bounds
     key = options.get("key")

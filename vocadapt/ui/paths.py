@@ -1,8 +1,9 @@
 """Which paths of this machine the pages may open, for all paths typed in a browser.
 
-On the loopback address only users of this machine can type a path: everything except system folders is allowed. On other
-addresses anybody in the network can: only the workspace, files bundled with vocadapt, downloaded models, and the folder of
-`--files-root` are allowed. The command line is not restricted.
+On the loopback address only users of this machine can type a path: everything except system folders
+is allowed. On other addresses anybody in the network can: only the workspace, files bundled with
+vocadapt, downloaded models, and the folder of `--files-root` are allowed. The command line is not
+restricted.
 """
 
 import ipaddress
@@ -18,7 +19,8 @@ from vocadapt.lab.demo import DEMO
 from vocadapt.lab.spec import Spec
 from vocadapt.lab.workspace import KINDS, UPLOADS
 
-FILES_ROOT = "VOCADAPT_FILES_ROOT"  # environment variable: the folder that is allowed on other addresses than the loopback
+# environment variable: the folder that is allowed on other addresses than the loopback
+FILES_ROOT = "VOCADAPT_FILES_ROOT"
 SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
 LOCAL_NAMES = ("localhost",)
 
@@ -33,7 +35,9 @@ def resolve_allowed_path(typed: str | Path) -> Path:
 
 
 def check_allowed(typed: str | Path) -> None:
-    """Raise InputError for a path that pages may not open, with links resolved; it need not exist."""
+    """Raise InputError for a path that pages may not open, with links resolved; it need not
+    exist.
+    """
     path = _resolved(typed)
     if is_loopback(_address()):
         if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
@@ -41,14 +45,23 @@ def check_allowed(typed: str | Path) -> None:
             raise InputError(problem, "Give a folder with your files.")
         return
     if not any(path.is_relative_to(root) for root in _open_roots()):
-        remedy = "Upload the file, or ask whoever runs the lab to start it with a folder for shared files."
-        raise InputError(f"{show_path(typed)}: pages of this lab do not open this path of its machine.", remedy)
+        remedy = (
+            "Upload the file, or ask whoever runs the lab to start it with a folder for shared"
+            " files."
+        )
+        raise InputError(
+            f"{show_path(typed)}: pages of this lab do not open this path of its machine.", remedy
+        )
 
 
 def check_model(name: str) -> None:
-    """Raise InputError for a model path that pages may not open; a name that is not an existing path is a hub name."""
+    """Raise InputError for a model path that pages may not open; a name that is not an existing
+    path is a hub name.
+    """
     path = expand_path(name)
-    if path.is_absolute() or ".." in path.parts or os.path.exists(path):  # unlike Path, false for a name too long
+    if (
+        path.is_absolute() or ".." in path.parts or os.path.exists(path)
+    ):  # unlike Path, false for a name too long
         check_allowed(name)
 
 
@@ -60,7 +73,9 @@ def check_inputs(spec: Spec) -> None:
 
 
 def is_loopback(address: str | None) -> bool:
-    """Return whether a server on this address is reachable from this machine only; None means all addresses."""
+    """Return whether a server on this address is reachable from this machine only; None means all
+    addresses.
+    """
     if not address:
         return False
     if address in LOCAL_NAMES or address.startswith("unix://"):
@@ -74,16 +89,23 @@ def is_loopback(address: str | None) -> bool:
 def build_network_warning(address: str) -> str:
     """Build the warning for a lab that others in the network can reach."""
     root = os.environ.get(FILES_ROOT)
-    files = f"files below {root}" if root else "no other files of this machine (--files-root names a folder to share)"
+    files = (
+        f"files below {root}"
+        if root
+        else "no other files of this machine (--files-root names a folder to share)"
+    )
     return (
-        f"Warning: on {address} anybody in the network can use the lab, without a password and unencrypted: read and change the "
-        f"workspace, upload files and start jobs. From the browser they can open {files}.\n"
+        f"Warning: on {address} anybody in the network can use the lab, without a password and"
+        " unencrypted: read and change the workspace, upload files and start jobs. From the"
+        f" browser they can open {files}.\n"
     )
 
 
 @cache
 def warn_once() -> None:
-    """Write the warning to the server's log, once per process, if Streamlit was started by its own command."""
+    """Write the warning to the server's log, once per process, if Streamlit was started by its own
+    command.
+    """
     if not is_loopback(_address()):
         sys.stderr.write(build_network_warning(_address() or "every address"))
 
@@ -101,7 +123,9 @@ def _resolved(typed: str | Path) -> Path:
     try:
         return Path(typed).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):
-        raise InputError(f"{show_path(typed)}: no such file or folder.", "Check the spelling.") from None
+        raise InputError(
+            f"{show_path(typed)}: no such file or folder.", "Check the spelling."
+        ) from None
 
 
 def _open_roots() -> Iterator[Path]:
@@ -110,7 +134,9 @@ def _open_roots() -> Iterator[Path]:
 
     from vocadapt.ui.frame import workspace  # the frame shows jobs, and these are checked here
 
-    root = workspace().root  # its own folders alone: a name typed for it may be that of any folder beside it
+    root = (
+        workspace().root
+    )  # its own folders alone: a name typed for it may be that of any folder beside it
     yield from (root / name for name in (*KINDS, UPLOADS))
     yield DEMO.resolve()
     yield Path(HF_HUB_CACHE).resolve()

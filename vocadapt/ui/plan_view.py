@@ -1,4 +1,6 @@
-"""Parts of the adapt page: the recipe to be followed, what it draws on, the plan it gives before anything is made."""
+"""Parts of the adapt page: the recipe to be followed, what it draws on, the plan it gives before
+anything is made.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -47,22 +49,36 @@ class Chosen:
 
 
 def recipe_form(workspace: Workspace) -> Chosen | None:
-    """Widgets of a recipe and of what it draws on; None where something it needs is not there yet, and the page says so."""
+    """Widgets of a recipe and of what it draws on; None where something it needs is not there yet,
+    and the page says so.
+    """
     name = st.selectbox("Preset", list(PRESETS), key="adapt_preset", bind="query-params")
     recipe = PRESETS[name]
     st.markdown(f":small[{recipe.about}]")
-    vectors, text = _source(workspace, recipe, "vectors"), "text" if "text" in recipe.needs else "counts"
+    vectors, text = (
+        _source(workspace, recipe, "vectors"),
+        ("text" if "text" in recipe.needs else "counts"),
+    )
     corpus = _source(workspace, recipe, text)
     if ("vectors" in recipe.needs and vectors is None) or (text in recipe.needs and corpus is None):
         return None
-    model = choose.pick_model(workspace, "adapt_model", default=choose.model_behind(vectors, workspace) if vectors else None)
+    model = choose.pick_model(
+        workspace,
+        "adapt_model",
+        default=choose.model_behind(vectors, workspace) if vectors else None,
+    )
     target = None
     if "target" in recipe.needs:
         target = choose.pick_target(workspace, model, "adapt_target")
         if not target:
-            choose.nothing_yet("No target is chosen yet.", "This preset takes over another model's vocabulary: name it above.")
+            choose.nothing_yet(
+                "No target is chosen yet.",
+                "This preset takes over another model's vocabulary: name it above.",
+            )
             return None
-    recipe = _with_options(recipe, vectors, model) if vectors else extension_view.options(recipe, model)
+    recipe = (
+        _with_options(recipe, vectors, model) if vectors else extension_view.options(recipe, model)
+    )
     if recipe.further.stage:
         if pretraining_view.headless(choose.shown_model(model), cache.model_of(model)):
             return None
@@ -72,14 +88,32 @@ def recipe_form(workspace: Workspace) -> Chosen | None:
 
 
 NEEDED = {  # need → kind of artefact, its widget, and what to say where there is none
-    "vectors": ("vectors", "Word vectors", "There are no word vectors to make new words from yet.",
-                "A new word gets its place in the model from its word vector: make some from a text of your domain first. Or "
-                "choose a preset that needs none: `reduced-…`, `reinit-…`, `transfer-…`."),
-    "counts": ("corpora", "Text", "There is no text to count tokens in yet.",
-               "This preset looks at how often each token stands in a text of your domain: take one in first."),
-    "text": ("corpora", "Text", "There is no text to train on yet.",
-             "This preset trains on a text of your domain: take one in first."),
-}  # fmt: skip
+    "vectors": (
+        "vectors",
+        "Word vectors",
+        "There are no word vectors to make new words from yet.",
+        (
+            "A new word gets its place in the model from its word vector: make some from a text of"
+            " your domain first. Or choose a preset that needs none: `reduced-…`, `reinit-…`,"
+            " `transfer-…`."
+        ),
+    ),
+    "counts": (
+        "corpora",
+        "Text",
+        "There is no text to count tokens in yet.",
+        (
+            "This preset looks at how often each token stands in a text of your domain: take one in"
+            " first."
+        ),
+    ),
+    "text": (
+        "corpora",
+        "Text",
+        "There is no text to train on yet.",
+        "This preset trains on a text of your domain: take one in first.",
+    ),
+}
 
 
 def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
@@ -95,74 +129,129 @@ def _source(workspace: Workspace, recipe: Recipe, need: str) -> Artefact | None:
 
 
 def _with_options(recipe: Recipe, vectors: Artefact, model: str) -> Recipe:
-    """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors leave them open."""
-    bounds, help = limits(recipe.vocabulary, "max_added"), "The most frequent ones; empty: all that the model lacks."
+    """The recipe with the cap, the tokenizer mode and the map that are chosen, as word vectors
+    leave them open.
+    """
+    bounds, help = (
+        limits(recipe.vocabulary, "max_added"),
+        "The most frequent ones; empty: all that the model lacks.",
+    )
     cap = optional_number(
-        "Words to add at most", bounds, 0, "all", step=1000, key="adapt_cap", bind="query-params", help=help
-    )  # fmt: skip
+        "Words to add at most",
+        bounds,
+        0,
+        "all",
+        step=1000,
+        key="adapt_cap",
+        bind="query-params",
+        help=help,
+    )
     modes = {name: mode for name, mode in TOKENIZER_MODES.items() if not mode.rearranges}
-    mode = st.radio("Tokenizer", list(modes), key="adapt_mode", captions=[mode.about for mode in modes.values()])
-    recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode))
+    mode = st.radio(
+        "Tokenizer", list(modes), key="adapt_mode", captions=[mode.about for mode in modes.values()]
+    )
+    recipe = replace(
+        recipe, vocabulary=replace(recipe.vocabulary, max_added=int(cap)), tokenizer=str(mode)
+    )
     return replace(recipe, alignment=_map_for(vectors, model)) if recipe.needs_alignment else recipe
 
 
 def plan(workspace: Workspace, chosen: Chosen) -> None:
     """The plan of a chosen recipe: figures, then what comes in and what goes."""
-    found = count_cache.plan_of(chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root)
+    found = count_cache.plan_of(
+        chosen.recipe, chosen.model, chosen.vectors, chosen.target, chosen.corpus, workspace.root
+    )
     plan_figures(found, cache.model_of(chosen.model).dim)
     if chosen.corpus and chosen.recipe.vocabulary.kind == "extend":
         extension_view.curve(workspace, chosen.recipe, chosen.model, chosen.corpus)
     added_words(found)
     if found.dropped:
         with st.expander(f"{count(len(found.dropped))} tokens that go", expanded=not found.added):
-            st.dataframe({"token": list(found.dropped), "id until now": [found.base.ids[token] for token in found.dropped]},
-                         height=240, hide_index=True, key="dropped",
-                         column_config={"token": st.column_config.TextColumn()})  # fmt: skip
+            st.dataframe(
+                {
+                    "token": list(found.dropped),
+                    "id until now": [found.base.ids[token] for token in found.dropped],
+                },
+                height=240,
+                hide_index=True,
+                key="dropped",
+                column_config={"token": st.column_config.TextColumn()},
+            )
 
 
 def training_cost(workspace: Workspace, chosen: Chosen) -> None:
-    """Of a recipe that ends in masked-word training, what that will take; the text as the model cuts it now."""
+    """Of a recipe that ends in masked-word training, what that will take; the text as the model
+    cuts it now.
+    """
     if chosen.recipe.further.stage and chosen.corpus:
         label = choose.shown_model(chosen.model)
         wanted = pretraining_view.Wanted(label, chosen.model, chosen.corpus, chosen.recipe.further)
-        pretraining_view.cost(workspace, wanted, pretrained_models(workspace), "Then training, about")
+        pretraining_view.cost(
+            workspace, wanted, pretrained_models(workspace), "Then training, about"
+        )
 
 
 def plan_figures(plan: VocabularyPlan, dim: int) -> None:
     """The plan in figures: what comes in, what goes, what is left out and why, what it costs."""
     columns = st.columns(4)
     before = f"{count(len(plan.base))} tokens before"
-    columns[0].metric("Tokens added", count(len(plan.added)), before, delta_color="off", delta_arrow="off")
+    columns[0].metric(
+        "Tokens added", count(len(plan.added)), before, delta_color="off", delta_arrow="off"
+    )
     if plan.dropped:
-        columns[1].metric("Tokens dropped", count(len(plan.dropped)), f"{count(len(plan.tokens))} tokens after",
-                          delta_color="off", delta_arrow="off")  # fmt: skip
+        columns[1].metric(
+            "Tokens dropped",
+            count(len(plan.dropped)),
+            f"{count(len(plan.tokens))} tokens after",
+            delta_color="off",
+            delta_arrow="off",
+        )
     else:
         left_out = sum(len(words) for words in plan.left_out.values())
-        columns[1].metric("Left out", count(left_out), help="Candidates that the model lacks, and still does not get.")
-    columns[2].metric("Rows made anew", count(len(plan.replaced)), help="Old tokens that stay and get another row.")
+        columns[1].metric(
+            "Left out",
+            count(left_out),
+            help="Candidates that the model lacks, and still does not get.",
+        )
+    columns[2].metric(
+        "Rows made anew",
+        count(len(plan.replaced)),
+        help="Old tokens that stay and get another row.",
+    )
     parameters, size = growth(plan, dim)
     said = "Parameters added" if parameters >= 0 else "Parameters saved"
-    columns[3].metric(said, count(abs(parameters)), megabytes(abs(size)), delta_color="off", delta_arrow="off")
+    columns[3].metric(
+        said, count(abs(parameters)), megabytes(abs(size)), delta_color="off", delta_arrow="off"
+    )
     for why, words in plan.left_out.items():
         st.markdown(f":small[:gray[{count(len(words))} left out: {why}]]")
     if plan.note:
         st.warning(plain(plan.note), icon=":material/info:")
     if plan.silent:
-        st.markdown(f":small[:gray[{count(len(plan.silent))} of the new tokens can never fire: they come with the target]]")
+        st.markdown(
+            f":small[:gray[{count(len(plan.silent))} of the new tokens can never fire: they come"
+            " with the target]]"
+        )
 
 
 def growth(plan: VocabularyPlan, dim: int) -> tuple[int, int]:
-    """Parameters and bytes (float32) that the new input rows bring, below 0 where more go; a tied output layer shares them."""
+    """Parameters and bytes (float32) that the new input rows bring, below 0 where more go; a tied
+    output layer shares them.
+    """
     parameters = (len(plan.tokens) - len(plan.base)) * dim
     return parameters, parameters * FLOAT32
 
 
 def added_words(plan: VocabularyPlan) -> None:
-    """The words that come in, with what they were cut into until now, and their counts where they are known."""
+    """The words that come in, with what they were cut into until now, and their counts where they
+    are known.
+    """
     if not plan.added:
         return
     known = any(word.count is not None for word in plan.added)
-    occurrences = "as a whole word" if plan.settings.kind == "extend" else "occurrences"  # a wordpiece stands in other words, too
+    occurrences = (
+        "as a whole word" if plan.settings.kind == "extend" else "occurrences"
+    )  # a wordpiece stands in other words, too
     st.dataframe(
         {
             "new token": [word.token for word in plan.added],
@@ -170,16 +259,34 @@ def added_words(plan: VocabularyPlan) -> None:
             "pieces": [len(word.pieces) for word in plan.added],
             **({occurrences: [word.count for word in plan.added]} if known else {}),
         },
-        height=330, hide_index=True, key="added",
-        column_config={"new token": st.column_config.TextColumn(), "cut until now": st.column_config.TextColumn(width="medium")},
-    )  # fmt: skip
+        height=330,
+        hide_index=True,
+        key="added",
+        column_config={
+            "new token": st.column_config.TextColumn(),
+            "cut until now": st.column_config.TextColumn(width="medium"),
+        },
+    )
 
 
 def _map_for(vectors: Artefact, model: str) -> AlignmentSettings:
-    """The map, of those that the anchors can carry; the paper's, with what is wrong, where there is no anchor at all."""
+    """The map, of those that the anchors can carry; the paper's, with what is wrong, where there is
+    no anchor at all.
+    """
     offered = {maps.label(AlignmentSettings()): AlignmentSettings()}
     with mistakes.shown():
-        offered = maps.offered(cache.space_of(vectors), cache.model_of(model).space, cache.anchors_of(vectors, model), {})
+        offered = maps.offered(
+            cache.space_of(vectors),
+            cache.model_of(model).space,
+            cache.anchors_of(vectors, model),
+            {},
+        )
     few = AlignmentSettings() not in offered.values()
-    about = "Too few anchors for the paper's map, Least squares." if few else "The default is the paper's."
-    return offered[choose.pick_name("Map", list(offered), "adapt_map", next(iter(offered)), help=about)]
+    about = (
+        "Too few anchors for the paper's map, Least squares."
+        if few
+        else "The default is the paper's."
+    )
+    return offered[
+        choose.pick_name("Map", list(offered), "adapt_map", next(iter(offered)), help=about)
+    ]

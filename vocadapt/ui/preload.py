@@ -1,8 +1,8 @@
 """Import the libraries of the page Try it in the background.
 
-torch and the BERT classes of transformers take about five seconds to import, and some hundred megabytes. The import starts
-only if the workspace has a run to try: at once if a browser requests Try it itself, otherwise some seconds after the first
-page is drawn, so as not to slow it.
+torch and the BERT classes of transformers take about five seconds to import, and some hundred
+megabytes. The import starts only if the workspace has a run to try: at once if a browser requests
+Try it itself, otherwise some seconds after the first page is drawn, so as not to slow it.
 """
 
 import importlib
@@ -13,7 +13,8 @@ from vocadapt.ui.guard import Application, Scope
 
 PATH = "/try_it"
 LIBRARIES = ("torch", "transformers.models.bert.modeling_bert")
-PAUSE = 6.0  # seconds after the first page, in which the browser loads its resources and draws the figures
+# seconds after the first page, in which the browser loads its resources and draws the figures
+PAUSE = 6.0
 _page_drawn = threading.Event()
 _requested = threading.Event()  # a browser requested Try it itself: no pause
 _lock = threading.Lock()
@@ -26,7 +27,9 @@ def report_page_drawn() -> None:
 
 
 class RequestWatcher:
-    """ASGI middleware: starts the import when a browser requests the page Try it, before the page itself runs."""
+    """ASGI middleware: starts the import when a browser requests the page Try it, before the page
+    itself runs.
+    """
 
     def __init__(self, app: Application) -> None:
         self.app = app
@@ -41,13 +44,16 @@ class RequestWatcher:
 
 def start(workspace: Workspace) -> threading.Thread:
     """Start the thread that waits for the first page and then imports the libraries."""
-    thread = threading.Thread(target=_import_libraries, args=(workspace,), name="preload", daemon=True)
+    thread = threading.Thread(
+        target=_import_libraries, args=(workspace,), name="preload", daemon=True
+    )
     thread.start()
     return thread
 
 
 def wait() -> None:
-    """Wait for the end of a running import, and begin no other: the caller imports the libraries itself.
+    """Wait for the end of a running import, and begin no other: the caller imports the libraries
+    itself.
 
     Two threads importing circular modules can see an incomplete one.
     """

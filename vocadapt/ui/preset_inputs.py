@@ -1,4 +1,6 @@
-"""Inputs for the settings of a training: each begins with what the chosen preset says, and remembers what was typed for it."""
+"""Inputs for the settings of a training: each begins with what the chosen preset says, and
+remembers what was typed for it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +20,12 @@ class PresetNumbers:
         self.columns = st.columns(2)
 
     def __call__(
-        self, column: int, label: str, name: str, form: str | None = None, most: int | None = None,
+        self,
+        column: int,
+        label: str,
+        name: str,
+        form: str | None = None,
+        most: int | None = None,
         empty: str = "",
     ) -> float:
         """Show the number input of a setting within its bounds, or up to `most`; return its value.
@@ -34,7 +41,9 @@ class PresetNumbers:
         highest = highest if most is None else min(highest, most)
         if empty:
             bounds = (lowest, highest)
-            return kind(optional_number(label, bounds, value, empty, place, step=step, key=key, help=help))  # type: ignore[no-any-return]
+            return kind(
+                optional_number(label, bounds, value, empty, place, step=step, key=key, help=help)
+            )  # type: ignore[no-any-return]
         found = place.number_input(label, lowest, highest, value, step, form, key=key, help=help)
         return kind(found)  # type: ignore[no-any-return]
 
@@ -43,6 +52,9 @@ def pick_schedule(usual: Any, preset: str) -> str:
     """How the learning rate goes over the steps."""
     names = list(SCHEDULES)
     return st.selectbox(
-        "Learning rate over time", names, names.index(usual.schedule), key=f"schedule_{preset}",
+        "Learning rate over time",
+        names,
+        names.index(usual.schedule),
+        key=f"schedule_{preset}",
         format_func=lambda name: f"{name}: {SCHEDULES[name].about}",
-    )  # fmt: skip
+    )

@@ -1,4 +1,6 @@
-"""A pretraining that goes on: held-out loss as it falls, how fast, how long still, the models saved on the way; the queue."""
+"""A pretraining that goes on: held-out loss as it falls, how fast, how long still, the models saved
+on the way; the queue.
+"""
 
 import streamlit as st
 
@@ -17,7 +19,9 @@ STEP = "further"
 
 
 def running(workspace: Workspace) -> None:
-    """Draw the living jobs of this step, and the newest of those that have ended where it is unfinished, with its way on."""
+    """Draw the living jobs of this step, and the newest of those that have ended where it is
+    unfinished, with its way on.
+    """
     job_panel.running(workspace, STEP, "pretraining_live", _told)
 
 
@@ -25,7 +29,10 @@ def _told(job: Job, status: Status) -> None:
     """The job that runs: what it is, how far, its held-out loss so far."""
     words, button = st.columns([5, 1], vertical_alignment="center")
     stage = job.spec.settings.further.stage
-    words.markdown(f"{job_panel.CHIPS[status.state]} {job_panel.title(job)} · stage **{stage}** · {duration(status.seconds)}")
+    words.markdown(
+        f"{job_panel.CHIPS[status.state]} {job_panel.title(job)} · stage **{stage}** ·"
+        f" {duration(status.seconds)}"
+    )
     with button:
         job_panel.cancel_button(job, "cancel")
     job_panel.bar(status)
@@ -33,13 +40,21 @@ def _told(job: Job, status: Status) -> None:
     if not curve.points:
         return
     first, last = curve.points[0].loss, curve.points[-1].loss
-    pace = f" · **{count(round(curve.tokens_per_second))}** wordpieces a second" if curve.tokens_per_second else ""
+    pace = (
+        f" · **{count(round(curve.tokens_per_second))}** wordpieces a second"
+        if curve.tokens_per_second
+        else ""
+    )
     st.markdown(
-        f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after {count(curve.points[-1].tokens)} wordpieces"
-        f"{pace} :small[:gray[asked {count(curve.asked)} of {count(curve.of)} held-out windows]]"
+        f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
+        f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[asked"
+        f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
     )
     if len(curve.points) > 1:
         figure = pretraining_figures.held_out_losses({job.target.name: curve}, height=220)
         st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
     if kept := kept_in(job.folder / CHECKPOINT):
-        st.markdown(f":small[{len(kept)} saved on the way; fine-tuning can take the last already: {plain(str(kept[-1]))}]")
+        st.markdown(
+            f":small[{len(kept)} saved on the way; fine-tuning can take the last already:"
+            f" {plain(str(kept[-1]))}]"
+        )

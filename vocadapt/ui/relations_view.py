@@ -1,4 +1,6 @@
-"""Parts of the diagnostics page: lexical relations in each space, from the lists at hand or a file of one's own."""
+"""Parts of the diagnostics page: lexical relations in each space, from the lists at hand or a file
+of one's own.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,22 +18,31 @@ from vocadapt.ui.numbers import count
 AT_HAND, OWN = "Lists at hand", "A file of my own"
 TYPES = ("txt", "tsv", "csv")
 SHAPES = (
-    "Two words on each line, and if you like a score or the name of their relation after them; analogy questions; or verb forms "
-    "under a header that begins with `lemma`. Tab, semicolon, comma or blanks between them."
+    "Two words on each line, and if you like a score or the name of their relation after them;"
+    " analogy questions; or verb forms under a header that begins with `lemma`. Tab, semicolon,"
+    " comma or blanks between them."
 )
 Score = tuple[RelationList, Relation, Seen, RelationScore]
 
 
 def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
-    """Ask for the pairs, and show where they lie in each space; gives the file of one's own that is shown."""
+    """Ask for the pairs, and show where they lie in each space; gives the file of one's own that is
+    shown.
+    """
     st.subheader("Lexical relations")
     st.markdown(
-        "How near are the words of a pair, beyond what two random tokens of the space are? Grey: the same words in random pairs."
+        "How near are the words of a pair, beyond what two random tokens of the space are? Grey:"
+        " the same words in random pairs."
     )
     source = st.segmented_control(
-        "Word pairs", [AT_HAND, OWN], default=AT_HAND, key="diagnostics_pairs", bind="query-params", label_visibility="collapsed",
+        "Word pairs",
+        [AT_HAND, OWN],
+        default=AT_HAND,
+        key="diagnostics_pairs",
+        bind="query-params",
+        label_visibility="collapsed",
         required=True,
-    )  # fmt: skip
+    )
     file = None
     with mistakes.shown():
         if source == OWN:
@@ -54,7 +65,10 @@ def command(spaces: Sequence[Seen], file: Path | None) -> tuple[str, ...]:
 
 def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, export.Download]:
     """The scores and every single pair, as tables."""
-    return {"relations.tsv": lambda: _scores_file(spaces, file), "pairs.tsv": lambda: _pairs_file(spaces, file)}
+    return {
+        "relations.tsv": lambda: _scores_file(spaces, file),
+        "pairs.tsv": lambda: _pairs_file(spaces, file),
+    }
 
 
 def _show(spaces: Sequence[Seen], file: Path | None) -> None:
@@ -62,7 +76,10 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
     found = list(_scores(spaces, lists, file))
     named = [(one, relation) for one in lists for relation in one.relations]
     names = dict(zip(spaces, short([seen.label for seen in spaces]), strict=True))
-    marks = [_marks(seen, names[seen], [score for *_, other, score in found if other is seen]) for seen in spaces]
+    marks = [
+        _marks(seen, names[seen], [score for *_, other, score in found if other is seen])
+        for seen in spaces
+    ]
     left, right = st.columns([1.25, 1], gap="large")
     with left:
         drawn = figures.relations([relation.name for _, relation in named], marks)
@@ -82,17 +99,24 @@ def _show(spaces: Sequence[Seen], file: Path | None) -> None:
                 "re-paired": [score.null_mean for *_, score in found],
                 "list": [one.name for one, *_ in found],
             },
-            height=min(420, 38 + 35 * len(found)), hide_index=True, key="relation_table", column_config=COLUMNS, placeholder="–",
-        )  # fmt: skip
+            height=min(420, 38 + 35 * len(found)),
+            hide_index=True,
+            key="relation_table",
+            column_config=COLUMNS,
+            placeholder="–",
+        )
         st.markdown(
-            ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired: mean over 200 random pairings "
-            "of the same words · z and p: against these · a pair counts where the space has both words as one token each · "
-            "lacks: how many words are not there, and the first ones]]"
+            ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired:"
+            " mean over 200 random pairings of the same words · z and p: against these · a pair"
+            " counts where the space has both words as one token each · lacks: how many words are"
+            " not there, and the first ones]]"
         )
         _similarity(names, lists, file)
 
 
-def _scores(spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None) -> Iterator[Score]:
+def _scores(
+    spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None
+) -> Iterator[Score]:
     scored = [diagnosed.scores(seen, file) for seen in spaces]
     for i, one in enumerate(lists):
         for j, relation in enumerate(one.relations):
@@ -107,7 +131,9 @@ def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.Re
     return figures.RelationMarks(name, seen.colour, corrected, sd, null)
 
 
-def _similarity(names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None) -> None:
+def _similarity(
+    names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None
+) -> None:
     """Spearman with people, where they judged the pairs."""
     rows = [
         (lists[i].name, name, got.spearman, f"{count(got.covered)} of {count(got.of)}")
@@ -119,18 +145,48 @@ def _similarity(names: Mapping[Seen, str], lists: Sequence[RelationList], file: 
         return
     st.markdown("**Agreement with people**: Spearman's correlation of cosine and human score")
     columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
-    st.dataframe(dict(columns), hide_index=True, key="similarity_table", column_config=COLUMNS, placeholder="–")
+    st.dataframe(
+        dict(columns),
+        hide_index=True,
+        key="similarity_table",
+        column_config=COLUMNS,
+        placeholder="–",
+    )
 
 
 def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
     rows: list[tuple[object, ...]] = [
         (
-            one.name, relation.name, seen.label, s.corrected, s.sd, s.mean, s.null_mean, s.null_sd, s.z, s.p, s.usable, s.of,
+            one.name,
+            relation.name,
+            seen.label,
+            s.corrected,
+            s.sd,
+            s.mean,
+            s.null_mean,
+            s.null_sd,
+            s.z,
+            s.p,
+            s.usable,
+            s.of,
             " ".join(s.lacking),
         )
         for one, relation, seen, s in _scores(spaces, diagnosed.lists_of(file), file)
     ]
-    header = ("list", "relation", "space", "corrected", "sd", "cosine", "null_mean", "null_sd", "z", "p", "usable", "of")
+    header = (
+        "list",
+        "relation",
+        "space",
+        "corrected",
+        "sd",
+        "cosine",
+        "null_mean",
+        "null_sd",
+        "z",
+        "p",
+        "usable",
+        "of",
+    )
     return export.tsv((*header, "lacking"), rows)
 
 
@@ -140,14 +196,19 @@ def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
         for seen in spaces
         for one in diagnosed.lists_of(file)
         for relation in one.relations
-        for pair in pair_cosines(seen.opened.space, relation, seen.opened.splitter, diagnosed.own_mean(seen))
+        for pair in pair_cosines(
+            seen.opened.space, relation, seen.opened.splitter, diagnosed.own_mean(seen)
+        )
     ]
     return export.tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
 
 
 FRACTIONS = ("corrected", "sd", "cosine", "re-paired", "Spearman", "p")
 COLUMNS = {
-    **{name: st.column_config.TextColumn() for name in ("relation", "space", "pairs", "lacks", "list")},
+    **{
+        name: st.column_config.TextColumn()
+        for name in ("relation", "space", "pairs", "lacks", "list")
+    },
     **{name: st.column_config.NumberColumn(format="%.3f") for name in FRACTIONS},
     "z": st.column_config.NumberColumn(format="%.1f"),
 }

@@ -9,15 +9,28 @@ from vocadapt.ui.map_controls import NONE
 from vocadapt.ui.names import label_of, models_of, spaces_of
 
 Address = dict[str, str]
-SPACE_ROLES = ("vectors", "target")  # inputs that the embeddings of new tokens were transferred from
+SPACE_ROLES = (
+    "vectors",
+    "target",
+)  # inputs that the embeddings of new tokens were transferred from
 
 VECTORS, ALIGNMENT = "pages/words/vectors.py", "pages/words/alignment.py"
-LENS, INITIALISERS, ADAPT = "pages/vocabulary/lens.py", "pages/vocabulary/initialisers.py", "pages/vocabulary/adapt.py"
-MAP, PRETRAINING, RESULTS = "pages/see/map.py", "pages/train/pretraining.py", "pages/train/results.py"
+LENS, INITIALISERS, ADAPT = (
+    "pages/vocabulary/lens.py",
+    "pages/vocabulary/initialisers.py",
+    "pages/vocabulary/adapt.py",
+)
+MAP, PRETRAINING, RESULTS = (
+    "pages/see/map.py",
+    "pages/train/pretraining.py",
+    "pages/train/results.py",
+)
 
 
 def find_result_page(job: Job) -> tuple[str, Address] | None:
-    """Return the page that shows the result of a finished job, and its query parameters; None if there is none."""
+    """Return the page that shows the result of a finished job, and its query parameters; None if
+    there is none.
+    """
     view = VIEWS.get(job.spec.step)
     if view is None:
         return None
@@ -26,7 +39,9 @@ def find_result_page(job: Job) -> tuple[str, Address] | None:
 
 
 def _named(key: str) -> Callable[[Job], Address]:
-    """Return a function that builds the query parameters that select the artefact in the picker of this key."""
+    """Return a function that builds the query parameters that select the artefact in the picker of
+    this key.
+    """
     return lambda job: {key: job.target.name}
 
 
@@ -49,11 +64,19 @@ def _leaderboard(job: Job) -> Address:
 def _map(job: Job) -> Address:
     known, other = spaces_of(job.workspace), job.spec.one("other")
     space = label_of(job.spec.one("space") or "", known)
-    return {"map_space": space, "map_other": label_of(other, known) if other else NONE, "map_view": job.target.name}
+    return {
+        "map_space": space,
+        "map_other": label_of(other, known) if other else NONE,
+        "map_view": job.target.name,
+    }
 
 
 def _run(job: Job) -> Address:
-    made = [one for one in choose.runs_to_pick(job.workspace, cuts=True) if one.of.name == job.target.name]
+    made = [
+        one
+        for one in choose.runs_to_pick(job.workspace, cuts=True)
+        if one.of.name == job.target.name
+    ]
     return {"results_task": made[0].of.task, "results_confused": made[0].name} if made else {}
 
 

@@ -1,4 +1,6 @@
-"""Parts of the page Results: the leaderboard of a task against a pinned baseline, curves, group means, exports."""
+"""Parts of the page Results: the leaderboard of a task against a pinned baseline, curves, group
+means, exports.
+"""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +36,23 @@ from vocadapt.ui.numbers import count
 OWN = "the task's own"
 MOST_CURVES = 12
 HELP = {
-    "baseline": "Differences and paired tests are to this run and cut; it stands in the address, so a link keeps it.",
-    "score": "Another score of the same predictions. Each is named with its exact definition under the table.",
+    "baseline": (
+        "Differences and paired tests are to this run and cut; it stands in the address, so a link"
+        " keeps it."
+    ),
+    "score": (
+        "Another score of the same predictions. Each is named with its exact definition under the"
+        " table."
+    ),
     "interval": "95 % percentile bootstrap over the test units, figures averaged over seeds.",
     "Δ points": "Difference of the means to the baseline, in points.",
-    "p": "Approximate randomisation, two-sided, over the test units; not corrected for the number of comparisons.",
-    "verdict": "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05.",
+    "p": (
+        "Approximate randomisation, two-sided, over the test units; not corrected for the number of"
+        " comparisons."
+    ),
+    "verdict": (
+        "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05."
+    ),
     "mean": "Mean over all seeds, collapsed ones included: how many collapsed stands beside it.",
 }
 
@@ -54,16 +67,23 @@ def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
     """Ask for the baseline, a run under a cut; None where none is pinned."""
     offered = {f"{one.name} · {cut}": (one.name, cut) for one in reversed(runs) for cut in one.cuts}
     chosen = st.selectbox(
-        "Baseline", list(offered), index=None, key="results_baseline", bind="query-params", placeholder="Pin one to compare with",
+        "Baseline",
+        list(offered),
+        index=None,
+        key="results_baseline",
+        bind="query-params",
+        placeholder="Pin one to compare with",
         help=HELP["baseline"],
-    )  # fmt: skip
+    )
     return offered.get(str(chosen))
 
 
 def pick_score(kind: str) -> str:
     """Ask for a score; "" for the task's own."""
     names = [scorer.name for scorer in SCORERS.values() if kind in scorer.kinds]
-    chosen = st.selectbox("Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"])
+    chosen = st.selectbox(
+        "Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"]
+    )
     return "" if chosen == OWN else str(chosen)
 
 
@@ -74,7 +94,9 @@ def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: st
 
 
 @st.cache_resource(max_entries=32, show_spinner="Comparing the runs …")
-def _results(key: tuple[str, ...], baseline: tuple[str, str] | None, scorer: str, _runs: Sequence[RunSet]) -> Results:
+def _results(
+    key: tuple[str, ...], baseline: tuple[str, str] | None, scorer: str, _runs: Sequence[RunSet]
+) -> Results:
     return results_of(_runs, baseline, scorer)
 
 
@@ -82,17 +104,33 @@ def headline(board: Board) -> None:
     """The best, what it is worth against the baseline, how many were tested."""
     best = board.standings[0]
     columns = st.columns([1.4, 1.4, 1, 1])
-    seeds = "one seed: no sd" if best.headline.sd is None else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
-    columns[0].metric(f"Best {figure_name(board.metric)}", score(best.headline.mean), seeds, delta_color="off", delta_arrow="off")
+    seeds = (
+        "one seed: no sd"
+        if best.headline.sd is None
+        else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
+    )
+    columns[0].metric(
+        f"Best {figure_name(board.metric)}",
+        score(best.headline.mean),
+        seeds,
+        delta_color="off",
+        delta_arrow="off",
+    )
     columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
     if best.test:
         p = best.test.p_randomisation
         said = f"points to the baseline, p {'' if p < LEAST else '= '}{p_value(p)}"
-        columns[1].metric("Difference", points(best.delta), said, delta_color="off", delta_arrow="off")
+        columns[1].metric(
+            "Difference", points(best.delta), said, delta_color="off", delta_arrow="off"
+        )
         columns[1].markdown(f":small[**{best.verdict}**]")
     else:
         columns[1].metric("Difference", "–")
-        told = "the best is the baseline" if best.verdict == BASELINE else best.verdict or "pin a baseline to compare with"
+        told = (
+            "the best is the baseline"
+            if best.verdict == BASELINE
+            else best.verdict or "pin a baseline to compare with"
+        )
         columns[1].markdown(f":small[{told}]")
     columns[2].metric("Test units", count(board.units))
     collapsed = {one.name: one.collapsed for one in board.standings}
@@ -103,11 +141,16 @@ def leaderboard(board: Board) -> None:
     """The picture and the table; under them the exact score and what could not be compared."""
     marks = [
         result_figures.Mark(
-            visible(one.name), one.cut, one.headline.values, one.headline.mean, one.headline.sd, one.collapsed,
+            visible(one.name),
+            one.cut,
+            one.headline.values,
+            one.headline.mean,
+            one.headline.sd,
+            one.collapsed,
             one.verdict == BASELINE,
         )
         for one in board.standings
-    ]  # fmt: skip
+    ]
     figure = result_figures.beside_each_other(marks, figure_name(board.metric))
     st.plotly_chart(figure, key="beside", config={"displayModeBar": False})
     _table(board)
@@ -122,25 +165,44 @@ def _table(board: Board) -> None:
     headline = f"{figure_name(board.metric)}, mean ± sd"
     paired = any(one.test or one.verdict for one in shown)
     columns: dict[str, Sequence[object]] = {
-        "run": [visible(one.name) for one in shown], "cut": [one.cut for one in shown],
+        "run": [visible(one.name) for one in shown],
+        "cut": [one.cut for one in shown],
         "seeds": [len(one.seeds) for one in shown],
         headline: [mean_and_sd(one) for one in shown],
-        "95 % interval": [f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown],
-        **({"Δ points": [points(one.delta) for one in shown],
-            "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
-            "verdict": [one.verdict for one in shown]} if paired else {}),
-        **({"collapsed": [collapsed_note(one) for one in shown]} if any(one.collapsed for one in shown) else {}),
+        "95 % interval": [
+            f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
+        ],
+        **(
+            {
+                "Δ points": [points(one.delta) for one in shown],
+                "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
+                "verdict": [one.verdict for one in shown],
+            }
+            if paired
+            else {}
+        ),
+        **(
+            {"collapsed": [collapsed_note(one) for one in shown]}
+            if any(one.collapsed for one in shown)
+            else {}
+        ),
         **{figure_name(name): [score(one.figures[name].mean) for one in shown] for name in others},
-        "model": [visible(one.model) for one in shown], "trained on": [one.tokenization for one in shown],
-    }  # fmt: skip
+        "model": [visible(one.model) for one in shown],
+        "trained on": [one.tokenization for one in shown],
+    }
     st.dataframe(
-        columns, hide_index=True, key="board",
+        columns,
+        hide_index=True,
+        key="board",
         column_config={
             headline: st.column_config.TextColumn(help=HELP["mean"]),
             "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
-            **{name: st.column_config.TextColumn(help=HELP[name]) for name in ("Δ points", "p", "verdict")},
+            **{
+                name: st.column_config.TextColumn(help=HELP[name])
+                for name in ("Δ points", "p", "verdict")
+            },
         },
-    )  # fmt: skip
+    )
 
 
 def curves(runs: Sequence[RunSet], metric: str) -> None:
@@ -155,13 +217,19 @@ def curves(runs: Sequence[RunSet], metric: str) -> None:
     dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
     with left:
         if losses:
-            st.plotly_chart(result_figures.losses(losses, 320, chosen), key="losses", config={"displayModeBar": False})
+            st.plotly_chart(
+                result_figures.losses(losses, 320, chosen),
+                key="losses",
+                config={"displayModeBar": False},
+            )
     with right:
         if dev:
             figure = result_figures.dev_scores(dev, figure_name(metric), 320, chosen)
             st.plotly_chart(figure, key="devs", config={"displayModeBar": False})
             if len(dev) < len(chosen):
-                st.markdown(f":small[:gray[{len(dev)} of {len(chosen)} chosen runs have a dev score.]]")
+                st.markdown(
+                    f":small[:gray[{len(dev)} of {len(chosen)} chosen runs have a dev score.]]"
+                )
         else:
             st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
 
@@ -170,14 +238,21 @@ def group_means(groups: GroupMeans) -> None:
     """Model × group of tasks: the mean, and of how many tasks."""
     names = list(dict.fromkeys(name for own in groups.values() for name in own))
     held = {name: [group_cell(own[name]) for own in groups.values()] for name in names}
-    if not any(own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()):
+    if not any(
+        own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()
+    ):
         return
     st.subheader("Means over groups of tasks")
-    st.dataframe({"model · trained on": [visible(model) for model in groups], **held}, hide_index=True, key="groups")
+    st.dataframe(
+        {"model · trained on": [visible(model) for model in groups], **held},
+        hide_index=True,
+        key="groups",
+    )
     st.markdown(
-        ":small[:gray[Each task by its own score under the cut that counts, mean over its seeds; in brackets how many tasks of "
-        "the group are scored, of how many, and how many runs collapsed: the means hold them. A benchmark is known by its name, "
-        "whatever collection it came in.]]"
+        ":small[:gray[Each task by its own score under the cut that counts, mean over its seeds; in"
+        " brackets how many tasks of the group are scored, of how many, and how many runs"
+        " collapsed: the means hold them. A benchmark is known by its name, whatever collection it"
+        " came in.]]"
     )
 
 
@@ -187,12 +262,19 @@ def details(workspace: Workspace, board: Board, scorer: str) -> None:
         st.markdown("The same in a terminal")
         st.code(command(workspace, board, scorer), language="bash", wrap_lines=True)
         makers: Mapping[str, Callable[[Sequence[Board]], str]] = {
-            "results.csv": as_csv, "results.md": as_markdown, "results.tex": as_latex
-        }  # fmt: skip
+            "results.csv": as_csv,
+            "results.md": as_markdown,
+            "results.tex": as_latex,
+        }
         with st.container(horizontal=True):
             for name, make in makers.items():
                 st.download_button(
-                    name, partial(make, [board]), name, on_click="ignore", icon=":material/download:", key=f"get_{name}"
+                    name,
+                    partial(make, [board]),
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
                 )
         st.markdown("As Markdown")
         st.code(as_markdown([board]), language="markdown", wrap_lines=True)

@@ -1,4 +1,6 @@
-"""Readers of tasks and runs whose results are kept between reruns, keyed as in `cache`: by the stamp of what was read."""
+"""Readers of tasks and runs whose results are kept between reruns, keyed as in `cache`: by the
+stamp of what was read.
+"""
 
 from pathlib import Path
 
@@ -20,17 +22,23 @@ from vocadapt.ui.cache import model_stamp
 
 
 def task_of(path: Path, fold: int = 0) -> Task:
-    """The examples of a task's folder or .toml; of a k-fold task, one fold. Raises InputError for what is none."""
+    """The examples of a task's folder or .toml; of a k-fold task, one fold. Raises InputError for
+    what is none.
+    """
     return _task(str(path), fold, seen_stamp(files_of_task(path)))
 
 
 def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
-    """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read when asked for."""
+    """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read
+    when asked for.
+    """
     return runs_of(workspace, task, _opening)
 
 
 def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
-    """All of them, and what `runs_in` passes over: the name of each run that cannot be read, and why."""
+    """All of them, and what `runs_in` passes over: the name of each run that cannot be read, and
+    why.
+    """
     return runs.runs_and_unreadable(workspace, _opening)
 
 
@@ -41,16 +49,22 @@ def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
 
 def corpus_behind(run: Path) -> Corpus | None:
     """The text that the words of a run's model came from, where that is there, unchanged."""
-    return _corpus_behind(str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else "")
+    return _corpus_behind(
+        str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
+    )
 
 
 def run_of(folder: str) -> SavedRun:
-    """Return the run of a folder, without its network; raise InputError if there is none, or several."""
+    """Return the run of a folder, without its network; raise InputError if there is none, or
+    several.
+    """
     return _run(folder, run_stamp(folder))
 
 
 def network_of(folder: str) -> SavedRun:
-    """Return the run of a folder with its network, loaded once; raise InputError as `run_of` does."""
+    """Return the run of a folder with its network, loaded once; raise InputError as `run_of`
+    does.
+    """
     return _network(folder, run_stamp(folder))
 
 

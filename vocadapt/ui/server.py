@@ -1,8 +1,10 @@
-"""Start the lab in the browser: `python -m vocadapt.ui.server [--workspace W] [--port N] [--address A] [--no-browser]`.
+"""Start the lab in the browser: `python -m vocadapt.ui.server [--workspace W] [--port N] [--address
+A] [--no-browser]`.
 
-Streamlit is run inside this process, for two reasons. Its settings are passed as flags, so they hold whatever the
-working folder is; and the "pages directory" flag is settled before the first visitor. Streamlit decides that flag once
-per process, and the first `st.navigation` of any session turns it off for all: a first visit by deep link would come too early.
+Streamlit is run inside this process, for two reasons. Its settings are passed as flags, so they
+hold whatever the working folder is; and the "pages directory" flag is settled before the first
+visitor. Streamlit decides that flag once per process, and the first `st.navigation` of any session
+turns it off for all: a first visit by deep link would come too early.
 """
 
 import argparse
@@ -26,8 +28,9 @@ WORKSPACE = "VOCADAPT_WORKSPACE"
 FIRST_PORT = 8501
 LOOPBACK = "127.0.0.1"
 EVERY_ADDRESS = ("0.0.0.0", "::")
-# How threads of a computation wait for each other: asleep. They wait at work else, and where the browser beside them draws in
-# software, a training takes four times as long; asleep, a tenth longer where nothing else is at work. Jobs inherit it.
+# How threads of a computation wait for each other: asleep. They wait at work else, and where the
+# browser beside them draws in software, a training takes four times as long; asleep, a tenth longer
+# where nothing else is at work. Jobs inherit it.
 WAITING = ("OMP_WAIT_POLICY", "passive")
 
 
@@ -35,7 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the lab until it is stopped; 2 when it cannot be started as asked."""
     options = _parser().parse_args(arguments)
     try:
-        serve(Path(options.workspace), options.port, options.browser, options.address, options.files_root)
+        serve(
+            Path(options.workspace),
+            options.port,
+            options.browser,
+            options.address,
+            options.files_root,
+        )
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -43,16 +52,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def serve(
-    workspace: Path, port: int | None = None, browser: bool = True, address: str = LOOPBACK, files_root: str | None = None
+    workspace: Path,
+    port: int | None = None,
+    browser: bool = True,
+    address: str = LOOPBACK,
+    files_root: str | None = None,
 ) -> None:
     """Run app.py on one workspace; returns when the server is stopped.
 
-    files_root: folder whose files the pages may open if the address is not the loopback. Raises InputError if app.py is not
-    next to the package, if the port or address cannot be used, or if files_root is not a folder.
+    files_root: folder whose files the pages may open if the address is not the loopback. Raises
+    InputError if app.py is not next to the package, if the port or address cannot be used, or if
+    files_root is not a folder.
     """
     app = ROOT / "app.py"
     if not app.is_file():
-        raise InputError(f"The pages are not installed: expected {app}.", "Run from a clone, or install it with pip install -e .")
+        raise InputError(
+            f"The pages are not installed: expected {app}.",
+            "Run from a clone, or install it with pip install -e .",
+        )
     port = _free_port(address) if port is None else _check_free(port, address)
     kept = Workspace(workspace)
     os.environ[WORKSPACE] = str(kept.root)
@@ -64,11 +81,17 @@ def serve(
     _tidy(kept)
     settle_pages()
     preload.start(kept)
-    sys.stdout.write(f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n")
+    sys.stdout.write(
+        f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
+    )
     sys.stdout.flush()
     if not paths.is_loopback(address):
         sys.stderr.write(paths.build_network_warning(address))
-    place = {"server_address": address, "server_allowedHosts": list_allowed_hosts(address), "server_port": port}
+    place = {
+        "server_address": address,
+        "server_allowedHosts": list_allowed_hosts(address),
+        "server_port": port,
+    }
     _run(app, {**_settings(), **place, "server_headless": not browser})
 
 
@@ -78,16 +101,20 @@ def list_allowed_hosts(address: str) -> list[str]:
     if address in EVERY_ADDRESS:
         import psutil
 
-        found = (one.address.partition("%")[0] for all in psutil.net_if_addrs().values() for one in all)
+        found = (
+            one.address.partition("%")[0] for all in psutil.net_if_addrs().values() for one in all
+        )
         hosts += [socket.gethostname(), socket.getfqdn(), *found]
     return list(dict.fromkeys(hosts))
 
 
 def leave_a_core_free() -> None:
-    """Let matrix products of the pages use all cores but one, at least one; jobs are processes of their own and use all.
+    """Let matrix products of the pages use all cores but one, at least one; jobs are processes of
+    their own and use all.
 
-    OpenBLAS's threads wait for each other at work. If the browser draws on the same cores, that costs more than a second
-    thread gains: on two cores, the first visit of Diagnostics took 12 s with two threads and 6 s with one.
+    OpenBLAS's threads wait for each other at work. If the browser draws on the same cores, that
+    costs more than a second thread gains: on two cores, the first visit of Diagnostics took 12 s
+    with two threads and 6 s with one.
     """
     from threadpoolctl import threadpool_limits
 
@@ -109,7 +136,9 @@ def _tidy(workspace: Workspace) -> None:
 
 
 def settle_pages() -> None:
-    """Tell Streamlit that `st.navigation` names the pages, before any visit; does nothing where it has no such flag."""
+    """Tell Streamlit that `st.navigation` names the pages, before any visit; does nothing where it
+    has no such flag.
+    """
     from streamlit.runtime.pages_manager import PagesManager
 
     if hasattr(PagesManager, "uses_pages_directory"):
@@ -117,12 +146,27 @@ def settle_pages() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m vocadapt.ui.server", description="Start the lab in the browser.")
-    parser.add_argument("--workspace", default="workspace", help="folder of the project (default: ./workspace)")
+    parser = argparse.ArgumentParser(
+        prog="python -m vocadapt.ui.server", description="Start the lab in the browser."
+    )
+    parser.add_argument(
+        "--workspace", default="workspace", help="folder of the project (default: ./workspace)"
+    )
     parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
-    parser.add_argument("--address", default=LOOPBACK, help="network address to serve on (default: 127.0.0.1, this machine only)")
-    parser.add_argument("--files-root", help="with another --address: folder whose files the pages may open")
-    parser.add_argument("--browser", action=argparse.BooleanOptionalAction, default=True, help="open a browser window")
+    parser.add_argument(
+        "--address",
+        default=LOOPBACK,
+        help="network address to serve on (default: 127.0.0.1, this machine only)",
+    )
+    parser.add_argument(
+        "--files-root", help="with another --address: folder whose files the pages may open"
+    )
+    parser.add_argument(
+        "--browser",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="open a browser window",
+    )
     return parser
 
 
@@ -151,16 +195,23 @@ def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
 
 def _free_port(address: str) -> int:
     """Return the first free port from FIRST_PORT on."""
-    port = next((port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None)
+    port = next(
+        (port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None
+    )
     if port is None:
-        raise InputError(f"The address {address} cannot be used on this machine.", "Give another --address, or leave it out.")
+        raise InputError(
+            f"The address {address} cannot be used on this machine.",
+            "Give another --address, or leave it out.",
+        )
     return port
 
 
 def _check_free(port: int, address: str) -> int:
     """The port, if the lab can have it."""
     if not _is_free(port, address):
-        raise InputError(f"Port {port} on {address} cannot be used.", "Give another one with --port, or none.")
+        raise InputError(
+            f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
+        )
     return port
 
 

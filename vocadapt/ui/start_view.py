@@ -12,7 +12,9 @@ VECTORS_PAGE, ALIGNMENT_PAGE = "pages/words/vectors.py", "pages/words/alignment.
 
 
 def ways_to_begin(workspace: Workspace) -> None:
-    """A text of one's own; where the demo came along, that to look at and a little text to train on too."""
+    """A text of one's own; where the demo came along, that to look at and a little text to train on
+    too.
+    """
     st.markdown("**This workspace is empty.** Where to begin:")
     ways = [_demo, _news, _own] if shipped() else [_own]
     for column, way in zip(st.columns(3, gap="medium"), ways, strict=False):
@@ -30,8 +32,8 @@ def bring_a_text(workspace: Workspace) -> None:
 
 def _demo(workspace: Workspace) -> None:
     st.markdown(
-        "**Look first**  \nTwo small language models, general and biomedical, and 20 000 biomedical words with vectors, ready to "
-        "look at."
+        "**Look first**  \nTwo small language models, general and biomedical, and 20 000 biomedical"
+        " words with vectors, ready to look at."
     )
     if st.button("Open the demo", type="primary", icon=":material/explore:", key="open_demo"):
         with mistakes.shown():
@@ -40,7 +42,9 @@ def _demo(workspace: Workspace) -> None:
 
 
 def _news(workspace: Workspace) -> None:
-    st.markdown("**Train it now**  \n300 news stories: each step in seconds, too little to learn from.")
+    st.markdown(
+        "**Train it now**  \n300 news stories: each step in seconds, too little to learn from."
+    )
     if st.button("Take in the news", icon=":material/bolt:", key="take_news"):
         with mistakes.shown():
             _take_news(workspace)
@@ -48,12 +52,17 @@ def _news(workspace: Workspace) -> None:
 
 
 def _own(workspace: Workspace) -> None:
-    st.markdown("**Your own text**  \nUpload some megabytes of your domain, or name a file or folder on this machine.")
+    st.markdown(
+        "**Your own text**  \nUpload some megabytes of your domain, or name a file or folder on"
+        " this machine."
+    )
     st.page_link(VECTORS_PAGE, label="Start with a text", icon=":material/arrow_forward:")
 
 
 def _take_news(workspace: Workspace) -> None:
-    """Start the job that takes the bundled news into the workspace, with the demo's model to count its words by."""
+    """Start the job that takes the bundled news into the workspace, with the demo's model to count
+    its words by.
+    """
     open_demo(workspace)
     inputs = {"text": (str(news_text()),), "model": (str(workspace.folder(*MODEL)),)}
     jobs.start(workspace, Spec("corpus", CorpusStep(copy=True), inputs), workspace.free_name(*NEWS))

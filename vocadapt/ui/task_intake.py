@@ -27,11 +27,18 @@ def bring(workspace: Workspace) -> None:
 
 def _download(workspace: Workspace) -> None:
     every = cards()
-    name = st.selectbox("Benchmark", list(every), format_func=lambda name: f"{name} · {every[name].kind}", key="benchmark")
+    name = st.selectbox(
+        "Benchmark",
+        list(every),
+        format_func=lambda name: f"{name} · {every[name].kind}",
+        key="benchmark",
+    )
     chosen = every[name]
     st.markdown(_about(chosen))
     if not chosen.free:
-        st.markdown(f":small[:gray[{plain(ACCESS[chosen.access])}{f': {plain(chosen.where)}' if chosen.where else ''}.]]")
+        st.markdown(
+            f":small[:gray[{plain(ACCESS[chosen.access])}{f': {plain(chosen.where)}' if chosen.where else ''}.]]"
+        )
         return
     target = choose.name_for(workspace, "tasks", name.replace("/", "-"), "download_name")
     if st.button("Download", type="primary", icon=":material/download:", key="download_task"):
@@ -45,22 +52,44 @@ def _download(workspace: Workspace) -> None:
 
 
 def _about(card: Card) -> str:
-    sizes = ", ".join(f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items())
+    sizes = ", ".join(
+        f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items()
+    )
     said = [card.about, f"sizes: {sizes}" if sizes else "", f"score: {card.metric or card.scorer}"]
     licence = f"licence: {card.licence or UNKNOWN}"
     return f":small[{' · '.join(plain(part) for part in (*said, licence) if part)}]"
 
 
 def _own(workspace: Workspace) -> None:
-    kind = st.selectbox("Kind of task", list(KINDS), format_func=lambda kind: f"{kind}: {KINDS[kind]}", key="own_kind")
+    kind = st.selectbox(
+        "Kind of task",
+        list(KINDS),
+        format_func=lambda kind: f"{kind}: {KINDS[kind]}",
+        key="own_kind",
+    )
     files: dict[str, Path] = {}
     for split, column in zip(SPLITS, st.columns(3), strict=True):
         with column:
-            st.markdown(f"**{split}**" + ("" if split == "train" else " :small[:gray[may be left out]]"))
-            if found := intake.files_from(workspace, f"task_{split}", intake.TASK_TYPES, several=False):
+            st.markdown(
+                f"**{split}**" + ("" if split == "train" else " :small[:gray[may be left out]]")
+            )
+            if found := intake.files_from(
+                workspace, f"task_{split}", intake.TASK_TYPES, several=False
+            ):
                 files[split] = found[0]
-    name = choose.name_for(workspace, "tasks", intake.stem([files["train"]]) if "train" in files else "task", "own_name")
-    if st.button("Take in", type="primary", icon=":material/add:", disabled="train" not in files, key="take_task"):
+    name = choose.name_for(
+        workspace,
+        "tasks",
+        intake.stem([files["train"]]) if "train" in files else "task",
+        "own_name",
+    )
+    if st.button(
+        "Take in",
+        type="primary",
+        icon=":material/add:",
+        disabled="train" not in files,
+        key="take_task",
+    ):
         take_in_task(kind, files, workspace.folder("tasks", name))
         for split in SPLITS:
             intake.hand_over(f"task_{split}")

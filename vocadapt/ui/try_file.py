@@ -1,4 +1,6 @@
-"""Parts of the page Try it: a file of unlabelled text predicted line by line, and the same as commands."""
+"""Parts of the page Try it: a file of unlabelled text predicted line by line, and the same as
+commands.
+"""
 
 import shlex
 from hashlib import blake2b
@@ -23,9 +25,14 @@ def on_a_file(folder: str, run: SavedRun) -> None:
     st.subheader("A file of unlabelled text")
     if run.kind in ("qa", "nli"):
         what = "Questions and contexts" if run.kind == "qa" else "Pairs of sentences"
-        st.markdown(f"{what} are no plain text: give them to the command line in the form of the task's files (see below).")
+        st.markdown(
+            f"{what} are no plain text: give them to the command line in the form of the task's"
+            " files (see below)."
+        )
         return
-    given = st.file_uploader("Text, a sentence or example on each line", type=["txt"], key="try_file")
+    given = st.file_uploader(
+        "Text, a sentence or example on each line", type=["txt"], key="try_file"
+    )
     if given is None:
         return
     try:
@@ -39,10 +46,13 @@ def on_a_file(folder: str, run: SavedRun) -> None:
     taken = lines[:MOST]
     if len(taken) < len(lines):
         st.markdown(
-            f"{count(MOST)} of {count(len(lines))} lines are predicted here, from the first one on; the command under *Details & "
-            "export* takes all."
+            f"{count(MOST)} of {count(len(lines))} lines are predicted here, from the first one on;"
+            " the command under *Details & export* takes all."
         )
-    key = f"{folder} {run_cache.run_stamp(folder)} {blake2b(given.getvalue(), digest_size=16).hexdigest()}"
+    key = (
+        f"{folder} {run_cache.run_stamp(folder)}"
+        f" {blake2b(given.getvalue(), digest_size=16).hexdigest()}"
+    )
     kept: dict[str, str] = st.session_state.setdefault("try_said", {})
     if key not in kept:
         if not st.button(f"Predict {count(len(taken))} lines", type="primary", key="try_predict"):
@@ -51,9 +61,13 @@ def on_a_file(folder: str, run: SavedRun) -> None:
         kept[key] = _predicted(run, taken)
     name = FILES.get(run.kind, "predictions.jsonl")
     st.download_button(
-        f"{name} · {count(len(taken))} of {count(len(lines))} lines", kept[key], name, on_click="ignore",
-        icon=":material/download:", key="get_predictions",
-    )  # fmt: skip
+        f"{name} · {count(len(taken))} of {count(len(lines))} lines",
+        kept[key],
+        name,
+        on_click="ignore",
+        icon=":material/download:",
+        key="get_predictions",
+    )
 
 
 def details(folder: str, run: SavedRun, example: Example | None) -> None:
@@ -62,11 +76,27 @@ def details(folder: str, run: SavedRun, example: Example | None) -> None:
         st.markdown("The same in a terminal")
         if run.kind == "qa":
             asked = example.question if isinstance(example, Question) else "…"
-            arguments = ["answer", "--model", folder, "--context", "context.txt", "--question", asked]
+            arguments = [
+                "answer",
+                "--model",
+                folder,
+                "--context",
+                "context.txt",
+                "--question",
+                asked,
+            ]
             if isinstance(example, Question) and example.word_rule != run.word_rule:
                 arguments += ["--word-rule", example.word_rule]
         else:
-            arguments = ["predict", "--model", folder, "text.txt", "--plain", "--out", FILES.get(run.kind, "predictions.jsonl")]
+            arguments = [
+                "predict",
+                "--model",
+                folder,
+                "text.txt",
+                "--plain",
+                "--out",
+                FILES.get(run.kind, "predictions.jsonl"),
+            ]
         if run.kind == "nli":
             arguments.remove("--plain")
         st.code(shlex.join([*PROGRAM, *arguments]), language="bash", wrap_lines=True)
@@ -83,7 +113,9 @@ def _predicted(run: SavedRun, lines: list[str]) -> str:
     bar, said = st.progress(0.0, "Reading …"), []
     for start in range(0, len(examples), READ_AT_ONCE):
         said += run.said(examples[start : start + READ_AT_ONCE])
-        bar.progress(len(said) / len(examples), f"{count(len(said))} of {count(len(examples))} lines")
+        bar.progress(
+            len(said) / len(examples), f"{count(len(said))} of {count(len(examples))} lines"
+        )
     bar.empty()
     return "".join(prediction_lines(run.kind, examples, said, FILES.get(run.kind) is None))
 
@@ -93,13 +125,15 @@ def _python(folder: str, run: SavedRun, example: Example | None) -> str:
     if run.kind == "qa":
         asked = example.question if isinstance(example, Question) else "…"
         lines += [
-            "from vocadapt.training.answering import answer", f"run = load_run(Path({folder!r}))",
+            "from vocadapt.training.answering import answer",
+            f"run = load_run(Path({folder!r}))",
             f"print(answer(run, [{asked!r}], Path('context.txt').read_text())[0].best)",
-        ]  # fmt: skip
+        ]
     else:
         text = "…" if example is None else written(example)
         lines += [
-            "from vocadapt.training.plain import plain_examples", f"run = load_run(Path({folder!r}))",
+            "from vocadapt.training.plain import plain_examples",
+            f"run = load_run(Path({folder!r}))",
             f"print(run.said(plain_examples(run, [{text!r}])))",
-        ]  # fmt: skip
+        ]
     return "\n".join(lines)

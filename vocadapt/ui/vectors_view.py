@@ -1,4 +1,6 @@
-"""Parts of the word vectors page: what the vectors in use are, what is near a word, how often words occur."""
+"""Parts of the word vectors page: what the vectors in use are, what is near a word, how often words
+occur.
+"""
 
 from typing import Any
 
@@ -14,7 +16,10 @@ from vocadapt.ui import cache, choose, context_view, export, markup, mistakes, p
 from vocadapt.ui.numbers import count, duration, fraction
 
 K = 10
-SPEARMAN = "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a vector."
+SPEARMAN = (
+    "Spearman's rank correlation of cosine and human score, over the pairs whose words both have a"
+    " vector."
+)
 
 
 def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
@@ -28,11 +33,21 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
     if settings:
         new = numbers["new_words"]
         share = f"{fraction(new / numbers['words'])} of all"
-        columns[2].metric("New to the model", count(new), share, delta_color="off", delta_arrow="off")
+        columns[2].metric(
+            "New to the model", count(new), share, delta_color="off", delta_arrow="off"
+        )
         how = f"{settings['epochs']} epochs · seed {settings['seed']}"
-        columns[3].metric("Trained in", duration(vectors.manifest.seconds), how, delta_color="off", delta_arrow="off")
+        columns[3].metric(
+            "Trained in",
+            duration(vectors.manifest.seconds),
+            how,
+            delta_color="off",
+            delta_arrow="off",
+        )
     else:
-        columns[2].metric("Occurrences", count(numbers["occurrences"]) if "occurrences" in numbers else "–")
+        columns[2].metric(
+            "Occurrences", count(numbers["occurrences"]) if "occurrences" in numbers else "–"
+        )
         columns[3].metric("Imported in", duration(vectors.manifest.seconds))
         for note in numbers.get("notes", ()):
             st.text(note)
@@ -42,7 +57,9 @@ def headline(workspace: Workspace, found: list[Artefact]) -> Artefact:
 
 @st.fragment
 def near_words(vectors: Artefact, workspace: Workspace, model: str | None) -> None:
-    """The similar-words probe, and the word's lines; its examples are words that the model cuts, where there is one."""
+    """The similar-words probe, and the word's lines; its examples are words that the model cuts,
+    where there is one.
+    """
     space, here = cache.space_of(vectors), _here(model)
     typed = probe.ask_for_word("vectors_word", "Type a word", probe.examples_of(space, here), space)
     if typed:
@@ -59,7 +76,11 @@ def frequencies(space: EmbeddingSpace, min_count: int) -> None:
     if space.counts is None:
         st.markdown("These vectors came without corpus counts.")
         return
-    st.plotly_chart(figures.frequency_rank(space.counts, min_count), key="frequencies", config={"displayModeBar": False})
+    st.plotly_chart(
+        figures.frequency_rank(space.counts, min_count),
+        key="frequencies",
+        config={"displayModeBar": False},
+    )
 
 
 def word_table(space: EmbeddingSpace) -> None:
@@ -67,7 +88,13 @@ def word_table(space: EmbeddingSpace) -> None:
     columns: dict[str, Any] = {"word": space.words}
     if space.counts is not None:
         columns["occurrences"] = space.counts
-    st.dataframe(columns, height=330, hide_index=True, key="words", column_config={"word": st.column_config.TextColumn()})
+    st.dataframe(
+        columns,
+        height=330,
+        hide_index=True,
+        key="words",
+        column_config={"word": st.column_config.TextColumn()},
+    )
 
 
 def judgement(vectors: Artefact, space: EmbeddingSpace) -> None:
@@ -75,9 +102,18 @@ def judgement(vectors: Artefact, space: EmbeddingSpace) -> None:
     if st.button("Compare with human judgement", key="evaluate", icon=":material/groups:"):
         st.session_state["evaluated"] = vectors.stamp
     if st.session_state.get("evaluated") == vectors.stamp:
-        for column, (name, score) in zip(st.columns(2), cache.pair_scores(vectors).items(), strict=True):
+        for column, (name, score) in zip(
+            st.columns(2), cache.pair_scores(vectors).items(), strict=True
+        ):
             note = f"{score.covered} of {score.of} pairs covered"
-            column.metric(name, fraction(score.spearman), note, delta_color="off", delta_arrow="off", help=SPEARMAN)
+            column.metric(
+                name,
+                fraction(score.spearman),
+                note,
+                delta_color="off",
+                delta_arrow="off",
+                help=SPEARMAN,
+            )
 
 
 def details(vectors: Artefact, space: EmbeddingSpace) -> None:

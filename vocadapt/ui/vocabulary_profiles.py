@@ -1,4 +1,6 @@
-"""Parts of the vocabulary page: vocabularies beside each other, their lengths, and how their tokens lie by id."""
+"""Parts of the vocabulary page: vocabularies beside each other, their lengths, and how their tokens
+lie by id.
+"""
 
 from collections.abc import Sequence
 
@@ -26,14 +28,18 @@ def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None
     st.subheader("Vocabularies beside each other")
     _overlap(models)
     _figures(models)
-    left, right = st.columns(2, gap="large") if len(models) < 3 else (st.container(), st.container())
+    left, right = (
+        st.columns(2, gap="large") if len(models) < 3 else (st.container(), st.container())
+    )
     with left:
         st.markdown("**How long the tokens are**, in characters")
         vocabularies = [seen.model.vocabulary for seen in models]
         drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
         if len(models) > 1:
             drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
-        st.plotly_chart(figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False})
+        st.plotly_chart(
+            figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False}
+        )
     with right:
         st.markdown("**Do longer tokens come later?** A dot is a token: its length by its id")
         panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
@@ -54,15 +60,23 @@ def _overlap(models: Sequence[Seen]) -> None:
     columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
     for k, seen in enumerate(models):
         columns[f"are in {seen.label}"] = [
-            f"{fraction(shares[k])} · {count(commons[k])}" for shares, commons in zip(found.share, found.common, strict=True)
+            f"{fraction(shares[k])} · {count(commons[k])}"
+            for shares, commons in zip(found.share, found.common, strict=True)
         ]
-    st.dataframe(columns, hide_index=True, key="overlap", column_config={name: st.column_config.TextColumn() for name in columns})
+    st.dataframe(
+        columns,
+        hide_index=True,
+        key="overlap",
+        column_config={name: st.column_config.TextColumn() for name in columns},
+    )
 
 
 def _figures(models: Sequence[Seen]) -> None:
     """Where in a word tokens stand, single characters, and tokens that no text reaches."""
     profiles = [count_cache.profile_of(seen.name) for seen in models]
-    places = [place for place in profiles[0].positions if any(one.positions[place] for one in profiles)]
+    places = [
+        place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
+    ]
     st.dataframe(
         {
             "vocabulary": [seen.label for seen in models],
@@ -72,8 +86,10 @@ def _figures(models: Sequence[Seen]) -> None:
             "as continuations": [len(one.single_more) for one in profiles],
             "never reached": [len(one.unreachable) for one in profiles],
         },
-        hide_index=True, key="profiles", column_config={"vocabulary": st.column_config.TextColumn()},
-    )  # fmt: skip
+        hide_index=True,
+        key="profiles",
+        column_config={"vocabulary": st.column_config.TextColumn()},
+    )
     shared = len(frozenset.intersection(*(one.single for one in profiles)))
     if len(models) > 1:
         st.markdown(f":small[:gray[{count(shared)} single characters begin words in all of them.]]")
@@ -82,8 +98,9 @@ def _figures(models: Sequence[Seen]) -> None:
         if named:
             listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
             st.markdown(
-                f":small[:gray[{plain(seen.label)}: no text is ever cut into {count(one.unreachable_unused)} placeholders and "
-                f"{count(len(named))} other tokens, {min(LISTED, len(named))} of them: {listed}]]"
+                f":small[:gray[{plain(seen.label)}: no text is ever cut into"
+                f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
+                f" tokens, {min(LISTED, len(named))} of them: {listed}]]"
             )
 
 
@@ -95,28 +112,40 @@ def _lengths_by_id(seen: Seen) -> figures.Dots:
 
 def _short(label: str) -> str:
     """A label that fits over a panel: its end tells models apart."""
-    return label if len(label) <= WIDEST else f"…{label[1 - WIDEST:]}"
+    return label if len(label) <= WIDEST else f"…{label[1 - WIDEST :]}"
 
 
 def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
-    """The texts whose tokens are counted, a row each: the page's own, and those that are chosen beside it."""
+    """The texts whose tokens are counted, a row each: the page's own, and those that are chosen
+    beside it.
+    """
     others = {one.name: one for one in workspace.artefacts("corpora") if one.name != corpus.name}
     st.markdown(
-        "**How often a text has each token**, by its id: tokens were numbered as they were learned. Marked, whatever the slider "
-        "says: the half that *longest* takes out."
+        "**How often a text has each token**, by its id: tokens were numbered as they were learned."
+        " Marked, whatever the slider says: the half that *longest* takes out."
     )
     if not others:
         return [corpus]
     chosen = st.multiselect(
-        "Texts beside it", list(others), key="vocabulary_texts", bind="query-params", max_selections=TEXTS - 1
+        "Texts beside it",
+        list(others),
+        key="vocabulary_texts",
+        bind="query-params",
+        max_selections=TEXTS - 1,
     )
     return [corpus, *(others[name] for name in chosen if name in others)]
 
 
 def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artefact]) -> None:
-    """How often each token stands in each text, a row a text and a column a model; what was not counted is said."""
+    """How often each token stands in each text, a row a text and a column a model; what was not
+    counted is said.
+    """
     root = workspace.root
-    found = {(corpus.name, seen.label): count_cache.reducer_of(corpus, seen.name, root) for corpus in corpora for seen in models}
+    found = {
+        (corpus.name, seen.label): count_cache.reducer_of(corpus, seen.name, root)
+        for corpus in corpora
+        for seen in models
+    }
     if all(found.values()):
         marks = {seen.label: count_cache.longest_half(seen.name) for seen in models}
         panels, lines = [], []
@@ -125,12 +154,17 @@ def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence
             title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
             panels.append(figures.Dots(title, reducer.token_counts, marks[label]))
             lines.append([round(share * len(reducer.vocabulary)) for share in KEPT])
-        picture = figures.against_id(panels, "occurrences", logarithmic=True, across=len(models), lines=lines)
+        picture = figures.against_id(
+            panels, "occurrences", logarithmic=True, across=len(models), lines=lines
+        )
         st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
         st.markdown(
-            ":small[:gray[Tokens that never occur are not drawn. Dotted: where *last* cuts at 25, 50 and 75 % kept. Crosses: "
-            "what *longest* takes out at 50 %.]]"
+            ":small[:gray[Tokens that never occur are not drawn. Dotted: where *last* cuts at 25,"
+            " 50 and 75 % kept. Crosses: what *longest* takes out at 50 %.]]"
         )
     for (name, label), reducer in found.items():
         if not reducer:
-            st.markdown(f"**{plain(name)}** was not counted in the words of **{plain(label)}** yet: other casing.")
+            st.markdown(
+                f"**{plain(name)}** was not counted in the words of **{plain(label)}** yet: other"
+                " casing."
+            )

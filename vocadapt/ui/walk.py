@@ -1,4 +1,6 @@
-"""The walk as a strip: which steps are done, stale or missing in a workspace, and what to do first."""
+"""The walk as a strip: which steps are done, stale or missing in a workspace, and what to do
+first.
+"""
 
 from dataclasses import dataclass
 
@@ -27,16 +29,33 @@ class Stop:
 
 
 WALK = (
-    Stop("Text", "corpora", "pages/words/vectors.py", "Text of your domain, counted in the model's own words"),
+    Stop(
+        "Text",
+        "corpora",
+        "pages/words/vectors.py",
+        "Text of your domain, counted in the model's own words",
+    ),
     Stop("Word vectors", "vectors", "pages/words/vectors.py", "What the words of the domain mean"),
-    Stop("Alignment", "alignments", "pages/words/alignment.py", "A map from the words into the model's wordpieces"),
-    Stop("Adapted model", "models", "pages/vocabulary/adapt.py", "An ordinary model folder that knows the words"),
+    Stop(
+        "Alignment",
+        "alignments",
+        "pages/words/alignment.py",
+        "A map from the words into the model's wordpieces",
+    ),
+    Stop(
+        "Adapted model",
+        "models",
+        "pages/vocabulary/adapt.py",
+        "An ordinary model folder that knows the words",
+    ),
     Stop("Runs", "runs", "pages/train/finetune.py", "What the words are worth on a task"),
 )
 
 
 def strip(workspace: Workspace) -> None:
-    """Draw the steps side by side, each with its state, its newest artefact and the way to its page."""
+    """Draw the steps side by side, each with its state, its newest artefact and the way to its
+    page.
+    """
     for column, stop in zip(st.columns(len(WALK)), WALK, strict=True):
         found = made_by(stop, workspace)
         with column, st.container(border=True, height="stretch"):
@@ -70,7 +89,10 @@ def headline(artefact: Artefact) -> str:
     elif artefact.kind == "models" and "added" in numbers:
         figure = f"{count(numbers['added'])} words added"
     elif artefact.kind == "runs" and numbers.get("mean"):
-        figure = f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])} ({plain(numbers['cut'])})"
+        figure = (
+            f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
+            f" ({plain(numbers['cut'])})"
+        )
         figure += f", {plain(classes)}" if (classes := numbers.get("classes")) else ""
     return f"{plain(artefact.name)} · {figure}" if figure else plain(artefact.name)
 
@@ -80,4 +102,7 @@ def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
     made = (artefact for stop in WALK for artefact in made_by(stop, workspace))
     everything = sorted(made, key=lambda artefact: artefact.manifest.created, reverse=True)
     names = {stop.kind: stop.name for stop in WALK}
-    return [{"step": names[a.kind], "name": a.name, "made": a.manifest.created[:16].replace("T", " ")} for a in everything[:n]]
+    return [
+        {"step": names[a.kind], "name": a.name, "made": a.manifest.created[:16].replace("T", " ")}
+        for a in everything[:n]
+    ]

@@ -1,6 +1,8 @@
-"""Word counts + a vocabulary (+ the words of a task) → Advice: is a new vocabulary worth a run, and which; nothing is trained.
+"""Word counts + a vocabulary (+ the words of a task) → Advice: is a new vocabulary worth a run, and
+which; nothing is trained.
 
-The rules and their thresholds stand in `advice_rules`, the expected quality of the map in `forecast`.
+The rules and their thresholds stand in `advice_rules`, the expected quality of the map in
+`forecast`.
 """
 
 from collections.abc import Mapping
@@ -18,15 +20,18 @@ from vocadapt.vocabulary.planning import addable
 from vocadapt.vocabulary.wordpiece import Vocabulary
 
 SHOWN = 200  # most frequent cut words
-# On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that of the paper's map .025, .062,
-# .135; of new disease and drug names .06, .15, .25 lie beside their kind, against .02, .05, .12 (benchmarks/domain_words.py).
+# On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
+# of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 lie beside their
+# kind, against .02, .05, .12 (benchmarks/domain_words.py).
 BETTER_MAP = AlignmentSettings(unit=True, centre=True)
 VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that applies: what it says with the figures, why that matters, and whether it alone decides against a change."""
+    """A rule that applies: what it says with the figures, why that matters, and whether it alone
+    decides against a change.
+    """
 
     rule: str
     stops: bool
@@ -36,7 +41,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A recipe worth a run: a preset, the most words to add, the map (None where rows need none), and what it is for."""
+    """A recipe worth a run: a preset, the most words to add, the map (None where rows need none),
+    and what it is for.
+    """
 
     name: str
     preset: str
@@ -47,7 +54,9 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class CutWord:
-    """A word of the text that is cut, its pieces, how often it occurs there and inside the task's entities (None: no task)."""
+    """A word of the text that is cut, its pieces, how often it occurs there and inside the task's
+    entities (None: no task).
+    """
 
     word: str
     pieces: tuple[str, ...]
@@ -57,7 +66,9 @@ class CutWord:
 
 @dataclass(frozen=True)
 class Advice:
-    """The verdict ("adapt" or "keep"), a sentence, the findings that led to it, the figures, what to run, what is cut most."""
+    """The verdict ("adapt" or "keep"), a sentence, the findings that led to it, the figures, what
+    to run, what is cut most.
+    """
 
     verdict: str
     sentence: str
@@ -67,7 +78,9 @@ class Advice:
     cut: tuple[CutWord, ...] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The advice as plain values, shares as fractions: the answer of `vocadapt advise --json`."""
+        """The advice as plain values, shares as fractions: the answer of `vocadapt advise
+        --json`.
+        """
         figures, expected = self.figures, self.figures.forecast
         return {
             "verdict": self.verdict,
@@ -78,19 +91,27 @@ class Advice:
             "anchors": figures.anchors,
             "width": figures.width,
             "min_count": figures.min_count,
-            "expected": {"p@5": expected.p5, "low": expected.low, "high": expected.high, "chance": expected.chance,
-                         "words": expected.words, "outside": list(expected.outside)},
+            "expected": {
+                "p@5": expected.p5,
+                "low": expected.low,
+                "high": expected.high,
+                "chance": expected.chance,
+                "words": expected.words,
+                "outside": list(expected.outside),
+            },
             "top_saved": figures.top_saved,
             "added": [asdict(gain) for gain in figures.gains],
             "recipes": [asdict(recipe) for recipe in self.recipes],
             "cut_words": [asdict(word) for word in self.cut],
             "lines": figures.lines,
             "lines_read": figures.lines_read,
-        }  # fmt: skip
+        }
 
 
 def cuts_as_json(cuts: Cuts) -> dict[str, Any]:
-    """How words are cut, as shares; `pieces`: shares of the running words of 1, 2, …, 6 or more pieces."""
+    """How words are cut, as shares; `pieces`: shares of the running words of 1, 2, …, 6 or more
+    pieces.
+    """
     return {
         "words": cuts.words,
         "distinct": cuts.distinct,
@@ -110,7 +131,8 @@ def advise(
     task: Mapping[str, int] | None = None,
     min_count: int = 5,
 ) -> Advice:
-    """Advise on a vocabulary for a text with these counts; `task` counts the entity words of a task.
+    """Advise on a vocabulary for a text with these counts; `task` counts the entity words of a
+    task.
 
     min_count: occurrences under which a word gets no vector.
     """
@@ -120,20 +142,36 @@ def advise(
     findings = judge(figures)
     verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
     recipes = suggestions(figures) if verdict == "adapt" else ()
-    return Advice(verdict, _sentence(verdict, findings, figures), findings, figures, recipes, _most_cut(text, entities))
+    return Advice(
+        verdict,
+        _sentence(verdict, findings, figures),
+        findings,
+        figures,
+        recipes,
+        _most_cut(text, entities),
+    )
 
 
 def judge(figures: Figures) -> tuple[Finding, ...]:
     """The rules that apply to these figures, in the order of the table."""
-    return tuple(Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why) for rule in RULES if rule.applies(figures))
+    return tuple(
+        Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
+        for rule in RULES
+        if rule.applies(figures)
+    )
 
 
 def suggestions(figures: Figures) -> tuple[Suggestion, ...]:
-    """Recipes to run beside each other: the words seen often, those seen less often too, and a control."""
+    """Recipes to run beside each other: the words seen often, those seen less often too, and a
+    control.
+    """
     caps = [gain for gain in (figures.gain(ENOUGH), figures.gain(FEW)) if gain.words >= LEAST_ADDED]
     caps = caps if len({gain.words for gain in caps}) == len(caps) else caps[:1]
     names = ["frequent words", "more words"] if len(caps) > 1 else ["frequent words"]
-    made = [Suggestion(name, "green-bert", gain.words, BETTER_MAP, _about(gain)) for name, gain in zip(names, caps, strict=True)]
+    made = [
+        Suggestion(name, "green-bert", gain.words, BETTER_MAP, _about(gain))
+        for name, gain in zip(names, caps, strict=True)
+    ]
     why = "The same words with random rows: tells whether the rows helped or only the cut."
     return (*made, Suggestion("control", "green-bert-random", caps[0].words, None, why))
 
@@ -149,7 +187,13 @@ def _text(counts: Mapping[str, int], vocabulary: Vocabulary) -> Text:
 
 
 def _figures(
-    counts: WordCounts, text: Text, task: Text | None, vocabulary: Vocabulary, splitter: Splitter, size: ModelSize, min_count: int
+    counts: WordCounts,
+    text: Text,
+    task: Text | None,
+    vocabulary: Vocabulary,
+    splitter: Splitter,
+    size: ModelSize,
+    min_count: int,
 ) -> Figures:
     frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
     anchors = sum(word in vocabulary and word not in vocabulary.special for word in frequent)
@@ -165,7 +209,10 @@ def _figures(
         width=size.width,
         anchors=anchors,
         forecast=forecast(sum(frequent.values()), anchors, size.width),
-        gains=tuple(gain_of(added, floor, text, task, size) for added, floor in zip(taken, floors, strict=True)),
+        gains=tuple(
+            gain_of(added, floor, text, task, size)
+            for added, floor in zip(taken, floors, strict=True)
+        ),
         top_saved=saved_tokens(words[:TOP], text) / text.cuts.tokens if text.cuts.tokens else 0.0,
     )
 
@@ -174,12 +221,15 @@ def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> 
     """The verdict in a sentence, with the figures that matter most."""
     if verdict == "keep":
         clauses = {rule.name: rule.stops for rule in RULES}
-        return f"{VERDICTS[verdict]}: {next(clauses[finding.rule] for finding in findings if finding.stops)}."
+        return (
+            f"{VERDICTS[verdict]}:"
+            f" {next(clauses[finding.rule] for finding in findings if finding.stops)}."
+        )
     gain, expected = figures.gain(FEW), figures.forecast
     return (
-        f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save {share(gain.saved)} of the "
-        f"tokens; expected held-out P@5 {share(expected.p5)} ({share(expected.low)} to {share(expected.high)}, "
-        f"chance {share(expected.chance)})."
+        f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save"
+        f" {share(gain.saved)} of the tokens; expected held-out P@5 {share(expected.p5)}"
+        f" ({share(expected.low)} to {share(expected.high)}, chance {share(expected.chance)})."
     )
 
 
@@ -189,5 +239,11 @@ def _most_cut(text: Text, task: Text | None) -> tuple[CutWord, ...]:
     cut = sorted(cut, key=lambda word: -text.counts[word])[:SHOWN]
     inside = None if task is None else task.counts
     return tuple(
-        CutWord(word, text.pieces[word], text.counts[word], None if inside is None else inside.get(word, 0)) for word in cut
+        CutWord(
+            word,
+            text.pieces[word],
+            text.counts[word],
+            None if inside is None else inside.get(word, 0),
+        )
+        for word in cut
     )

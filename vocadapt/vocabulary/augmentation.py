@@ -1,7 +1,9 @@
-"""Which tokens come into a vocabulary: candidates in the order of a heuristic, minus what stays and what could never fire.
+"""Which tokens come into a vocabulary: candidates in the order of a heuristic, minus what stays and
+what could never fire.
 
-Tokens come from the vocabulary of another model (knowledge transfer, thesis 4.4.4 and 4.4.6), or from a text: its words, or
-wordpieces trained on it (exBERT 2020). A heuristic only ranks; `propose` takes from the front until there are enough.
+Tokens come from the vocabulary of another model (knowledge transfer, thesis 4.4.4 and 4.4.6), or
+from a text: its words, or wordpieces trained on it (exBERT 2020). A heuristic only ranks; `propose`
+takes from the front until there are enough.
 """
 
 from collections import defaultdict
@@ -24,9 +26,11 @@ NEEDS = {"target": "the vocabulary of another model", "counts": "the counted wor
 
 @dataclass(frozen=True, eq=False)
 class AugmentationMaterials:
-    """Sources of new tokens: a target vocabulary, and the distinct words of a text (split by `splitter`) with counts.
+    """Sources of new tokens: a target vocabulary, and the distinct words of a text (split by
+    `splitter`) with counts.
 
-    kept: tokens of `base` that are kept (None: all; special tokens always). exact: new tokens only match whole words.
+    kept: tokens of `base` that are kept (None: all; special tokens always). exact: new tokens only
+    match whole words.
     """
 
     base: Vocabulary
@@ -56,7 +60,8 @@ Ranked = Iterable[str]  # candidates, first ones first; continuations begin as t
 
 @dataclass(frozen=True)
 class Augmentation:
-    """One order in which tokens come in: the sentence that explains it, where it is from, and what it needs ("target", "counts").
+    """One order in which tokens come in: the sentence that explains it, where it is from, and what
+    it needs ("target", "counts").
 
     `makes_words`: all it yields are whole words, never continuations.
     """
@@ -70,7 +75,9 @@ class Augmentation:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """The tokens to bring in, first ones first, and for each reason the candidates before the last of them that were left out."""
+    """The tokens to bring in, first ones first, and for each reason the candidates before the last
+    of them that were left out.
+    """
 
     tokens: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
@@ -81,7 +88,9 @@ class Proposal:
         """What to tell where fewer tokens came than were asked for; else nothing."""
         if len(self.tokens) == self.asked:
             return ""
-        left_out = "; ".join(f"{reason}: {len(tokens):,}" for reason, tokens in self.left_out.items())
+        left_out = "; ".join(
+            f"{reason}: {len(tokens):,}" for reason, tokens in self.left_out.items()
+        )
         found = f"{len(self.tokens):,} of the {self.asked:,} tokens asked for: there are no more."
         return f"{found} Left out: {left_out}." if left_out else found
 
@@ -89,7 +98,8 @@ class Proposal:
 def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Proposal:
     """Take at most `size` new tokens in the order of a heuristic.
 
-    Raises InputError for an unknown heuristic, a negative size, and where what the heuristic needs was not given.
+    Raises InputError for an unknown heuristic, a negative size, and where what the heuristic needs
+    was not given.
     """
     chosen = _checked(materials, heuristic, size)
     taken: dict[str, None] = {}
@@ -101,24 +111,37 @@ def propose(materials: AugmentationMaterials, heuristic: str, size: int) -> Prop
             left_out[reason].append(token)
         else:
             taken[token] = None
-    return Proposal(tuple(taken), {reason: tuple(tokens) for reason, tokens in left_out.items()}, size)
+    return Proposal(
+        tuple(taken), {reason: tuple(tokens) for reason, tokens in left_out.items()}, size
+    )
 
 
 def _checked(materials: AugmentationMaterials, heuristic: str, size: int) -> Augmentation:
     if heuristic not in AUGMENTATIONS:
-        raise InputError(f"Unknown augmentation {heuristic!r}.", f"Choose one of: {', '.join(AUGMENTATIONS)}.")
+        raise InputError(
+            f"Unknown augmentation {heuristic!r}.", f"Choose one of: {', '.join(AUGMENTATIONS)}."
+        )
     if size < 0:
-        raise InputError(f"The number of tokens to bring in is {size}.", "Give 0 or a positive number.")
+        raise InputError(
+            f"The number of tokens to bring in is {size}.", "Give 0 or a positive number."
+        )
     chosen = AUGMENTATIONS[heuristic]
     for need in chosen.needs:
         if not getattr(materials, need):
-            raise InputError(f"The augmentation {heuristic} needs {NEEDS[need]}.", "Give it, or choose another augmentation.")
+            raise InputError(
+                f"The augmentation {heuristic} needs {NEEDS[need]}.",
+                "Give it, or choose another augmentation.",
+            )
     return chosen
 
 
 def _why_not(token: str, materials: AugmentationMaterials, chosen: Augmentation) -> str | None:
     """Why a candidate does not come in; None where it does."""
-    if materials.target is not None and "target" in chosen.needs and token in materials.target.special:
+    if (
+        materials.target is not None
+        and "target" in chosen.needs
+        and token in materials.target.special
+    ):
         return SPECIAL
     if token in materials.staying:
         return SPECIAL if token in materials.base.special else STAYS
@@ -133,8 +156,12 @@ def _target(materials: AugmentationMaterials) -> Ranked:
 
 
 def _kept_longest(reduction: str) -> Callable[[AugmentationMaterials], Ranked]:
-    """The order of a reduction turned round: what never leaves by its id, then what would leave last."""
-    return lambda materials: _as_base_writes(_turned_round(materials, ReductionSettings(reduction)), materials)
+    """The order of a reduction turned round: what never leaves by its id, then what would leave
+    last.
+    """
+    return lambda materials: _as_base_writes(
+        _turned_round(materials, ReductionSettings(reduction)), materials
+    )
 
 
 def _turned_round(materials: AugmentationMaterials, settings: ReductionSettings) -> list[str]:
@@ -150,7 +177,9 @@ def _as_base_writes(tokens: Ranked, materials: AugmentationMaterials) -> Iterato
     """The tokens of the target with the base's mark of a continuation."""
     assert materials.target is not None
     theirs, ours = materials.target.continuation, materials.base.continuation
-    return (ours + token.removeprefix(theirs) if token.startswith(theirs) else token for token in tokens)
+    return (
+        ours + token.removeprefix(theirs) if token.startswith(theirs) else token for token in tokens
+    )
 
 
 def _words(materials: AugmentationMaterials) -> Ranked:
@@ -165,28 +194,51 @@ def _savings(materials: AugmentationMaterials) -> Ranked:
 
 
 def _trained(trainer: str) -> Callable[[AugmentationMaterials], Ranked]:
-    """Wordpieces trained on the words of the text, as long as they are asked for: the alphabet first, then merge by merge."""
-    return lambda materials: trained_tokens(materials.counts or {}, TrainerSettings(trainer), materials.base.continuation)
+    """Wordpieces trained on the words of the text, as long as they are asked for: the alphabet
+    first, then merge by merge.
+    """
+    return lambda materials: trained_tokens(
+        materials.counts or {}, TrainerSettings(trainer), materials.base.continuation
+    )
 
 
 AUGMENTATIONS: dict[str, Augmentation] = {
     "target": Augmentation(
-        _target, "the target vocabulary's tokens in its own order, so its first tokens", "thesis 4.4.6 (2023)", ("target",)
+        _target,
+        "the target vocabulary's tokens in its own order, so its first tokens",
+        "thesis 4.4.6 (2023)",
+        ("target",),
     ),
     **{
         f"target-{name}": Augmentation(
-            _kept_longest(name), f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
-            reduction.source, ("target", "counts") if reduction.needs_counts else ("target",),
+            _kept_longest(name),
+            f"the target's tokens that the reduction {name} would keep longest: {reduction.about}",
+            reduction.source,
+            ("target", "counts") if reduction.needs_counts else ("target",),
         )
         for name, reduction in REDUCTIONS.items()
     },
-    "words": Augmentation(_words, "the most frequent words of the text", "common practice", ("counts",), makes_words=True),
+    "words": Augmentation(
+        _words,
+        "the most frequent words of the text",
+        "common practice",
+        ("counts",),
+        makes_words=True,
+    ),
     "savings": Augmentation(
-        _savings, "the words of the text that save most wordpieces: count × (pieces − 1)", "AdaptiVocab 2025", ("counts",),
+        _savings,
+        "the words of the text that save most wordpieces: count × (pieces − 1)",
+        "AdaptiVocab 2025",
+        ("counts",),
         makes_words=True,
     ),
     **{
-        name: Augmentation(_trained(name), f"wordpieces trained on the text: {trainer.about}", trainer.source, ("counts",))
+        name: Augmentation(
+            _trained(name),
+            f"wordpieces trained on the text: {trainer.about}",
+            trainer.source,
+            ("counts",),
+        )
         for name, trainer in TRAINERS.items()
     },
-}  # fmt: skip
+}

@@ -1,4 +1,6 @@
-"""How a vocabulary cuts the words of a text, from their counts: each distinct word is cut once, whatever the size of the text."""
+"""How a vocabulary cuts the words of a text, from their counts: each distinct word is cut once,
+whatever the size of the text.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,11 +14,13 @@ Pieces = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Cuts:
-    """How the words of a text are cut. All counts but `tokens` and `running` are of words with a letter: numbers and
-    punctuation tell little of a vocabulary.
+    """How the words of a text are cut. All counts but `tokens` and `running` are of words with a
+    letter: numbers and punctuation tell little of a vocabulary.
 
-    words, distinct: with a letter, running and different ones. split, split_distinct: those of them cut into several pieces.
-    unknown: running words of which no piece is known. profile: running words of 1, 2, …, 6 or more pieces.
+    words, distinct: with a letter, running and different ones. split, split_distinct: those of them
+    cut into several pieces.
+    unknown: running words of which no piece is known. profile: running words of 1, 2, …, 6 or more
+    pieces.
     running, tokens: all words of the text, and the pieces they are cut into.
     """
 
@@ -30,9 +34,14 @@ class Cuts:
     tokens: int
 
     def shares(self) -> dict[str, float]:
-        """Share of the running words by number of pieces: "1" … and the last for all from there on."""
+        """Share of the running words by number of pieces: "1" … and the last for all from there
+        on.
+        """
         names = [*map(str, range(1, MOST_PIECES)), f"{MOST_PIECES}+"]
-        return {name: count / max(self.words, 1) for name, count in zip(names, self.profile, strict=True)}
+        return {
+            name: count / max(self.words, 1)
+            for name, count in zip(names, self.profile, strict=True)
+        }
 
     @property
     def share(self) -> float:
@@ -66,7 +75,9 @@ def has_letter(word: str) -> bool:
 
 
 def measure_cuts(counts: Mapping[str, int], pieces: Pieces, unknown: str) -> Cuts:
-    """How words with these counts are cut; `pieces` holds each of them, `unknown` is the token of what cannot be read."""
+    """How words with these counts are cut; `pieces` holds each of them, `unknown` is the token of
+    what cannot be read.
+    """
     lettered = {word: count for word, count in counts.items() if has_letter(word)}
     profile = [0] * MOST_PIECES
     for word, count in lettered.items():

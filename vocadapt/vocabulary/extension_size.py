@@ -1,7 +1,9 @@
-"""How large an extension vocabulary should be: what the first n of its tokens do to a text, and how often each stands in it.
+"""How large an extension vocabulary should be: what the first n of its tokens do to a text, and how
+often each stands in it.
 
-exBERT (Tai et al. 2020) chose its 17 748 tokens by such a frequency curve. Tokens come in by one order, so every size is the
-beginning of the same plan; the words of the text are laid out once, and for each size only those are cut again that it touches.
+exBERT (Tai et al. 2020) chose its 17 748 tokens by such a frequency curve. Tokens come in by one
+order, so every size is the beginning of the same plan; the words of the text are laid out once, and
+for each size only those are cut again that it touches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +23,8 @@ SELDOM = 20  # occurrences below which a row is hardly trained
 
 @dataclass(frozen=True)
 class ExtensionSize:
-    """The text under the first `size` new tokens: its wordpieces, pieces a word, the share of it that is new tokens, and how
-    many of these stand in it less than SELDOM times.
+    """The text under the first `size` new tokens: its wordpieces, pieces a word, the share of it
+    that is new tokens, and how many of these stand in it less than SELDOM times.
     """
 
     size: int
@@ -34,7 +36,9 @@ class ExtensionSize:
 
 @dataclass(frozen=True, eq=False)
 class ExtensionCurve:
-    """The sizes looked at, smallest (0: the old vocabulary) first; `counts`: occurrences of every new token, as they come in."""
+    """The sizes looked at, smallest (0: the old vocabulary) first; `counts`: occurrences of every
+    new token, as they come in.
+    """
 
     sizes: tuple[ExtensionSize, ...]
     counts: Ints
@@ -56,17 +60,27 @@ class ExtensionCurve:
 
 
 def extension_curve(
-    plan: VocabularyPlan, counts: Mapping[str, int], sizes: Sequence[int] = (), progress: Progress = silent
+    plan: VocabularyPlan,
+    counts: Mapping[str, int],
+    sizes: Sequence[int] = (),
+    progress: Progress = silent,
 ) -> ExtensionCurve:
-    """Cut the words of a text under the beginnings of a plan that puts tokens behind the old ones; `sizes`: halves of all.
+    """Cut the words of a text under the beginnings of a plan that puts tokens behind the old ones;
+    `sizes`: halves of all.
 
     Raises InputError for a plan that takes or moves tokens, and for a size beyond it.
     """
     total = len(plan.added)
     if plan.order is not None or not total:
-        raise InputError("A curve of sizes is of a plan that puts new tokens behind the old ones.", "Such as exbert-s3.")
+        raise InputError(
+            "A curve of sizes is of a plan that puts new tokens behind the old ones.",
+            "Such as exbert-s3.",
+        )
     if sizes and not 0 <= min(sizes) <= max(sizes) <= total:
-        raise InputError(f"Sizes are from 0 to the {total:,} tokens that there are, got {min(sizes)} to {max(sizes)}.")
+        raise InputError(
+            f"Sizes are from 0 to the {total:,} tokens that there are, got {min(sizes)} to"
+            f" {max(sizes)}."
+        )
     wanted = sorted({0, total, *(sizes or (total >> half for half in range(STEPS)))})
     table, old = word_table(plan.after, counts), len(plan.base)
     found, own = [], np.zeros(total, dtype=np.int64)

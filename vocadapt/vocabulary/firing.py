@@ -1,4 +1,6 @@
-"""Which tokens can ever come out of a model: what its normaliser and pre-tokenizer let through, and how long a word may be."""
+"""Which tokens can ever come out of a model: what its normaliser and pre-tokenizer let through, and
+how long a word may be.
+"""
 
 from vocadapt.text.splitter import Splitter
 from vocadapt.vocabulary.wordpiece import Vocabulary
@@ -7,14 +9,20 @@ SPECIAL = "a special token"
 CANNOT_FIRE = "the model's own normaliser and pre-tokenizer never yield it as one word"
 SPACED = "the normalizer puts spaces around it: exact-word cannot match it, a WordPiece entry could"
 TOO_LONG = "longer than any word the model cuts"
-STEMS = "a0"  # what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits
+# what a continuation may go on; two kinds, for a pre-tokenizer that parts letters from digits
+STEMS = "a0"
 
 
-def why_silent(token: str, vocabulary: Vocabulary, splitter: Splitter, exact: bool = False) -> str | None:
-    """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if it can.
+def why_silent(
+    token: str, vocabulary: Vocabulary, splitter: Splitter, exact: bool = False
+) -> str | None:
+    """Return why a tokenizer with this vocabulary and splitter can never emit a token; None if it
+    can.
 
-    A continuation can be emitted if a word can contain it after its first character: "##oma" can, "##-" cannot in BERT.
-    exact: the token would be an exact-word token instead of a WordPiece entry; CJK characters can only be the latter.
+    A continuation can be emitted if a word can contain it after its first character: "##oma" can,
+    "##-" cannot in BERT.
+    exact: the token would be an exact-word token instead of a WordPiece entry; CJK characters can
+    only be the latter.
     """
     if token in vocabulary.special:
         return SPECIAL

@@ -1,4 +1,6 @@
-"""What adding words would bring and cost, from counts alone: by floors under the occurrences of an added word."""
+"""What adding words would bring and cost, from counts alone: by floors under the occurrences of an
+added word.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +22,15 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class Gain:
-    """The words a model lacks that occur at least `floor` times: how many, what they cost, what they bring.
+    """The words a model lacks that occur at least `floor` times: how many, what they cost, what
+    they bring.
 
-    parameters, bytes: of the new rows in float32 (a tied output layer shares them). model_share: parameters against the model's.
-    saved: share of the tokens that go, fertility: pieces a word after. mended: share of the cut running words (with a letter)
-    that become one token, mended_task: the same of the task's words. under_few, under_enough: share of the added words that occur
-    under 20 and under 50 times, median: of their occurrences. None where unknown, and for the median where there is no word.
+    parameters, bytes: of the new rows in float32 (a tied output layer shares them). model_share:
+    parameters against the model's.
+    saved: share of the tokens that go, fertility: pieces a word after. mended: share of the cut
+    running words (with a letter) that become one token, mended_task: the same of the task's words.
+    under_few, under_enough: share of the added words that occur under 20 and under 50 times,
+    median: of their occurrences. None where unknown, and for the median where there is no word.
     """
 
     floor: int
@@ -51,8 +56,12 @@ class Text:
     cuts: Cuts
 
 
-def gain_of(added: Sequence[str], floor: int, text: Text, task: Text | None, size: ModelSize) -> Gain:
-    """What these words, all of which occur `floor` times or more in the text, would bring and cost."""
+def gain_of(
+    added: Sequence[str], floor: int, text: Text, task: Text | None, size: ModelSize
+) -> Gain:
+    """What these words, all of which occur `floor` times or more in the text, would bring and
+    cost.
+    """
     occurrences = [text.counts[word] for word in added]
     saved = saved_tokens(added, text)
     parameters = None if size.width is None else len(added) * size.width
@@ -61,7 +70,9 @@ def gain_of(added: Sequence[str], floor: int, text: Text, task: Text | None, siz
         words=len(added),
         parameters=parameters,
         bytes=None if parameters is None else parameters * FLOAT32,
-        model_share=None if parameters is None or not size.parameters else parameters / size.parameters,
+        model_share=(
+            None if parameters is None or not size.parameters else parameters / size.parameters
+        ),
         saved=saved / text.cuts.tokens if text.cuts.tokens else 0.0,
         fertility=(text.cuts.tokens - saved) / text.cuts.running if text.cuts.running else 0.0,
         mended=_mended(added, text),
@@ -79,7 +90,11 @@ def saved_tokens(added: Sequence[str], text: Text) -> int:
 
 def _mended(added: Sequence[str], text: Text) -> float:
     """Share of the text's cut running words that are among these words."""
-    mended = sum(text.counts.get(word, 0) for word in added if len(text.pieces.get(word, ())) > 1 and any(map(str.isalpha, word)))
+    mended = sum(
+        text.counts.get(word, 0)
+        for word in added
+        if len(text.pieces.get(word, ())) > 1 and any(map(str.isalpha, word))
+    )
     return mended / text.cuts.split if text.cuts.split else 0.0
 
 

@@ -1,6 +1,8 @@
-"""How much longer a text becomes under a reduced vocabulary: exact, from its distinct words and their counts.
+"""How much longer a text becomes under a reduced vocabulary: exact, from its distinct words and
+their counts.
 
-Table 6.10 of the thesis on low-layer information integration (2023), and its figure 3.1: what the model gets smaller by.
+Table 6.10 of the thesis on low-layer information integration (2023), and its figure 3.1: what the
+model gets smaller by.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +24,11 @@ SEEDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Growth:
-    """A text under a reduced vocabulary: tokens left in the vocabulary, wordpieces of the text, and how many more they are.
+    """A text under a reduced vocabulary: tokens left in the vocabulary, wordpieces of the text, and
+    how many more they are.
 
-    growth: share of the uncut total. unknown: running words that became [UNK] and were none before. sd: of the growth over seeds,
-    where the heuristic draws; `tokens` is then the mean.
+    growth: share of the uncut total. unknown: running words that became [UNK] and were none before.
+    sd: of the growth over seeds, where the heuristic draws; `tokens` is then the mean.
     """
 
     heuristic: str
@@ -39,7 +42,9 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Reducer:
-    """A vocabulary and the words of a text, ready to be reduced again and again: each order of leaving is found once."""
+    """A vocabulary and the words of a text, ready to be reduced again and again: each order of
+    leaving is found once.
+    """
 
     vocabulary: Vocabulary
     counts: Mapping[str, int]
@@ -64,17 +69,25 @@ class Reducer:
     def token_counts(self) -> Ints:
         """How often each token stands in the text, by id; [UNK] under its own."""
         counts = self.table.token_counts(self.cut).astype(np.int64)
-        counts[self.vocabulary.ids[self.vocabulary.unknown]] += int(self.table.counts[self.cut.unknown].sum())
+        counts[self.vocabulary.ids[self.vocabulary.unknown]] += int(
+            self.table.counts[self.cut.unknown].sum()
+        )
         return counts
 
     @cached_property
     def lengths(self) -> Ints:
         """Characters of each token, without its mark, by id."""
-        return np.array([length_of(token, self.vocabulary) for token in self.vocabulary.tokens], dtype=np.int64)
+        return np.array(
+            [length_of(token, self.vocabulary) for token in self.vocabulary.tokens], dtype=np.int64
+        )
 
     def ranking(self, settings: ReductionSettings) -> Ints:
         """The ids that may leave, first to leave first."""
-        key = (settings.heuristic, settings.seed if settings.heuristic == "random" else 0, settings.count_marks)
+        key = (
+            settings.heuristic,
+            settings.seed if settings.heuristic == "random" else 0,
+            settings.count_marks,
+        )
         if key not in self._rankings:
             self._rankings[key] = ranking(self.vocabulary, settings, self.table)
         return self._rankings[key]
@@ -93,12 +106,21 @@ class Reducer:
         tokens = round(float(self.table.counts @ cut.pieces))
         unknown = round(float(self.table.counts @ (cut.unknown & ~self.cut.unknown)))
         kept = len(self.vocabulary) - int(gone.sum())
-        return Growth(settings.heuristic, settings.keep, kept, tokens, tokens / max(self.tokens, 1) - 1, unknown)
+        return Growth(
+            settings.heuristic,
+            settings.keep,
+            kept,
+            tokens,
+            tokens / max(self.tokens, 1) - 1,
+            unknown,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Growth for every heuristic and share: `tokens` uncut, and the shares that a vocabulary cannot be reduced to, and why."""
+    """Growth for every heuristic and share: `tokens` uncut, and the shares that a vocabulary cannot
+    be reduced to, and why.
+    """
 
     tokens: int
     rows: tuple[Growth, ...]
@@ -106,10 +128,15 @@ class Study:
 
 
 def study(
-    reducer: Reducer, heuristics: Sequence[str], keeps: Sequence[float] = KEEPS, seeds: Sequence[int] = SEEDS,
-    count_marks: bool = False, progress: Progress = silent,
-) -> Study:  # fmt: skip
-    """Reduce by every heuristic to every share; `random` once for each seed, as mean and standard deviation (n - 1).
+    reducer: Reducer,
+    heuristics: Sequence[str],
+    keeps: Sequence[float] = KEEPS,
+    seeds: Sequence[int] = SEEDS,
+    count_marks: bool = False,
+    progress: Progress = silent,
+) -> Study:
+    """Reduce by every heuristic to every share; `random` once for each seed, as mean and standard
+    deviation (n - 1).
 
     A share below what must stay is left out and said; raises InputError where that leaves none.
     """
@@ -120,32 +147,53 @@ def study(
     rows = []
     for i, (heuristic, keep) in enumerate(cells):
         progress(i / len(cells), f"{heuristic}, {keep:g}")
-        rows.append(growth_over_seeds(reducer, ReductionSettings(heuristic, keep, seeds[0], count_marks), seeds))
+        rows.append(
+            growth_over_seeds(
+                reducer, ReductionSettings(heuristic, keep, seeds[0], count_marks), seeds
+            )
+        )
     return Study(reducer.tokens, tuple(rows), left_out)
 
 
-def growth_over_seeds(reducer: Reducer, settings: ReductionSettings, seeds: Sequence[int]) -> Growth:
-    """Growth, for `random` over several seeds: the mean, and its standard deviation where there are two or more."""
+def growth_over_seeds(
+    reducer: Reducer, settings: ReductionSettings, seeds: Sequence[int]
+) -> Growth:
+    """Growth, for `random` over several seeds: the mean, and its standard deviation where there are
+    two or more.
+    """
     if settings.heuristic != "random":
         return reducer.growth(settings)
     drawn = [
-        reducer.growth(ReductionSettings(settings.heuristic, settings.keep, seed, settings.count_marks))
+        reducer.growth(
+            ReductionSettings(settings.heuristic, settings.keep, seed, settings.count_marks)
+        )
         for seed in dict.fromkeys(seeds)
     ]
     growths = np.array([one.growth for one in drawn])
     return Growth(
-        settings.heuristic, settings.keep, drawn[0].vocabulary, round(float(np.mean([one.tokens for one in drawn]))),
-        float(growths.mean()), max(one.unknown for one in drawn), float(growths.std(ddof=1)) if len(drawn) > 1 else None,
-    )  # fmt: skip
+        settings.heuristic,
+        settings.keep,
+        drawn[0].vocabulary,
+        round(float(np.mean([one.tokens for one in drawn]))),
+        float(growths.mean()),
+        max(one.unknown for one in drawn),
+        float(growths.std(ddof=1)) if len(drawn) > 1 else None,
+    )
 
 
 def parameter_share(parameters: int, rows: int, width: int, keep: float) -> float:
-    """By what share of its parameters a model with tied rows gets smaller when `keep` of its wordpiece rows stay."""
+    """By what share of its parameters a model with tied rows gets smaller when `keep` of its
+    wordpiece rows stay.
+    """
     return (rows - round(keep * rows)) * width / parameters
 
 
-def _possible(vocabulary: Vocabulary, keeps: Sequence[float], count_marks: bool) -> tuple[list[float], dict[float, str]]:
-    """The shares that can be kept, and why others cannot; raises InputError where none can, or one is no share."""
+def _possible(
+    vocabulary: Vocabulary, keeps: Sequence[float], count_marks: bool
+) -> tuple[list[float], dict[float, str]]:
+    """The shares that can be kept, and why others cannot; raises InputError where none can, or one
+    is no share.
+    """
     possible, why = [], dict[float, InputError]()
     for keep in dict.fromkeys(keeps):
         settings = ReductionSettings("last", keep, count_marks=count_marks)

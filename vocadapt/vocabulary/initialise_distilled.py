@@ -1,4 +1,6 @@
-"""The initialiser that asks the network itself: rows under which it reads a new token as it read the token's old pieces."""
+"""The initialiser that asks the network itself: rows under which it reads a new token as it read
+the token's old pieces.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,11 +18,13 @@ NEEDED = "These rows are fitted to a text through the network, and no text was g
 
 @dataclass(frozen=True)
 class DistilSettings:
-    """How rows are distilled: hidden states of which `layer` are to match (−1: the last), over how many `contexts` of each token.
+    """How rows are distilled: hidden states of which `layer` are to match (−1: the last), over how
+    many `contexts` of each token.
 
-    A context is a stretch of at most `length` wordpieces of a line. A token of fewer contexts meets those it has again, so that
-    every row is moved `passes` × `contexts` times; `batch` tokens at a time, Adam with a rate of its own for each row, falling
-    from `lr` to 0. `seed` draws contexts and order. Raises InputError for values without sense.
+    A context is a stretch of at most `length` wordpieces of a line. A token of fewer contexts meets
+    those it has again, so that every row is moved `passes` × `contexts` times; `batch` tokens at a
+    time, Adam with a rate of its own for each row, falling from `lr` to 0. `seed` draws contexts
+    and order. Raises InputError for values without sense.
     """
 
     layer: int = bounded(-1, -1, 1_000, "Distilled rows: layer to match")
@@ -34,19 +38,32 @@ class DistilSettings:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.layer < 1 and self.layer != -1:
-            raise InputError(f"Distilled rows: there is no layer {self.layer} to match.", "Give 1 or more, or -1 for the last.")
+            raise InputError(
+                f"Distilled rows: there is no layer {self.layer} to match.",
+                "Give 1 or more, or -1 for the last.",
+            )
 
 
 def distilled(materials: Materials, settings: "RowSettings") -> Made:
-    """The mean of a token's pieces, moved until the network reads the token as it read the pieces."""
+    """The mean of a token's pieces, moved until the network reads the token as it read the
+    pieces.
+    """
     if materials.distiller is None:
-        raise InputError(NEEDED, "Give --corpus TEXT; a leaderboard must be asked for distilled by name: it takes long.")
+        raise InputError(
+            NEEDED,
+            "Give --corpus TEXT; a leaderboard must be asked for distilled by name: it takes long.",
+        )
     start, sources = mean_of_pieces(materials, materials.plan.new_rows)
     rows, contexts = materials.distiller(materials.plan, start, settings.distil, materials.progress)
     provenance = (
-        Provenance(f"distilled from the mean of its pieces, over {n} of {settings.distil.contexts} contexts asked for")
-        if n
-        else Provenance(f"no context in the text: {source.how}", source.donors, fallback=True)
+        (
+            Provenance(
+                f"distilled from the mean of its pieces, over {n} of {settings.distil.contexts}"
+                " contexts asked for"
+            )
+            if n
+            else Provenance(f"no context in the text: {source.how}", source.donors, fallback=True)
+        )
         for n, source in zip(contexts.tolist(), sources, strict=True)
     )
     return rows, tuple(provenance)
@@ -55,7 +72,8 @@ def distilled(materials: Materials, settings: "RowSettings") -> Made:
 DISTILLED: Registered = {
     "distilled": Initialiser(
         distilled,
-        "the mean of its pieces, moved until the network's hidden states are those it had with the pieces; needs a text",
+        "the mean of its pieces, moved until the network's hidden states are those it had with the"
+        " pieces; needs a text",
         "argmin Σ ‖h(t) − h(pieces of t)‖²",
         "Token Distillation (2026), here for encoders",
         needs="text",

@@ -1,7 +1,9 @@
-"""Orthogonal matching pursuit: a target's vector rewritten as a sum of few common tokens' vectors, the sum carried over.
+"""Orthogonal matching pursuit: a target's vector rewritten as a sum of few common tokens' vectors,
+the sum carried over.
 
-Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each other are made once, and what a step needs is a
-few of their rows. Selection is by the largest product with the residual, rows as they are, as mergekit-tokensurgeon does.
+Batch-OMP (Rubinstein et al. 2008): the products of all common tokens with each other are made once,
+and what a step needs is a few of their rows. Selection is by the largest product with the residual,
+rows as they are, as mergekit-tokensurgeon does.
 """
 
 from collections.abc import Callable
@@ -25,7 +27,9 @@ DEPENDENT = 1e-6  # of an atom's squared length: what of it the chosen ones do n
 
 
 def omp(materials: Materials, settings: "RowSettings") -> Made:
-    """The common tokens' rows under the coefficients that rebuild the token's vector in the target space."""
+    """The common tokens' rows under the coefficients that rebuild the token's vector in the target
+    space.
+    """
     space, names = materials.similar, materials.donors
     atoms = space.matrix[space.rows(names)]
     k = min(settings.atoms, len(names))
@@ -35,13 +39,16 @@ def omp(materials: Materials, settings: "RowSettings") -> Made:
         rows = materials.model.matrix[materials.model.rows(names)]
         return mixed(names, rows, [mix], f"orthogonal matching pursuit, {k} common tokens at most")
 
-    return with_fallback(materials, [has_vector(space, token) for token in materials.plan.new_rows], make)
+    return with_fallback(
+        materials, [has_vector(space, token) for token in materials.plan.new_rows], make
+    )
 
 
 def pursue(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
     """Rewrite each vector (n, d) as a sum of at most k atoms (m, d).
 
-    The products of all atoms, m² · 4 bytes, are made once where they fit into 4 GB and enough vectors share them.
+    The products of all atoms, m² · 4 bytes, are made once where they fit into 4 GB and enough
+    vectors share them.
     """
     from threadpoolctl import threadpool_limits
 
@@ -58,10 +65,14 @@ def pursue(vectors: Matrix, atoms: Matrix, k: int) -> Mix:
     return mix
 
 
-def _pursue_one(first: Matrix, gram: Products, atoms: Matrix, work: Matrix) -> tuple[list[int], NDArray[np.floating]]:
-    """The atoms chosen for one vector and their coefficients, from its products with all atoms (m,).
+def _pursue_one(
+    first: Matrix, gram: Products, atoms: Matrix, work: Matrix
+) -> tuple[list[int], NDArray[np.floating]]:
+    """The atoms chosen for one vector and their coefficients, from its products with all atoms
+    (m,).
 
-    `work` (k, m) takes the products of all atoms with each new direction, orthogonal to the ones before (Gram-Schmidt).
+    `work` (k, m) takes the products of all atoms with each new direction, orthogonal to the ones
+    before (Gram-Schmidt).
     """
     left, chosen, used = first.copy(), list[int](), 0
     enough = NOTHING_LEFT * float(np.abs(first).max(initial=0.0))
@@ -81,13 +92,18 @@ def _pursue_one(first: Matrix, gram: Products, atoms: Matrix, work: Matrix) -> t
             used += 1
         left[banned] = 0.0  # what was taken is orthogonal to the rest, but for rounding
     taken = atoms[chosen].astype(np.float64)
-    return chosen, np.linalg.solve(taken @ taken.T, first[chosen].astype(np.float64)) if chosen else np.empty(0)
+    return chosen, (
+        np.linalg.solve(taken @ taken.T, first[chosen].astype(np.float64))
+        if chosen
+        else np.empty(0)
+    )
 
 
 SPARSE: Registered = {
     "omp": Initialiser(
         omp,
-        "the target's vector as a sum of at most k common tokens' vectors, carried over to their rows",
+        "the target's vector as a sum of at most k common tokens' vectors, carried over to their"
+        " rows",
         "Σ α_o · E(o), α by orthogonal matching pursuit",
         "Goddard and Fernandes Neto 2025; mergekit-tokensurgeon",
         needs="similar",

@@ -1,6 +1,8 @@
-"""Initialisers that mix the rows of common tokens, by how alike these are to the new token in a target space.
+"""Initialisers that mix the rows of common tokens, by how alike these are to the new token in a
+target space.
 
-A common token is one that the model keeps with its row and that the target space knows; its own row is never touched.
+A common token is one that the model keeps with its row and that the target space knows; its own row
+is never touched.
 """
 
 from typing import TYPE_CHECKING
@@ -37,7 +39,9 @@ def focus(materials: Materials, settings: "RowSettings") -> Made:
 
 
 def wechsel(materials: Materials, settings: "RowSettings") -> Made:
-    """A mix of the nearest common tokens' rows, weighted by the softmax of their cosines over a temperature."""
+    """A mix of the nearest common tokens' rows, weighted by the softmax of their cosines over a
+    temperature.
+    """
     k = min(settings.neighbours or WECHSEL, len(materials.donors))
 
     def choose(closeness: Matrix) -> Mix:
@@ -50,12 +54,18 @@ def wechsel(materials: Materials, settings: "RowSettings") -> Made:
 
 
 def sparsemax(scores: Matrix) -> Matrix:
-    """Weights (n, k) ≥ 0, each row summing to 1: the simplex' point nearest to the scores (Martins and Astudillo 2016)."""
-    return np.asarray(np.maximum(scores - _threshold(-np.sort(-scores, axis=1))[:, None], 0), dtype=np.float32)
+    """Weights (n, k) ≥ 0, each row summing to 1: the simplex' point nearest to the scores (Martins
+    and Astudillo 2016).
+    """
+    return np.asarray(
+        np.maximum(scores - _threshold(-np.sort(-scores, axis=1))[:, None], 0), dtype=np.float32
+    )
 
 
 def _threshold(ordered: Matrix) -> Matrix:
-    """τ of each row of scores (n, k), largest first, so that max(score − τ, 0) sums to 1; −∞ is padding."""
+    """τ of each row of scores (n, k), largest first, so that max(score − τ, 0) sums to 1; −∞ is
+    padding.
+    """
     sums = np.cumsum(ordered, axis=1, dtype=np.float64)
     place = np.arange(1, ordered.shape[1] + 1)
     support = (1 + place * ordered > sums).sum(axis=1)
@@ -66,7 +76,8 @@ def _threshold(ordered: Matrix) -> Matrix:
 def _sparsemax_mix(closeness: Matrix) -> Mix:
     """The sparsemax of whole rows without sorting them.
 
-    τ over a part of a row is at most τ over the row, so only what lies above the τ of a few maxima can have weight.
+    τ over a part of a row is at most τ over the row, so only what lies above the τ of a few maxima
+    can have weight.
     """
     maxima = -np.sort(-folded_maxima(closeness), axis=1)
     donors, cosines = shortlist(closeness, (_threshold(maxima) - ROUNDING).astype(np.float32))

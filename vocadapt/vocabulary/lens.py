@@ -1,9 +1,11 @@
-"""Tokenizer lens: how models cut a text, how many pieces that makes, and which words they cut otherwise.
+"""Tokenizer lens: how models cut a text, how many pieces that makes, and which words they cut
+otherwise.
 
-`cut_text` shows one text as the tokenizer itself cuts it. All figures come from distinct words × counts: a word is cut once,
-however often it stands in the text. For a plain WordPiece model the two agree piece for piece. They differ where an
-exact-word tokenizer departs from its rule (see `vocadapt.vocabulary.tokenizer.departures`), and where a text spells out a
-special token such as [MASK], which the tokenizer takes for that token and the figures for the three words they are.
+`cut_text` shows one text as the tokenizer itself cuts it. All figures come from distinct words ×
+counts: a word is cut once, however often it stands in the text. For a plain WordPiece model the two
+agree piece for piece. They differ where an exact-word tokenizer departs from its rule (see
+`vocadapt.vocabulary.tokenizer.departures`), and where a text spells out a special token such as
+[MASK], which the tokenizer takes for that token and the figures for the three words they are.
 """
 
 import json
@@ -22,17 +24,35 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words and how often each stands in a text
 
-# The terms of table 2.1 of the thesis on low-layer information integration (2023), after the PubMedBERT paper. Only the terms:
-# how they are cut is always derived from the vocabularies at hand.
+# The terms of table 2.1 of the thesis on low-layer information integration (2023), after the
+# PubMedBERT paper. Only the terms: how they are cut is always derived from the vocabularies at
+# hand.
 TERMS = (
-    "diabetes", "leukemia", "lithium", "insulin", "DNA", "promoter", "hypertension", "nephropathy", "lymphoma", "lidocaine",
-    "oropharyngeal", "cardiomyocyte", "chloramphenicol", "RecA", "acetyltransferase", "clonidine", "naloxone",
-)  # fmt: skip
+    "diabetes",
+    "leukemia",
+    "lithium",
+    "insulin",
+    "DNA",
+    "promoter",
+    "hypertension",
+    "nephropathy",
+    "lymphoma",
+    "lidocaine",
+    "oropharyngeal",
+    "cardiomyocyte",
+    "chloramphenicol",
+    "RecA",
+    "acetyltransferase",
+    "clonidine",
+    "naloxone",
+)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One token of a text: its id, from where to where it stands in the text (in characters), and whether it goes on a word."""
+    """One token of a text: its id, from where to where it stands in the text (in characters), and
+    whether it goes on a word.
+    """
 
     token: str
     id: int
@@ -49,7 +69,9 @@ def cut_text(tokenizer: Tokenizer, text: str) -> tuple[Piece, ...]:
     _check(text)
     encoding = encode(tokenizer, text, add_special_tokens=False)
     words = encoding.word_ids
-    goes_on = [i > 0 and words[i] is not None and words[i] == words[i - 1] for i in range(len(words))]
+    goes_on = [
+        i > 0 and words[i] is not None and words[i] == words[i - 1] for i in range(len(words))
+    ]
     parts = zip(encoding.tokens, encoding.ids, encoding.offsets, goes_on, strict=True)
     return tuple(Piece(token, number, start, end, on) for token, number, (start, end), on in parts)
 
@@ -63,24 +85,34 @@ class Cutter:
     splitter: Splitter
 
     def cut(self, words: Iterable[str], splitter: Splitter) -> dict[str, tuple[str, ...]]:
-        """The pieces of distinct words that `splitter` made; one that is not the model's own is split its way first.
+        """The pieces of distinct words that `splitter` made; one that is not the model's own is
+        split its way first.
 
         A word that the model's normaliser drops altogether has no piece.
         """
         cut = self.vocabulary.cut
         if splitter == self.splitter:
             return {word: cut(word) for word in words}
-        return {word: tuple(piece for own in self.splitter.words(word) for piece in cut(own)) for word in words}
+        return {
+            word: tuple(piece for own in self.splitter.words(word) for piece in cut(own))
+            for word in words
+        }
 
     def figures(self, counts: Counts) -> "CutFigures":
-        """Measure the cut of a text from its distinct words, made by this model's splitter, and their counts.
+        """Measure the cut of a text from its distinct words, made by this model's splitter, and
+        their counts.
 
         Raises InputError for a text without words.
         """
         if not counts:
             raise InputError("The text holds no words.", "Give a text with words in it.")
         cuts = self.cut(counts, self.splitter)
-        unknown, by_pieces, distinct_pieces, unknown_words = (self.vocabulary.unknown,), Counter[int](), 0, 0
+        unknown, by_pieces, distinct_pieces, unknown_words = (
+            (self.vocabulary.unknown,),
+            Counter[int](),
+            0,
+            0,
+        )
         for word, pieces in cuts.items():
             distinct_pieces += len(pieces)
             if pieces == unknown:
@@ -90,7 +122,13 @@ class Cutter:
         words = unknown_words + by_pieces.total()
         pieces_in_all = unknown_words + sum(size * count for size, count in by_pieces.items())
         return CutFigures(
-            self.name, words, len(counts), pieces_in_all, distinct_pieces, unknown_words, dict(sorted(by_pieces.items()))
+            self.name,
+            words,
+            len(counts),
+            pieces_in_all,
+            distinct_pieces,
+            unknown_words,
+            dict(sorted(by_pieces.items())),
         )
 
 
@@ -98,8 +136,8 @@ class Cutter:
 class CutFigures:
     """How a model cuts a text: sums over its running words and over its distinct words.
 
-    `by_pieces` counts the running words by their number of pieces; words that become [UNK], one token each, are not among
-    them but in `unknown_words`.
+    `by_pieces` counts the running words by their number of pieces; words that become [UNK], one
+    token each, are not among them but in `unknown_words`.
     """
 
     model: str
@@ -131,14 +169,21 @@ class CutFigures:
         return self.unknown_words / self.words
 
     def shares(self, last: int = 6) -> dict[str, float]:
-        """Share of running words by number of pieces: "1" … and the last bar for all from `last` on, then "[UNK]"."""
+        """Share of running words by number of pieces: "1" … and the last bar for all from `last`
+        on, then "[UNK]".
+        """
         bars = {str(size): self.by_pieces.get(size, 0) / self.words for size in range(1, last)}
-        bars[f"{last}+"] = sum(count for size, count in self.by_pieces.items() if size >= last) / self.words
+        bars[f"{last}+"] = (
+            sum(count for size, count in self.by_pieces.items() if size >= last) / self.words
+        )
         return bars | {"[UNK]": self.unknown}
 
     def to_dict(self) -> dict[str, Any]:
         """The figures by name; `by_pieces` keyed by text, as JSON keys are."""
-        counted = {**asdict(self), "by_pieces": {str(size): count for size, count in self.by_pieces.items()}}
+        counted = {
+            **asdict(self),
+            "by_pieces": {str(size): count for size, count in self.by_pieces.items()},
+        }
         derived = ("fertility", "fertility_distinct", "one_piece", "unknown")
         return {**counted, **{name: getattr(self, name) for name in derived}}
 
@@ -161,11 +206,15 @@ class Change:
 def changes(counts: Counts, splitter: Splitter, before: Cutter, after: Cutter) -> list[Change]:
     """Every word of a text, as `splitter` made and counted them, that two models cut otherwise.
 
-    Ranked by pieces saved or lost in the whole text, then by count, then by word. [UNK] counts as the one token it is: a word
-    that was unknown and now takes three pieces has lost two.
+    Ranked by pieces saved or lost in the whole text, then by count, then by word. [UNK] counts as
+    the one token it is: a word that was unknown and now takes three pieces has lost two.
     """
     olds, news = before.cut(counts, splitter), after.cut(counts, splitter)
-    changed = [Change(word, count, olds[word], news[word]) for word, count in counts.items() if olds[word] != news[word]]
+    changed = [
+        Change(word, count, olds[word], news[word])
+        for word, count in counts.items()
+        if olds[word] != news[word]
+    ]
     return sorted(changed, key=lambda change: (-abs(change.saved), -change.count, change.word))
 
 
@@ -177,10 +226,16 @@ def count_text(text: str, splitter: Splitter) -> dict[str, int]:
     return dict(tally.fold())
 
 
-def counted_for(splitters: Sequence[Splitter], count: Callable[[Splitter], Counts]) -> dict[Splitter, Counts]:
-    """The words of one text for several splitters, read as seldom as can be: `count` reads it for one splitter."""
+def counted_for(
+    splitters: Sequence[Splitter], count: Callable[[Splitter], Counts]
+) -> dict[Splitter, Counts]:
+    """The words of one text for several splitters, read as seldom as can be: `count` reads it for
+    one splitter.
+    """
     counted: dict[Splitter, Counts] = {}
-    for splitter in sorted(dict.fromkeys(splitters), key=lambda one: one.lowercase):  # the finer ones first
+    for splitter in sorted(
+        dict.fromkeys(splitters), key=lambda one: one.lowercase
+    ):  # the finer ones first
         finer = next((other for other in counted if refines(other, splitter)), None)
         counted[splitter] = recount(counted[finer], splitter) if finer else count(splitter)
     return counted
@@ -188,11 +243,15 @@ def counted_for(splitters: Sequence[Splitter], count: Callable[[Splitter], Count
 
 def finest(splitters: Sequence[Splitter]) -> Splitter:
     """The splitter whose words tell the most apart, the first one where that cannot be said."""
-    return next((one for one in splitters if all(refines(one, other) for other in splitters)), splitters[0])
+    return next(
+        (one for one in splitters if all(refines(one, other) for other in splitters)), splitters[0]
+    )
 
 
 def recount(counts: Counts, splitter: Splitter) -> dict[str, int]:
-    """The words that `splitter` makes of a text, out of those that a finer one made of it (see `refines`)."""
+    """The words that `splitter` makes of a text, out of those that a finer one made of it (see
+    `refines`).
+    """
     words: Counter[str] = Counter()
     for word, count in counts.items():
         for own in splitter.words(word):
@@ -203,8 +262,9 @@ def recount(counts: Counts, splitter: Splitter) -> dict[str, int]:
 def refines(finer: Splitter, coarser: Splitter) -> bool:
     """Whether the words of `coarser` follow from those of `finer`, without the text.
 
-    Sure for BERT's cased splitter against the uncased one, not assumed for any other pair: both cut at blanks and punctuation
-    and drop control characters, and lowercasing and stripping accents never join what was cut.
+    Sure for BERT's cased splitter against the uncased one, not assumed for any other pair: both cut
+    at blanks and punctuation and drop control characters, and lowercasing and stripping accents
+    never join what was cut.
     """
     if finer == coarser:
         return True

@@ -1,4 +1,6 @@
-"""What initialisers draw on and what they give: the materials, the rows, and where each row came from."""
+"""What initialisers draw on and what they give: the materials, the rows, and where each row came
+from.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +26,8 @@ SHOWN = 5  # donors of a row that stand in its line
 
 
 class Donors(Sequence[tuple[str, float]]):
-    """Sequence of (donor, weight) pairs of an embedding, created lazily: FOCUS has millions of them.
+    """Sequence of (donor, weight) pairs of an embedding, created lazily: FOCUS has millions of
+    them.
 
     Equal to the tuple of its pairs.
     """
@@ -36,7 +39,11 @@ class Donors(Sequence[tuple[str, float]]):
         return len(self._columns)
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
-        return zip(map(self._names.__getitem__, self._columns.tolist()), self._weights.tolist(), strict=True)
+        return zip(
+            map(self._names.__getitem__, self._columns.tolist()),
+            self._weights.tolist(),
+            strict=True,
+        )
 
     @overload
     def __getitem__(self, place: int) -> tuple[str, float]: ...
@@ -66,7 +73,9 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One float32 row of the model's width for each token, in the same order, and where each came from."""
+    """One float32 row of the model's width for each token, in the same order, and where each came
+    from.
+    """
 
     tokens: tuple[str, ...]
     matrix: Matrix
@@ -79,17 +88,21 @@ class Rows:
 
 
 Made = tuple[Matrix, tuple[Provenance, ...]]
-Distil = Callable[[VocabularyPlan, Matrix, "DistilSettings", Progress], tuple[Matrix, NDArray[np.int64]]]
+Distil = Callable[
+    [VocabularyPlan, Matrix, "DistilSettings", Progress], tuple[Matrix, NDArray[np.int64]]
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Materials:
-    """What initialisers draw on: the plan, the model's own rows, and other vectors with their map where there are any.
+    """What initialisers draw on: the plan, the model's own rows, and other vectors with their map
+    where there are any.
 
-    `domain` holds word vectors; `target` the rows of a target model, or vectors trained over the text cut by its vocabulary.
-    `alignment` goes from the domain, or from the target where there is no domain, to the model.
-    `distiller` fits rows to a text through the network: from the plan and the rows to begin with to the rows, and over how many
-    contexts each was fitted. It takes long, and tells `progress` how far it is.
+    `domain` holds word vectors; `target` the rows of a target model, or vectors trained over the
+    text cut by its vocabulary. `alignment` goes from the domain, or from the target where there is
+    no domain, to the model. `distiller` fits rows to a text through the network: from the plan and
+    the rows to begin with to the rows, and over how many contexts each was fitted. It takes long,
+    and tells `progress` how far it is.
     """
 
     plan: VocabularyPlan
@@ -102,7 +115,9 @@ class Materials:
 
     @property
     def similar(self) -> EmbeddingSpace:
-        """Where it is read which tokens are alike: the target space, else the word vectors; InputError without either."""
+        """Where it is read which tokens are alike: the target space, else the word vectors;
+        InputError without either.
+        """
         space = self.domain if self.target is None else self.target
         if space is None:
             problem = "These rows are made of tokens alike in a target space, and none was given."
@@ -111,15 +126,21 @@ class Materials:
 
     @cached_property
     def donors(self) -> tuple[str, ...]:
-        """The common tokens: the model's, kept with their row, that have a vector in the target space; by id.
+        """The common tokens: the model's, kept with their row, that have a vector in the target
+        space; by id.
 
         Special and [unused] tokens are none. Raises InputError where there is not one.
         """
         space, stays = self.similar, frozenset(self.plan.kept)
-        found = tuple(token for token in ordinary(self.plan, self.model) if token in stays and has_vector(space, token))
+        found = tuple(
+            token
+            for token in ordinary(self.plan, self.model)
+            if token in stays and has_vector(space, token)
+        )
         if not found:
             raise InputError(
-                f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in common that keeps its row.",
+                f"{self.model.name} and {space.name} ({len(space):,} tokens) have no token in"
+                " common that keeps its row.",
                 "Check that both are of one language and one casing.",
             )
         return found
@@ -127,10 +148,11 @@ class Materials:
 
 @dataclass(frozen=True)
 class Initialiser:
-    """An initialiser, the sentence that explains it, its formula, its source, and what it needs beside the model.
+    """An initialiser, the sentence that explains it, its formula, its source, and what it needs
+    beside the model.
 
-    `needs`: "" nothing, "words" word vectors, "target" rows of a target model, "similar" one of these, "text" a text to be read
-    through the network.
+    `needs`: "" nothing, "words" word vectors, "target" rows of a target model, "similar" one of
+    these, "text" a text to be read through the network.
     """
 
     make: Callable[[Materials, "RowSettings"], Made]
@@ -145,9 +167,15 @@ Registered = Mapping[str, Initialiser]
 
 
 def ordinary(plan: VocabularyPlan, model: EmbeddingSpace) -> list[str]:
-    """The model's old tokens whose rows were trained on text, by id: neither special nor [unused]."""
+    """The model's old tokens whose rows were trained on text, by id: neither special nor
+    [unused].
+    """
     base = plan.base
-    return [token for token in base.tokens if token in model and position(token, base) not in ("special", "unused")]
+    return [
+        token
+        for token in base.tokens
+        if token in model and position(token, base) not in ("special", "unused")
+    ]
 
 
 def has_vector(space: EmbeddingSpace, token: str) -> bool:
@@ -162,15 +190,26 @@ def mean_row(model: EmbeddingSpace) -> Matrix:
 
 
 def provenance_line(token: str, source: Provenance, most: int = SHOWN) -> str:
-    """One readable line: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism"; heaviest donors first, so many of them."""
+    """One readable line: "hypertension = 1/3 obesity + 1/3 asthma + 1/3 alcoholism"; heaviest
+    donors first, so many of them.
+    """
     if not source.donors or source.donors == ((token, 1.0),):
         return f"{token} = {source.how}"
-    equal = len({weight for _, weight in source.donors}) == 1 and abs(source.donors[0][1] * len(source.donors) - 1) < 1e-6
+    equal = (
+        len({weight for _, weight in source.donors}) == 1
+        and abs(source.donors[0][1] * len(source.donors) - 1) < 1e-6
+    )
     ordered = sorted(source.donors, key=lambda donor: -abs(donor[1]))[:most]
-    terms = [f"{_weight(weight, len(source.donors) if equal else 0)}{name}" for name, weight in ordered]
+    terms = [
+        f"{_weight(weight, len(source.donors) if equal else 0)}{name}" for name, weight in ordered
+    ]
     line = f"{token} = {' + '.join(terms)}".replace("+ -", "− ")
     rest = len(source.donors) - len(ordered)
-    return line + (f" + … ({rest} more)" if rest > 0 else "") + (f"  ({source.how})" if source.fallback else "")
+    return (
+        line
+        + (f" + … ({rest} more)" if rest > 0 else "")
+        + (f"  ({source.how})" if source.fallback else "")
+    )
 
 
 def _weight(weight: float, equal: int) -> str:

@@ -1,6 +1,8 @@
-"""Words cut into pieces, and the merging of adjacent pieces, best pair first: what WordPiece trainers have in common.
+"""Words cut into pieces, and the merging of adjacent pieces, best pair first: what WordPiece
+trainers have in common.
 
-Incremental: a merge touches only the words that hold its pair, and only the pairs in them are counted anew.
+Incremental: a merge touches only the words that hold its pair, and only the pairs in them are
+counted anew.
 """
 
 from collections import Counter, defaultdict
@@ -9,26 +11,39 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 Pair = tuple[str, str]
-Score = Callable[[int, int, int], float]  # occurrences of the pair, of its left and of its right piece → the higher, the sooner
-Entry = tuple[float, str, Pair]  # minus the score, the token that the merge gives, the pair: all ties are broken by token
+Score = Callable[
+    [int, int, int], float
+]  # occurrences of the pair, of its left and of its right piece → the higher, the sooner
+Entry = tuple[
+    float, str, Pair
+]  # minus the score, the token that the merge gives, the pair: all ties are broken by token
 
-OUTDATED = 4  # entries of the heap for each pair there is, beyond which it is made anew: bounds the memory
+OUTDATED = (
+    4  # entries of the heap for each pair there is, beyond which it is made anew: bounds the memory
+)
 
 
 class Pieces:
-    """Distinct words × counts as pieces: single characters at first, those within a word with the mark of continuation.
+    """Distinct words × counts as pieces: single characters at first, those within a word with the
+    mark of continuation.
 
     `pairs` and `pieces` count occurrences in the running text.
     """
 
     def __init__(self, counts: Mapping[str, int], continuation: str) -> None:
         self.continuation = continuation
-        self.words = [[word[0], *(continuation + character for character in word[1:])] for word in counts]
+        self.words = [
+            [word[0], *(continuation + character for character in word[1:])] for word in counts
+        ]
         self.counts = list(counts.values())
         self.pairs: Counter[Pair] = Counter()
         self.pieces: Counter[str] = Counter()
-        self.places: defaultdict[Pair, list[int]] = defaultdict(list)  # words that hold a pair, or did
-        self.beside: defaultdict[str, set[Pair]] = defaultdict(set)  # pairs that hold a piece, or did
+        self.places: defaultdict[Pair, list[int]] = defaultdict(
+            list
+        )  # words that hold a pair, or did
+        self.beside: defaultdict[str, set[Pair]] = defaultdict(
+            set
+        )  # pairs that hold a piece, or did
         for at, (word, count) in enumerate(zip(self.words, self.counts, strict=True)):
             for piece in word:
                 self.pieces[piece] += count
@@ -41,7 +56,9 @@ class Pieces:
         return pair[0] + pair[1].removeprefix(self.continuation)
 
     def merge(self, pair: Pair) -> list[Pair]:
-        """Make one piece of a pair wherever it stands; the pairs that occur more often than before."""
+        """Make one piece of a pair wherever it stands; the pairs that occur more often than
+        before.
+        """
         token, change = self.token(pair), Counter[Pair]()
         for at in self.places.pop(pair, ()):
             before, count = self.words[at], self.counts[at]
@@ -62,7 +79,9 @@ class Pieces:
         return [changed for changed, difference in change.items() if difference > 0]
 
     def around(self, piece: str, least: int) -> set[Pair]:
-        """The pairs that hold a piece and occur `least` times; the others are forgotten until they occur more often again."""
+        """The pairs that hold a piece and occur `least` times; the others are forgotten until they
+        occur more often again.
+        """
         self.beside[piece] = {pair for pair in self.beside[piece] if self.pairs[pair] >= least}
         return self.beside[piece]
 
@@ -85,10 +104,12 @@ def _merged(pieces: list[str], pair: Pair, token: str) -> list[str]:
 
 
 class Queue:
-    """The pairs that occur at least so many times, by bounds of their scores: the best one is found without scoring the others.
+    """The pairs that occur at least so many times, by bounds of their scores: the best one is found
+    without scoring the others.
 
-    An entry's score is never below the pair's own, for it takes the pieces to be rarer than they are, by up to 1/16: so all
-    pairs of a piece are entered anew once in a while, and not whenever the piece has become a little rarer.
+    An entry's score is never below the pair's own, for it takes the pieces to be rarer than they
+    are, by up to 1/16: so all pairs of a piece are entered anew once in a while, and not whenever
+    the piece has become a little rarer.
     """
 
     def __init__(self, pieces: Pieces, score: Score, least: int) -> None:
@@ -120,13 +141,19 @@ class Queue:
 
     def _fill(self) -> None:
         counted = self.pieces.pairs.items()
-        self.heap = [self._entry(pair, rounded_down) for pair, count in counted if count >= self.least]
+        self.heap = [
+            self._entry(pair, rounded_down) for pair, count in counted if count >= self.least
+        ]
         heapify(self.heap)
         self.most = OUTDATED * len(self.heap) + 1
 
     def _entry(self, pair: Pair, seen: Callable[[int], int]) -> Entry:
         (left, right), occurs = pair, self.pieces.pieces
-        return -self.score(self.pieces.pairs[pair], seen(occurs[left]), seen(occurs[right])), self.pieces.token(pair), pair
+        return (
+            -self.score(self.pieces.pairs[pair], seen(occurs[left]), seen(occurs[right])),
+            self.pieces.token(pair),
+            pair,
+        )
 
 
 def rounded_down(count: int) -> int:
@@ -136,7 +163,8 @@ def rounded_down(count: int) -> int:
 
 
 def merges(pieces: Pieces, score: Score, least: int, by_parts: bool) -> Iterator[str]:
-    """The token of each merge, best first, until no pair occurs `least` times; a token may come twice, by two ways.
+    """The token of each merge, best first, until no pair occurs `least` times; a token may come
+    twice, by two ways.
 
     `by_parts`: the score depends on the pieces of a pair too, and rises as they become rarer.
     """

@@ -1,7 +1,9 @@
-"""Vocabularies beside each other: common tokens, lengths, positions, single characters, and tokens that no text can reach.
+"""Vocabularies beside each other: common tokens, lengths, positions, single characters, and tokens
+that no text can reach.
 
-A token's length is counted without the mark of a continuation (##). Shares are of the row's vocabulary: of BERT's own share
-with PubMedBERT, 12 309 / 30 522 (table 3.1 of the thesis on low-layer information integration, 2023).
+A token's length is counted without the mark of a continuation (##). Shares are of the row's
+vocabulary: of BERT's own share with PubMedBERT, 12 309 / 30 522 (table 3.1 of the thesis on
+low-layer information integration, 2023).
 """
 
 from collections import Counter
@@ -19,7 +21,11 @@ CARRIERS = 8  # beginnings of a word that are tried before a continuation counts
 
 def body(token: str, vocabulary: Vocabulary) -> str:
     """What a token stands for in a text: "##tension" → "tension"."""
-    return token.removeprefix(vocabulary.continuation) if position(token, vocabulary) == "continuation" else token
+    return (
+        token.removeprefix(vocabulary.continuation)
+        if position(token, vocabulary) == "continuation"
+        else token
+    )
 
 
 def position(token: str, vocabulary: Vocabulary) -> str:
@@ -40,7 +46,9 @@ def length_of(token: str, vocabulary: Vocabulary) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """How many tokens some vocabularies have in common: `common` (n, n), its diagonal the different tokens of each."""
+    """How many tokens some vocabularies have in common: `common` (n, n), its diagonal the different
+    tokens of each.
+    """
 
     common: tuple[tuple[int, ...], ...]
 
@@ -52,7 +60,10 @@ class Overlap:
     @property
     def share(self) -> tuple[tuple[float, ...], ...]:
         """Common tokens as a share of the row's vocabulary, (n, n)."""
-        return tuple(tuple(count / size for count in row) for size, row in zip(self.sizes, self.common, strict=True))
+        return tuple(
+            tuple(count / size for count in row)
+            for size, row in zip(self.sizes, self.common, strict=True)
+        )
 
 
 def overlap(vocabularies: Sequence[Vocabulary]) -> Overlap:
@@ -72,8 +83,9 @@ def common_tokens(vocabularies: Sequence[Vocabulary]) -> tuple[str, ...]:
 class Profile:
     """A vocabulary in figures.
 
-    lengths: length → tokens of that length, special and unused ones aside. positions: POSITIONS → tokens. single, single_more:
-    the single characters that it knows at the beginning of a word, and as a continuation. unreachable: see `unreachable`.
+    lengths: length → tokens of that length, special and unused ones aside. positions: POSITIONS →
+    tokens. single, single_more: the single characters that it knows at the beginning of a word, and
+    as a continuation. unreachable: see `unreachable`.
     """
 
     tokens: tuple[str, ...]
@@ -105,24 +117,34 @@ def profile(vocabulary: Vocabulary, splitter: Splitter) -> Profile:
 
 
 def lengths(vocabulary: Vocabulary, tokens: Iterable[str]) -> dict[int, int]:
-    """Length → how many of `tokens` are so long, shortest first; special and unused tokens aside."""
-    written = (token for token in tokens if position(token, vocabulary) not in ("special", "unused"))
+    """Length → how many of `tokens` are so long, shortest first; special and unused tokens
+    aside.
+    """
+    written = (
+        token for token in tokens if position(token, vocabulary) not in ("special", "unused")
+    )
     return dict(sorted(Counter(length_of(token, vocabulary) for token in written).items()))
 
 
-def unreachable(vocabulary: Vocabulary, splitter: Splitter, tokens: Iterable[str] | None = None) -> tuple[str, ...]:
-    """Those of `tokens` (default: all but special ones) that no text can give: normaliser, pre-tokenizer, longest match.
+def unreachable(
+    vocabulary: Vocabulary, splitter: Splitter, tokens: Iterable[str] | None = None
+) -> tuple[str, ...]:
+    """Those of `tokens` (default: all but special ones) that no text can give: normaliser,
+    pre-tokenizer, longest match.
 
-    A beginning is reached when the splitter leaves it as one word. A continuation is reached behind a beginning that no longer
-    token begins with, where the splitter leaves both together as one word: whatever follows such a carrier, longest match takes
-    the carrier first and then, as the rest is the continuation, all of it. A token longer than `longest_word` is never reached.
+    A beginning is reached when the splitter leaves it as one word. A continuation is reached behind
+    a beginning that no longer token begins with, where the splitter leaves both together as one
+    word: whatever follows such a carrier, longest match takes the carrier first and then, as the
+    rest is the continuation, all of it. A token longer than `longest_word` is never reached.
     """
     carriers = _carriers(vocabulary, splitter)
     asked = vocabulary.tokens if tokens is None else tokens
     return tuple(token for token in asked if not _reached(token, vocabulary, splitter, carriers))
 
 
-def _reached(token: str, vocabulary: Vocabulary, splitter: Splitter, carriers: tuple[str, ...]) -> bool:
+def _reached(
+    token: str, vocabulary: Vocabulary, splitter: Splitter, carriers: tuple[str, ...]
+) -> bool:
     place, text = position(token, vocabulary), body(token, vocabulary)
     if place == "special":
         return True
@@ -130,13 +152,26 @@ def _reached(token: str, vocabulary: Vocabulary, splitter: Splitter, carriers: t
         return splitter.keeps(token)
     if place == "continuation":
         words = [carrier + text for carrier in carriers]
-        return any(len(word) <= vocabulary.longest_word and splitter.words(word) == [word] for word in words)
+        return any(
+            len(word) <= vocabulary.longest_word and splitter.words(word) == [word]
+            for word in words
+        )
     return len(text) <= vocabulary.longest_word and splitter.words(text) == [text]
 
 
 def _carriers(vocabulary: Vocabulary, splitter: Splitter) -> tuple[str, ...]:
-    """Beginnings made of letters and digits that no longer beginning starts with: the shortest ones, plain letters first."""
-    starts = sorted(token for token in vocabulary.tokens if position(token, vocabulary) == "word start")
-    ends = (one for one, following in zip(starts, [*starts[1:], ""], strict=False) if not following.startswith(one))
+    """Beginnings made of letters and digits that no longer beginning starts with: the shortest
+    ones, plain letters first.
+    """
+    starts = sorted(
+        token for token in vocabulary.tokens if position(token, vocabulary) == "word start"
+    )
+    ends = (
+        one
+        for one, following in zip(starts, [*starts[1:], ""], strict=False)
+        if not following.startswith(one)
+    )
     kept = (token for token in ends if token.isalnum() and splitter.words(token) == [token])
-    return tuple(sorted(kept, key=lambda token: (not token.isascii(), len(token), token))[:CARRIERS])
+    return tuple(
+        sorted(kept, key=lambda token: (not token.isascii(), len(token), token))[:CARRIERS]
+    )

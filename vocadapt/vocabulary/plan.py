@@ -1,7 +1,9 @@
-"""VocabularyPlan: which tokens a model keeps, loses and gains, and why; the decision, before any weight moves.
+"""VocabularyPlan: which tokens a model keeps, loses and gains, and why; the decision, before any
+weight moves.
 
-A plan is made from word vectors, from another model's vocabulary, or from the words of a text: see `planning`. Whatever it was
-made from, it says of every token of the new vocabulary where its row comes from: kept from the old model, or made anew.
+A plan is made from word vectors, from another model's vocabulary, or from the words of a text: see
+`planning`. Whatever it was made from, it says of every token of the new vocabulary where its row
+comes from: kept from the old model, or made anew.
 """
 
 from collections.abc import Mapping
@@ -22,7 +24,9 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PlanKind:
-    """A kind of plan: the sentence that explains it, the sources it is made from, and whether old tokens may go or move."""
+    """A kind of plan: the sentence that explains it, the sources it is made from, and whether old
+    tokens may go or move.
+    """
 
     about: str
     needs: tuple[str, ...] = ()
@@ -32,13 +36,20 @@ class PlanKind:
 KINDS = {
     "append": PlanKind("add the words the model lacks; every old row stays as it is", ("vectors",)),
     "replace": PlanKind(
-        "the same, and every old token that has a word vector takes it; the others keep theirs", ("vectors",)
+        "the same, and every old token that has a word vector takes it; the others keep theirs",
+        ("vectors",),
     ),
     "same": PlanKind("the vocabulary stays as it is; only rows are made anew"),
-    "reduce": PlanKind("a share of the tokens goes, chosen by a reduction heuristic", rearranges=True),
+    "reduce": PlanKind(
+        "a share of the tokens goes, chosen by a reduction heuristic", rearranges=True
+    ),
     "extend": PlanKind("tokens come in behind the old ones, chosen by an augmentation heuristic"),
-    "combined": PlanKind("a share of the tokens goes and as many come in: the size stays", rearranges=True),
-    "transfer": PlanKind("another model's vocabulary takes the place of this one's", ("target",), rearranges=True),
+    "combined": PlanKind(
+        "a share of the tokens goes and as many come in: the size stays", rearranges=True
+    ),
+    "transfer": PlanKind(
+        "another model's vocabulary takes the place of this one's", ("target",), rearranges=True
+    ),
 }
 
 
@@ -46,12 +57,15 @@ KINDS = {
 class PlanSettings:
     """Settings of a vocabulary plan.
 
-    max_added: maximum number of tokens that `append`, `replace` and `extend` add (0: all; 20,000 for `extend`).
-    cut, removed: reduction heuristic of `reduce` and `combined`, and the fraction of the vocabulary to remove.
+    max_added: maximum number of tokens that `append`, `replace` and `extend` add (0: all; 20,000
+    for `extend`).
+    cut, removed: reduction heuristic of `reduce` and `combined`, and the fraction of the vocabulary
+    to remove.
     refill: augmentation heuristic of `combined` and `extend`.
     renew: every token gets a new embedding, not only the added ones.
     seed: of a random heuristic.
-    count_marks: count ## as part of a token's length, as in Fast 2023 (section 3.3.3) and the presets based on it.
+    count_marks: count ## as part of a token's length, as in Fast 2023 (section 3.3.3) and the
+    presets based on it.
     """
 
     kind: str = "append"
@@ -68,13 +82,17 @@ class PlanSettings:
             raise InputError(f"Unknown plan {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
         for name, known in ((self.cut, REDUCTIONS), (self.refill, AUGMENTATIONS)):
             if name not in known:
-                raise InputError(f"Unknown heuristic {name!r}.", f"Choose one of: {', '.join(known)}.")
+                raise InputError(
+                    f"Unknown heuristic {name!r}.", f"Choose one of: {', '.join(known)}."
+                )
         check_settings(self)
 
 
 @dataclass(frozen=True)
 class AddedWord:
-    """A new token, the wordpieces it was cut into until now, and its count in the corpus where that is known."""
+    """A new token, the wordpieces it was cut into until now, and its count in the corpus where that
+    is known.
+    """
 
     token: str
     pieces: tuple[str, ...]
@@ -83,12 +101,14 @@ class AddedWord:
 
 @dataclass(frozen=True, eq=False)
 class VocabularyPlan:
-    """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the order of them all.
+    """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the
+    order of them all.
 
-    `order` is the new vocabulary by id; without it every old token keeps its id and the added ones follow. `left_out` gives for
-    each reason the candidates that were not added, `silent` what came with a vocabulary taken over whole and can never fire.
-    `whole`: the tokens of a vocabulary taken over that only match whole words; without it those of the old one that stay.
-    `note` says where the plan holds fewer tokens than could be expected.
+    `order` is the new vocabulary by id; without it every old token keeps its id and the added ones
+    follow. `left_out` gives for each reason the candidates that were not added, `silent` what came
+    with a vocabulary taken over whole and can never fire.
+    `whole`: the tokens of a vocabulary taken over that only match whole words; without it those of
+    the old one that stay. `note` says where the plan holds fewer tokens than could be expected.
     """
 
     base: Vocabulary
@@ -131,7 +151,11 @@ class VocabularyPlan:
     @cached_property
     def dropped(self) -> tuple[str, ...]:
         """The old tokens that go, by old id."""
-        return () if self.order is None else tuple(token for token in self.base.tokens if token not in self.ids)
+        return (
+            ()
+            if self.order is None
+            else tuple(token for token in self.base.tokens if token not in self.ids)
+        )
 
     @cached_property
     def moves(self) -> tuple[Ids, Ids]:

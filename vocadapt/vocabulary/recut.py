@@ -1,10 +1,13 @@
-"""Every distinct word of a text, cut again by any part of a vocabulary, all words at once: exact, in milliseconds.
+"""Every distinct word of a text, cut again by any part of a vocabulary, all words at once: exact,
+in milliseconds.
 
-Longest match only ever takes the longest token that begins the rest of a word, and all tokens that begin the same rest begin one
-another. So it is enough to know, once, the longest token at each place of each word (`WordTable.longest`), and for each token
-the next shorter one that begins it (`WordTable.shorter`): with some tokens gone, the token taken at a place is the first one on
-that chain that is still there. `tests/test_recut.py` holds this against the tokenizers library. (One thing is left aside: a word
-that begins with ## itself, which the library takes for a continuation; BERT's pre-tokenizer parts # off.)
+Longest match only ever takes the longest token that begins the rest of a word, and all tokens that
+begin the same rest begin one another. So it is enough to know, once, the longest token at each
+place of each word (`WordTable.longest`), and for each token the next shorter one that begins it
+(`WordTable.shorter`): with some tokens gone, the token taken at a place is the first one on that
+chain that is still there. `tests/test_recut.py` holds this against the tokenizers library. (One
+thing is left aside: a word that begins with ## itself, which the library takes for a continuation;
+BERT's pre-tokenizer parts # off.)
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,9 +25,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """How all words are cut: pieces of each word (words,), which of them are unknown (words,), one token [UNK] each.
+    """How all words are cut: pieces of each word (words,), which of them are unknown (words,), one
+    token [UNK] each.
 
-    places, tokens, words: where in the table each piece begins, which token it is, and of which word; unknown words have none.
+    places, tokens, words: where in the table each piece begins, which token it is, and of which
+    word; unknown words have none.
     """
 
     pieces: Ints
@@ -36,11 +41,13 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class WordTable:
-    """Distinct words with their counts, laid out for cutting: a place for each character, and one behind each word.
+    """Distinct words with their counts, laid out for cutting: a place for each character, and one
+    behind each word.
 
-    longest: at each place the id of the longest token that begins there, V where none does. shorter: for each id the longest
-    token that begins it, V for none. length: characters of each token, without its mark. starts: the place of each word's first
-    character. ends: the place behind its last. whole: the id of a word that is an exact-word token, V otherwise.
+    longest: at each place the id of the longest token that begins there, V where none does.
+    shorter: for each id the longest token that begins it, V for none. length: characters of each
+    token, without its mark. starts: the place of each word's first character. ends: the place
+    behind its last. whole: the id of a word that is an exact-word token, V otherwise.
     """
 
     counts: NDArray[np.float64]
@@ -58,7 +65,9 @@ class WordTable:
         return len(self.shorter) - 1
 
     def taken(self, gone: Mask | None = None) -> Ints:
-        """For each token the one that is taken in its place when those of `gone` (V,) are not there; V for none. (V + 1,)."""
+        """For each token the one that is taken in its place when those of `gone` (V,) are not
+        there; V for none. (V + 1,).
+        """
         taken = np.arange(self.size + 1)
         if gone is None:
             return taken
@@ -92,7 +101,9 @@ class WordTable:
         return Cut(pieces, unknown, places[read], tokens[read], words[read])
 
     def total(self, gone: Mask | None = None) -> int:
-        """Wordpieces of the whole text without the tokens of `gone`; a word that cannot be read is one."""
+        """Wordpieces of the whole text without the tokens of `gone`; a word that cannot be read is
+        one.
+        """
         return round(float(self.counts @ self.cut(gone).pieces))
 
     def token_counts(self, cut: Cut) -> NDArray[np.float64]:
@@ -100,7 +111,9 @@ class WordTable:
         return _sums(cut.tokens, self.counts[cut.words], self.size)
 
     def pieces_from(self, taken: Ints) -> Ints:
-        """At each place, into how many pieces the rest of the word is cut from there; a large number where it cannot be."""
+        """At each place, into how many pieces the rest of the word is cut from there; a large
+        number where it cannot be.
+        """
         rest = np.zeros(len(self.longest), dtype=np.int64)
         for places in self._by_distance:
             step = self.length[taken[self.longest[places]]]
@@ -108,9 +121,11 @@ class WordTable:
         return rest
 
     def losses(self, gone: Mask | None = None) -> NDArray[np.float64]:
-        """For each token how many wordpieces more the text has when that token goes too, by id (V,).
+        """For each token how many wordpieces more the text has when that token goes too, by id
+        (V,).
 
-        Exact for words in which the token stands once; where it stands twice, the rest of the word still counts on it.
+        Exact for words in which the token stands once; where it stands twice, the rest of the word
+        still counts on it.
         """
         taken, cut = self.taken(gone), self.cut(gone)
         rest = self.pieces_from(taken)
@@ -124,18 +139,23 @@ class WordTable:
         sizes = self.ends - self.starts
         order = np.argsort(sizes, kind="stable")
         ends, sizes = self.ends[order], sizes[order]
-        groups = (ends[np.searchsorted(sizes, far) :] - far for far in range(1, int(sizes.max(initial=0)) + 1))
+        groups = (
+            ends[np.searchsorted(sizes, far) :] - far
+            for far in range(1, int(sizes.max(initial=0)) + 1)
+        )
         return [np.sort(group) for group in groups]
 
 
 UNREADABLE = 10**6  # pieces of what cannot be cut
 
 
-def word_table(vocabulary: Vocabulary, counts: Mapping[str, float], bodies: Mapping[str, float] | None = None) -> WordTable:
+def word_table(
+    vocabulary: Vocabulary, counts: Mapping[str, float], bodies: Mapping[str, float] | None = None
+) -> WordTable:
     """Lay out words and their counts for a vocabulary.
 
-    `bodies`: what continuations stand for, without their mark, to be cut as continuations are, each with a weight; they come
-    behind the words.
+    `bodies`: what continuations stand for, without their mark, to be cut as continuations are, each
+    with a weight; they come behind the words.
     """
     words, more = list(counts), list(bodies or ())
     tree = _tree(vocabulary)
@@ -150,9 +170,15 @@ def word_table(vocabulary: Vocabulary, counts: Mapping[str, float], bodies: Mapp
     whole = [ids[word] if word in vocabulary.whole else size for word in words] + [size] * len(more)
     weights = [*counts.values(), *(bodies or {}).values()]
     return WordTable(
-        np.array(weights, dtype=np.float64), tree.longest(letters, first), tree.shorter, tree.length, starts, starts + sizes,
-        np.array(whole, dtype=np.int64), sizes <= vocabulary.longest_word,
-    )  # fmt: skip
+        np.array(weights, dtype=np.float64),
+        tree.longest(letters, first),
+        tree.shorter,
+        tree.length,
+        starts,
+        starts + sizes,
+        np.array(whole, dtype=np.int64),
+        sizes <= vocabulary.longest_word,
+    )
 
 
 def _sums(ids: Ints, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
@@ -172,9 +198,11 @@ START, MORE = 0, 1  # the two roots of the tree
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """The tokens of a vocabulary as two prefix trees in one, for the beginnings and for the continuations of words.
+    """The tokens of a vocabulary as two prefix trees in one, for the beginnings and for the
+    continuations of words.
 
-    edges: node · letters + letter, sorted; children: where each leads; token: the longest token on the way to each node.
+    edges: node · letters + letter, sorted; children: where each leads; token: the longest token on
+    the way to each node.
     """
 
     alphabet: Ints
@@ -185,9 +213,15 @@ class _Tree:
     length: Ints
 
     def letters(self, text: str) -> Ints:
-        """The characters of a text as numbers, 0 for one that no token holds; NUL parts words and is none."""
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.int64)
-        return np.where(codes < len(self.alphabet), self.alphabet[np.minimum(codes, len(self.alphabet) - 1)], 0)
+        """The characters of a text as numbers, 0 for one that no token holds; NUL parts words and
+        is none.
+        """
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
+            np.int64
+        )
+        return np.where(
+            codes < len(self.alphabet), self.alphabet[np.minimum(codes, len(self.alphabet) - 1)], 0
+        )
 
     def longest(self, letters: Ints, roots: Ints) -> Ints:
         """At each place the longest token that begins there, from the root that is given for it."""
@@ -236,9 +270,13 @@ def _bodies(vocabulary: Vocabulary) -> Iterator[tuple[int, tuple[int, str]]]:
 
 
 def _numbered(
-    vocabulary: Vocabulary, bodies: Mapping[int, tuple[int, str]], edges: Mapping[tuple[int, int], int],
-    ends: Mapping[int, int], number: Mapping[str, int], size: int,
-) -> _Tree:  # fmt: skip
+    vocabulary: Vocabulary,
+    bodies: Mapping[int, tuple[int, str]],
+    edges: Mapping[tuple[int, int], int],
+    ends: Mapping[int, int],
+    number: Mapping[str, int],
+    size: int,
+) -> _Tree:
     """The trees as arrays."""
     token = [size] * (len(edges) + 2)
     shorter = np.full(size + 1, size, dtype=np.int64)
@@ -254,7 +292,14 @@ def _numbered(
     base = int(alphabet.max(initial=0)) + 1
     keys = np.array([above * base + letter for above, letter in edges], dtype=np.int64)
     order = np.argsort(keys)
-    return _Tree(alphabet, keys[order], np.array(list(edges.values()), dtype=np.int64)[order], np.array(token), shorter, length)
+    return _Tree(
+        alphabet,
+        keys[order],
+        np.array(list(edges.values()), dtype=np.int64)[order],
+        np.array(token),
+        shorter,
+        length,
+    )
 
 
 def texts(words: Sequence[str], cut: Cut, vocabulary: Vocabulary) -> dict[str, tuple[str, ...]]:

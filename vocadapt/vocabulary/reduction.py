@@ -1,20 +1,28 @@
-"""Which tokens leave a vocabulary that is to become smaller: the published heuristics, one of ours, and what never leaves.
+"""Which tokens leave a vocabulary that is to become smaller: the published heuristics, one of ours,
+and what never leaves.
 
-`last`, `longest`, `freq` and `random` are those of the thesis on low-layer information integration (2023, section 4.4.4), which
-leaves some things open. Here: shares are of the whole vocabulary, which ends at exactly round(keep · V) tokens; a token's length
-is counted without its ##; of equals the higher id leaves first; special tokens and tokens of fewer than four characters stay,
-[unusedN] do not. `count_marks` counts the ## of a continuation as part of its length, as Fast 2023 does in section 3.3.3 ("all
-single characters with ## at the beginning" are among the tokens of 3 characters); the presets reduced-* and combined-* do so.
+`last`, `longest`, `freq` and `random` are those of the thesis on low-layer information integration
+(2023, section 4.4.4), which leaves some things open. Here: shares are of the whole vocabulary,
+which ends at exactly round(keep · V) tokens; a token's length is counted without its ##; of equals
+the higher id leaves first; special tokens and tokens of fewer than four characters stay, [unusedN]
+do not. `count_marks` counts the ## of a continuation as part of its length, as Fast 2023 does in
+section 3.3.3 ("all single characters with ## at the beginning" are among the tokens of 3
+characters); the presets reduced-* and combined-* do so.
 
-How that compares with table 6.10 of Fast 2023, more tokens in % (here on the shared biomedical abstracts, 1.28 M words):
-- 8,512 of PubMedBERT's tokens must stay without ##, 6,414 with: only so can 75 % of it leave, as the table has it.
-- last, 75 %: PubMedBERT 43.7 with ## (published 43.8); BERT 50.3 without, 45.4 with (published 38.6).
-- longest, 75 %: neither reading reproduces it: BERT 56.3 without ##, 63.7 with (published 49.2); PubMedBERT 92.2 with (80.9).
+How that compares with table 6.10 of Fast 2023, more tokens in % (here on the shared biomedical
+abstracts, 1.28 M words):
+- 8,512 of PubMedBERT's tokens must stay without ##, 6,414 with: only so can 75 % of it leave, as
+  the table has it.
+- last, 75 %: PubMedBERT 43.7 with ## (published 43.8); BERT 50.3 without, 45.4 with (published
+  38.6).
+- longest, 75 %: neither reading reproduces it: BERT 56.3 without ##, 63.7 with (published 49.2);
+  PubMedBERT 92.2 with (80.9).
 - random, 75 %: BERT 64.0 without ##, 109.6 with (published 58.4); PubMedBERT 161.2 with (84.4).
-Command: vocabulary study --model VOCAB.txt --corpus biomedical-abstracts.txt.gz --heuristics last longest random --count-marks.
+Command: vocabulary study --model VOCAB.txt --corpus biomedical-abstracts.txt.gz --heuristics last
+longest random --count-marks.
 
-A token also stays where it is the only way to write one of its characters in that position: without it a word that could be
-read would become [UNK].
+A token also stays where it is the only way to write one of its characters in that position: without
+it a word that could be read would become [UNK].
 """
 
 import math
@@ -40,9 +48,11 @@ Order = Callable[[Vocabulary, Ints, WordTable | None, int], Ints]
 
 @dataclass(frozen=True)
 class Reduction:
-    """A heuristic: its order of leaving, in a sentence and its source, and whether it looks at the words of a text.
+    """A heuristic: its order of leaving, in a sentence and its source, and whether it looks at the
+    words of a text.
 
-    `order` takes the ids that may leave, rising, the words of a text laid out (where `needs_counts`), and a seed.
+    `order` takes the ids that may leave, rising, the words of a text laid out (where
+    `needs_counts`), and a seed.
     """
 
     about: str
@@ -53,7 +63,9 @@ class Reduction:
 
 @dataclass(frozen=True)
 class ReductionSettings:
-    """How a vocabulary is reduced: the heuristic, the share of tokens to keep, the seed of `random`, how lengths count."""
+    """How a vocabulary is reduced: the heuristic, the share of tokens to keep, the seed of
+    `random`, how lengths count.
+    """
 
     heuristic: str = "last"
     keep: float = bounded(0.5, SMALLEST, 1, "Fraction of the vocabulary to keep")
@@ -62,29 +74,44 @@ class ReductionSettings:
 
     def __post_init__(self) -> None:
         if self.heuristic not in REDUCTIONS:
-            raise InputError(f"There is no reduction {self.heuristic!r}.", f"Choose one of: {', '.join(REDUCTIONS)}.")
+            raise InputError(
+                f"There is no reduction {self.heuristic!r}.",
+                f"Choose one of: {', '.join(REDUCTIONS)}.",
+            )
         check_settings(self)
 
 
-def dropped(vocabulary: Vocabulary, settings: ReductionSettings, counts: Mapping[str, int] | None = None) -> tuple[str, ...]:
+def dropped(
+    vocabulary: Vocabulary, settings: ReductionSettings, counts: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
     """The tokens that leave, by id.
 
-    `counts`: the words of a text as the model's splitter makes them. Raises InputError where the heuristic needs them and they
-    are not given, and where fewer tokens are to be kept than must stay.
+    `counts`: the words of a text as the model's splitter makes them. Raises InputError where the
+    heuristic needs them and they are not given, and where fewer tokens are to be kept than must
+    stay.
     """
     going = leaving(vocabulary, settings)
     if not going:
         return ()
-    table = word_table(vocabulary, counts) if counts and REDUCTIONS[settings.heuristic].needs_counts else None
+    table = (
+        word_table(vocabulary, counts)
+        if counts and REDUCTIONS[settings.heuristic].needs_counts
+        else None
+    )
     ranked = ranking(vocabulary, settings, table)
     return tuple(vocabulary.tokens[i] for i in np.sort(ranked[:going]))
 
 
 def ranking(vocabulary: Vocabulary, settings: ReductionSettings, table: WordTable | None) -> Ints:
-    """The ids of all tokens that may leave, first to leave first; `keep` plays no part. Raises InputError as `dropped` does."""
+    """The ids of all tokens that may leave, first to leave first; `keep` plays no part. Raises
+    InputError as `dropped` does.
+    """
     reduction = REDUCTIONS[settings.heuristic]
     if reduction.needs_counts and table is None:
-        raise InputError(f"The heuristic {settings.heuristic} needs the words of a text.", "Give a text: --corpus TEXT.")
+        raise InputError(
+            f"The heuristic {settings.heuristic} needs the words of a text.",
+            "Give a text: --corpus TEXT.",
+        )
     free = free_ids(vocabulary, settings.count_marks)
     if settings.heuristic == "longest" and settings.count_marks:
         return _longest_with_marks(vocabulary, free, table, settings.seed)
@@ -94,7 +121,9 @@ def ranking(vocabulary: Vocabulary, settings: ReductionSettings, table: WordTabl
 def free_ids(vocabulary: Vocabulary, count_marks: bool = False) -> Ints:
     """The ids that may leave, rising."""
     staying = set().union(*protected(vocabulary, count_marks).values())
-    return np.array([i for i, token in enumerate(vocabulary.tokens) if token not in staying], dtype=np.int64)
+    return np.array(
+        [i for i, token in enumerate(vocabulary.tokens) if token not in staying], dtype=np.int64
+    )
 
 
 def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
@@ -106,8 +135,10 @@ def leaving(vocabulary: Vocabulary, settings: ReductionSettings) -> int:
         why = ", ".join(f"{len(tokens):,} {reason}" for reason, tokens in reasons.items() if tokens)
         least = math.ceil(1e4 * least_share(vocabulary, settings.count_marks)) / 1e4
         raise InputError(
-            f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and {staying:,} must stay: {why}.",
-            f"Keep {least} or more" + ("." if settings.count_marks else ", or count the ## in the length of a token."),
+            f"Keeping {settings.keep:g} of {len(vocabulary):,} tokens leaves {size:,}, and"
+            f" {staying:,} must stay: {why}.",
+            f"Keep {least} or more"
+            + ("." if settings.count_marks else ", or count the ## in the length of a token."),
         )
     return len(vocabulary) - size
 
@@ -137,7 +168,9 @@ def _spelled(text: str, goes_on: bool, vocabulary: Vocabulary) -> bool:
     marks = [vocabulary.continuation] * len(text)
     if not goes_on:
         marks[0] = ""
-    return all(mark + character in vocabulary.ids for mark, character in zip(marks, text, strict=True))
+    return all(
+        mark + character in vocabulary.ids for mark, character in zip(marks, text, strict=True)
+    )
 
 
 def _last(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
@@ -148,7 +181,9 @@ def _longest(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: 
     return _by(free, [-len(body(vocabulary.tokens[i], vocabulary)) for i in free])
 
 
-def _longest_with_marks(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int) -> Ints:
+def _longest_with_marks(
+    vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int
+) -> Ints:
     return _by(free, [-len(vocabulary.tokens[i]) for i in free])
 
 
@@ -161,16 +196,21 @@ def _random(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: i
     return np.random.default_rng(seed).permutation(free)
 
 
-ROUND, FEWEST = 0.06, 150  # share of the tokens still there, and their number, that leave before the losses are taken again
+ROUND, FEWEST = (
+    0.06,
+    150,
+)  # share of the tokens still there, and their number, that leave before the losses are taken again
 
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What `cost` believes of texts it was not given; benchmarks/reduction.py --choose is where `power` and `belief` come from.
+    """What `cost` believes of texts it was not given; benchmarks/reduction.py --choose is where
+    `power` and `belief` come from.
 
-    power: counts of a text to this power foretell those of another; word2vec draws with such a one, ¾ (Mikolov et al. 2013,
-    section 2.2). belief: weight of the imagined text, as a share of the real one's words. zipf: its tokens fall with their rank
-    among the ids to this power, as measured on general text under BERT's vocabulary.
+    power: counts of a text to this power foretell those of another; word2vec draws with such a one,
+    ¾ (Mikolov et al. 2013, section 2.2). belief: weight of the imagined text, as a share of the
+    real one's words. zipf: its tokens fall with their rank among the ids to this power, as measured
+    on general text under BERT's vocabulary.
     """
 
     power: float = bounded(0.8, 0, 10, "Exponent of the counts")
@@ -186,14 +226,20 @@ def _cost(vocabulary: Vocabulary, free: Ints, table: WordTable | None, seed: int
     return cost_order(vocabulary, free, table, CostSettings())
 
 
-def cost_order(vocabulary: Vocabulary, free: Ints, table: WordTable, settings: CostSettings) -> Ints:
-    """In rounds: the tokens leave whose loss lengthens the text least, as it is cut without those that left before.
+def cost_order(
+    vocabulary: Vocabulary, free: Ints, table: WordTable, settings: CostSettings
+) -> Ints:
+    """In rounds: the tokens leave whose loss lengthens the text least, as it is cut without those
+    that left before.
 
-    The words of the text count to a power below one, so that its few commonest ones do not decide alone what another text needs.
-    Beside the real text stands an imagined one that holds each token once, by itself, with a weight that falls with its id: what
-    the vocabulary was made for. It decides among tokens that the text does not hold, or hardly.
+    The words of the text count to a power below one, so that its few commonest ones do not decide
+    alone what another text needs. Beside the real text stands an imagined one that holds each token
+    once, by itself, with a weight that falls with its id: what the vocabulary was made for. It
+    decides among tokens that the text does not hold, or hardly.
     """
-    imagined = _imagined(vocabulary, free, settings.belief * float(table.counts.sum()), settings.zipf)
+    imagined = _imagined(
+        vocabulary, free, settings.belief * float(table.counts.sum()), settings.zipf
+    )
     table = _evened(table, settings.power)
     gone, order = np.zeros(len(vocabulary), dtype=np.bool_), []
     left = free
@@ -214,7 +260,9 @@ def _evened(table: WordTable, power: float) -> WordTable:
 
 def _imagined(vocabulary: Vocabulary, free: Ints, size: float, zipf: float) -> WordTable:
     """A text of `size` words in all: each of the tokens by itself, save placeholders."""
-    tokens = [vocabulary.tokens[i] for i in free if position(vocabulary.tokens[i], vocabulary) != "unused"]
+    tokens = [
+        vocabulary.tokens[i] for i in free if position(vocabulary.tokens[i], vocabulary) != "unused"
+    ]
     weights = np.arange(1, len(tokens) + 1) ** -zipf
     weighted = dict(zip(tokens, (weights * size / max(weights.sum(), 1e-9)).tolist(), strict=True))
     goes_on = {token: position(token, vocabulary) == "continuation" for token in tokens}
@@ -232,18 +280,22 @@ def _by(free: Ints, keys: object) -> Ints:
 
 
 REDUCTIONS: dict[str, Reduction] = {
-    "last": Reduction("the tokens with the highest ids leave first: they were added last", THESIS, _last),
+    "last": Reduction(
+        "the tokens with the highest ids leave first: they were added last", THESIS, _last
+    ),
     "longest": Reduction(
-        "the longest tokens leave first: shorter ones can spell them; table 6.10 of Fast 2023 is not reproduced, whether the ## "
-        "counts in a length or not",
+        "the longest tokens leave first: shorter ones can spell them; table 6.10 of Fast 2023 is"
+        " not reproduced, whether the ## counts in a length or not",
         THESIS,
         _longest,
     ),
-    "freq": Reduction("the tokens that stand least often in a text leave first", THESIS, _freq, needs_counts=True),
+    "freq": Reduction(
+        "the tokens that stand least often in a text leave first", THESIS, _freq, needs_counts=True
+    ),
     "random": Reduction("tokens leave in random order", THESIS, _random),
     "cost": Reduction(
-        "the tokens leave first whose loss lengthens a text least, taken again as others go; where the text says little, "
-        "low ids stay",
+        "the tokens leave first whose loss lengthens a text least, taken again as others go; where"
+        " the text says little, low ids stay",
         "vocadapt",
         _cost,
         needs_counts=True,

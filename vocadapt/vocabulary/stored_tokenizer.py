@@ -1,6 +1,7 @@
 """Checks of the tokenizer files of a model folder before a library reads them.
 
-They cover types, bounds of ids, and one token per id. The effect of normalizers on text is tested in `trial`.
+They cover types, bounds of ids, and one token per id. The effect of normalizers on text is tested
+in `trial`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +12,11 @@ from vocadapt.errors import InputError
 from vocadapt.files import read_json_object, show_path
 
 TOKENIZER, CONFIG, SPECIAL_MAP, ADDED = (
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-)  # fmt: skip
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+)
 MAX_TOKENS = 10_000_000  # upper limit of ids, so that a list of all tokens by id stays small
 MAX_WORD = 1_000  # maximum characters of a word for WordPiece: its time grows with the third power
 MAX_SHOWN = 60  # characters of a value in a message
@@ -29,11 +33,18 @@ class UnfitError(Exception):
 
 
 def check_tokenizer_files(folder: Path) -> dict[str, Any] | None:
-    """Read tokenizer.json of a folder, None if there is none; raise InputError if a tokenizer file is invalid.
+    """Read tokenizer.json of a folder, None if there is none; raise InputError if a tokenizer file
+    is invalid.
 
-    Also checks tokenizer_config.json, special_tokens_map.json and added_tokens.json, which transformers reads.
+    Also checks tokenizer_config.json, special_tokens_map.json and added_tokens.json, which
+    transformers reads.
     """
-    checks = {TOKENIZER: _check_tokenizer, CONFIG: _check_config, SPECIAL_MAP: _check_special, ADDED: _check_added}
+    checks = {
+        TOKENIZER: _check_tokenizer,
+        CONFIG: _check_config,
+        SPECIAL_MAP: _check_special,
+        ADDED: _check_added,
+    }
     found: dict[str, dict[str, Any]] = {}
     for name, check in checks.items():
         path = folder / name
@@ -63,10 +74,17 @@ def _check_tokenizer(content: Json) -> None:
     for token in added:
         _demand(isinstance(token, dict), "an added token", token, "an object")
         _check_added_token(token)
-        _demand(is_id(token.get("id")), f"the id of {_shown(token['content'])}", token.get("id"), _EXPECTED_ID)
+        _demand(
+            is_id(token.get("id")),
+            f"the id of {_shown(token['content'])}",
+            token.get("id"),
+            _EXPECTED_ID,
+        )
         known = ids.setdefault(token["content"], token["id"])
         if known != token["id"]:
-            raise UnfitError(f"the token {_shown(token['content'])} has two ids, {known:,} and {token['id']:,}")
+            raise UnfitError(
+                f"the token {_shown(token['content'])} has two ids, {known:,} and {token['id']:,}"
+            )
     _refuse_shared_ids(ids)
     _check_post_processor(content.get("post_processor"), ids)
 
@@ -80,12 +98,18 @@ def _check_vocabulary(model: Json) -> dict[str, int]:
         raise UnfitError(f"{len(vocabulary):,} tokens, more than {MAX_TOKENS:,}")
     wrong = next((token for token, i in vocabulary.items() if not is_id(i)), None)
     if wrong is not None:
-        raise UnfitError(f"the id of {_shown(wrong)} is {_shown(vocabulary[wrong])}, expected {_EXPECTED_ID}")
+        raise UnfitError(
+            f"the id of {_shown(wrong)} is {_shown(vocabulary[wrong])}, expected {_EXPECTED_ID}"
+        )
     for key in ("unk_token", "continuing_subword_prefix"):
         _demand(isinstance(model.get(key, ""), str), f'"{key}"', model.get(key), "a text")
     longest = model.get("max_input_chars_per_word", 100)
-    bounded = isinstance(longest, int) and not isinstance(longest, bool) and 1 <= longest <= MAX_WORD
-    _demand(bounded, '"max_input_chars_per_word"', longest, f"a whole number from 1 to {MAX_WORD:,}")
+    bounded = (
+        isinstance(longest, int) and not isinstance(longest, bool) and 1 <= longest <= MAX_WORD
+    )
+    _demand(
+        bounded, '"max_input_chars_per_word"', longest, f"a whole number from 1 to {MAX_WORD:,}"
+    )
     return dict(vocabulary)
 
 
@@ -94,7 +118,9 @@ def _refuse_shared_ids(ids: Mapping[str, int]) -> None:
     for token, i in ids.items():
         other = first.setdefault(i, token)
         if other != token:
-            raise UnfitError(f"two tokens with one id: {_shown(other)} and {_shown(token)} are both {i:,}")
+            raise UnfitError(
+                f"two tokens with one id: {_shown(other)} and {_shown(token)} are both {i:,}"
+            )
 
 
 def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
@@ -102,22 +128,41 @@ def _check_post_processor(part: Any, ids: Mapping[str, int]) -> None:
     largest = max(ids.values(), default=-1)
     for token, i in _special_tokens(part):
         if token not in ids or i > largest:
-            raise UnfitError(f'"post_processor" adds {_shown(token)} with the id {i:,}, which the vocabulary lacks')
+            raise UnfitError(
+                f'"post_processor" adds {_shown(token)} with the id {i:,}, which the vocabulary'
+                " lacks"
+            )
 
 
 def _special_tokens(part: Any) -> Iterator[tuple[Any, Any]]:
     """Return the special tokens, with ids, that a post-processor adds to a text."""
     if not isinstance(part, dict):
         return
-    pairs = [part[name] for name in ("sep", "cls") if name in part]  # BertProcessing, RobertaProcessing
+    pairs = [
+        part[name] for name in ("sep", "cls") if name in part
+    ]  # BertProcessing, RobertaProcessing
     special = part.get("special_tokens") or {}  # TemplateProcessing
     _demand(isinstance(special, dict), '"special_tokens"', special, "an object")
     for entry in special.values():
-        lists = isinstance(entry, dict) and isinstance(entry.get("tokens"), list) and isinstance(entry.get("ids"), list)
-        _demand(lists and len(entry["tokens"]) == len(entry["ids"]), "a special token", entry, "its tokens and as many ids")
+        lists = (
+            isinstance(entry, dict)
+            and isinstance(entry.get("tokens"), list)
+            and isinstance(entry.get("ids"), list)
+        )
+        _demand(
+            lists and len(entry["tokens"]) == len(entry["ids"]),
+            "a special token",
+            entry,
+            "its tokens and as many ids",
+        )
         pairs += [list(pair) for pair in zip(entry["tokens"], entry["ids"], strict=True)]
     for pair in pairs:
-        fits = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and is_id(pair[1])
+        fits = (
+            isinstance(pair, list)
+            and len(pair) == 2
+            and isinstance(pair[0], str)
+            and is_id(pair[1])
+        )
         _demand(fits, "a special token", pair, "a token and its id")
         yield pair[0], pair[1]
     inner = part.get("processors") or []  # Sequence
@@ -129,19 +174,38 @@ def _special_tokens(part: Any) -> Iterator[tuple[Any, Any]]:
 def _check_config(content: Json) -> None:
     """Check the tokens and settings of tokenizer_config.json."""
     decoder = content.get("added_tokens_decoder")
-    _demand(decoder is None or isinstance(decoder, dict), '"added_tokens_decoder"', decoder, "an object from ids to tokens")
+    _demand(
+        decoder is None or isinstance(decoder, dict),
+        '"added_tokens_decoder"',
+        decoder,
+        "an object from ids to tokens",
+    )
     for i, token in (decoder or {}).items():
-        _demand(i.isdecimal() and is_id(int(i[:20])), 'a key of "added_tokens_decoder"', i, _EXPECTED_ID)
+        _demand(
+            i.isdecimal() and is_id(int(i[:20])), 'a key of "added_tokens_decoder"', i, _EXPECTED_ID
+        )
         _demand(isinstance(token, dict), f"the added token {i}", token, "an object")
         _check_added_token(token)
     name, longest = content.get("tokenizer_class"), content.get("model_max_length")
     _demand(name is None or isinstance(name, str), '"tokenizer_class"', name, "a name")
-    counted = longest is None or (isinstance(longest, int | float) and not isinstance(longest, bool) and longest >= 0)
+    counted = longest is None or (
+        isinstance(longest, int | float) and not isinstance(longest, bool) and longest >= 0
+    )
     _demand(counted, '"model_max_length"', longest, "a number of tokens")
     for side in ("padding_side", "truncation_side"):
-        _demand(content.get(side) in (None, "left", "right"), f'"{side}"', content.get(side), "left or right")
+        _demand(
+            content.get(side) in (None, "left", "right"),
+            f'"{side}"',
+            content.get(side),
+            "left or right",
+        )
     for flag in ("do_lower_case", "strip_accents", "tokenize_chinese_chars"):
-        _demand(isinstance(content.get(flag), bool | None), f'"{flag}"', content.get(flag), "true or false")
+        _demand(
+            isinstance(content.get(flag), bool | None),
+            f'"{flag}"',
+            content.get(flag),
+            "true or false",
+        )
     _check_special(content)
 
 
@@ -149,7 +213,12 @@ def _check_special(content: Json) -> None:
     """Check the special tokens of tokenizer_config.json and special_tokens_map.json."""
     for role, value in content.items():
         if role in ("additional_special_tokens", "extra_special_tokens"):
-            _demand(value is None or isinstance(value, list | dict), f'"{role}"', value, "a list of tokens")
+            _demand(
+                value is None or isinstance(value, list | dict),
+                f'"{role}"',
+                value,
+                "a list of tokens",
+            )
             tokens: Iterable[Any] = value.values() if isinstance(value, dict) else value or ()
         elif role.endswith("_token") and not role.startswith(("add_", "split_")):
             tokens = [value]
@@ -170,10 +239,20 @@ def _check_added(content: Json) -> None:
 
 def _check_added_token(token: Json) -> None:
     """Check the content and flags of an AddedToken in JSON."""
-    _demand(isinstance(token.get("content"), str), "the content of an added token", token.get("content"), "a text")
+    _demand(
+        isinstance(token.get("content"), str),
+        "the content of an added token",
+        token.get("content"),
+        "a text",
+    )
     for flag in FLAGS:
         value = token.get(flag, False)
-        _demand(isinstance(value, bool), f'"{flag}" of {_shown(token["content"])}', value, "true or false")
+        _demand(
+            isinstance(value, bool),
+            f'"{flag}" of {_shown(token["content"])}',
+            value,
+            "true or false",
+        )
 
 
 def is_id(value: Any) -> bool:

@@ -1,13 +1,14 @@
 """Test the normalizer and pre-tokenizer of a tokenizer.json before any text is tokenized with them.
 
-A regular expression may take exponential time, and a replacement may expand a text until memory is full. Both happen
-inside a library that cannot be interrupted, so:
+A regular expression may take exponential time, and a replacement may expand a text until memory is
+full. Both happen inside a library that cannot be interrupted, so:
 
 1. Parts of types that can do neither (SAFE: BERT's and others) are accepted without a test.
 2. All others normalize or split adversarial lines, in a subprocess with limits on time and memory.
 3. If the subprocess fails, the last name that it printed tells which part failed.
 
-Example: the pattern "(a+)+$" takes exponential time on "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", so the subprocess times out.
+Example: the pattern "(a+)+$" takes exponential time on "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", so the
+subprocess times out.
 """
 
 import json
@@ -22,17 +23,38 @@ from typing import Any
 
 from vocadapt.errors import InputError
 
-SECONDS, MEGABYTES = 5.0, 2048  # limits of the process: processor time, so a busy machine changes no verdict, and memory
+SECONDS, MEGABYTES = (
+    5.0,
+    2048,
+)  # limits of the process: processor time, so a busy machine changes no verdict, and memory
 PATIENCE = 60.0  # seconds of wall time, for a process that gets little processor time
 POLL_SECONDS = 0.25  # between two readings of the processor time
-MAX_GROWTH = 100  # maximum length of a processed text, relative to the text; Unicode normal forms reach 18
+MAX_GROWTH = (
+    100  # maximum length of a processed text, relative to the text; Unicode normal forms reach 18
+)
 SAFE = {
-    "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Strip", "StripAccents", "ByteLevel",
-    "BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Punctuation", "Digits", "CharDelimiterSplit", "UnicodeScripts",
-}  # fmt: skip
+    "BertNormalizer",
+    "Lowercase",
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "Nmt",
+    "Strip",
+    "StripAccents",
+    "ByteLevel",
+    "BertPreTokenizer",
+    "Whitespace",
+    "WhitespaceSplit",
+    "Punctuation",
+    "Digits",
+    "CharDelimiterSplit",
+    "UnicodeScripts",
+}
 INSIDE = ("normalizers", "pretokenizers")  # keys of the parts of a Sequence
 
-# Source of the subprocess. It reads [name, kind, part] triples and prints each name before it tests the part.
+# Source of the subprocess. It reads [name, kind, part] triples and prints each name before it tests
+# the part.
 SCRIPT = """
 import json, resource, sys
 megabytes, growth = int(sys.argv[1]), int(sys.argv[2])
@@ -61,7 +83,8 @@ print("done", flush=True)
 
 
 def try_parts(tokenizer: Mapping[str, Any]) -> None:
-    """Test the normalizer and pre-tokenizer of a parsed tokenizer.json; raise InputError if one of them fails.
+    """Test the normalizer and pre-tokenizer of a parsed tokenizer.json; raise InputError if one of
+    them fails.
 
     Parts that are known to be safe are not tested. Results are cached for the life of the process.
     """
@@ -71,12 +94,16 @@ def try_parts(tokenizer: Mapping[str, Any]) -> None:
             failure = _try(kind, json.dumps(part, sort_keys=True))
             if failure:
                 remedy = "Remove it from tokenizer.json, or choose another model."
-                raise InputError(f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.", remedy)
+                raise InputError(
+                    f"The tokenizer's {kind.replace('_', '-')} cannot be used: {failure}.", remedy
+                )
 
 
 @lru_cache(maxsize=256)
 def _try(kind: str, part: str) -> str:
-    """Return which part of a normalizer or pre-tokenizer (as JSON) fails and why; "" if none does."""
+    """Return which part of a normalizer or pre-tokenizer (as JSON) fails and why; "" if none
+    does.
+    """
     # 1. Test each part of a Sequence alone, then all of them in order.
     whole = json.loads(part)
     single = [one for one in _single(whole) if one.get("type") not in SAFE]
@@ -86,11 +113,22 @@ def _try(kind: str, part: str) -> str:
     work = json.dumps({"parts": parts, "lines": list(build_adversarial_lines(part))})
     # 2. Run the test in a subprocess, and kill its process group if it exceeds a limit of time.
     command = [sys.executable, "-I", "-c", SCRIPT, str(MEGABYTES), str(MAX_GROWTH)]
-    environment = {**os.environ, "RUST_BACKTRACE": "0", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {
+        **os.environ,
+        "RUST_BACKTRACE": "0",
+        "RAYON_NUM_THREADS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-        start_new_session=True, env=environment,
-    )  # fmt: skip
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
+        env=environment,
+    )
     try:
         out, err = _communicate(process, work)
         reason = _reason(err, process.returncode)
@@ -108,7 +146,9 @@ def _try(kind: str, part: str) -> str:
 
 
 def _communicate(process: "subprocess.Popen[str]", work: str) -> tuple[str, str]:
-    """Return the output of a process; raises TimeoutExpired after SECONDS of processor time or PATIENCE of wall time."""
+    """Return the output of a process; raises TimeoutExpired after SECONDS of processor time or
+    PATIENCE of wall time.
+    """
     start = time.monotonic()
     pending: str | None = work
     while True:
@@ -132,9 +172,11 @@ def _processor_time(pid: int) -> float:
 
 
 def build_adversarial_lines(part: str) -> Iterator[str]:
-    """Generate lines on which patterns backtrack exponentially and replacements expand, the shortest first.
+    """Generate lines on which patterns backtrack exponentially and replacements expand, the
+    shortest first.
 
-    They repeat each character of the part's own JSON, and common ones, and end in a character that may not match.
+    They repeat each character of the part's own JSON, and common ones, and end in a character that
+    may not match.
     """
     characters = sorted({*" \t!.,-_'#▁0aAxé中", *(one for one in part if one.isalnum())})[:80]
     for length in (10, 30, 1_000):
@@ -162,7 +204,9 @@ def _describe(part: Mapping[str, Any]) -> str:
     pattern = part.get("pattern")
     shown = next(iter(pattern.values()), "") if isinstance(pattern, dict) else pattern
     name = str(part.get("type", "a part without a type"))[:40]
-    return name if shown is None else " ".join(f"{name} with the pattern {str(shown)[:80]!r}".split())
+    return (
+        name if shown is None else " ".join(f"{name} with the pattern {str(shown)[:80]!r}".split())
+    )
 
 
 def _reason(errors: str, code: int) -> str:

@@ -1,7 +1,9 @@
-"""WordPiece vocabularies trained on the distinct words of a text and their counts, by two named trainers.
+"""WordPiece vocabularies trained on the distinct words of a text and their counts, by two named
+trainers.
 
-Both start from single characters and merge adjacent pieces until there are enough tokens; they differ in which pair comes next.
-Ties go to the token that is smaller as text: the same counts give the same vocabulary, in whatever order they come.
+Both start from single characters and merge adjacent pieces until there are enough tokens; they
+differ in which pair comes next. Ties go to the token that is smaller as text: the same counts give
+the same vocabulary, in whatever order they come.
 """
 
 from collections import Counter
@@ -24,10 +26,11 @@ REPORTED = 100  # merges between two reports of progress
 class Trainer:
     """One order of merging: the sentence that explains it, its formula, its source.
 
-    `by_parts`: the score depends on how often the pieces of a pair occur, too. `min_share`: how often a pair must at least occur
-    to be merged, against the running words. A score that favours rare pieces needs such a floor, or the vocabulary fills with
-    rare words and their beginnings. On 11 M words of Wikipedia and 1.7 M of abstracts, higher floors gave fewer wordpieces per
-    word, and 1 in 50 000 was about the highest that still gave 16 000 and 13 600 tokens.
+    `by_parts`: the score depends on how often the pieces of a pair occur, too. `min_share`: how
+    often a pair must at least occur to be merged, against the running words. A score that favours
+    rare pieces needs such a floor, or the vocabulary fills with rare words and their beginnings. On
+    11 M words of Wikipedia and 1.7 M of abstracts, higher floors gave fewer wordpieces per word,
+    and 1 in 50 000 was about the highest that still gave 16 000 and 13 600 tokens.
     """
 
     score: Score
@@ -52,18 +55,26 @@ def _by_score(pair: int, left: int, right: int) -> float:
 
 TRAINERS: dict[str, Trainer] = {
     "bpe-merges": Trainer(
-        _by_count, "the most frequent pair is merged first", "f(t1 t2)", "the WordPieceTrainer of the tokenizers library"
+        _by_count,
+        "the most frequent pair is merged first",
+        "f(t1 t2)",
+        "the WordPieceTrainer of the tokenizers library",
     ),
     "wordpiece-score": Trainer(
-        _by_score, "the pair that is seldom apart is merged first", "f(t1 t2) / (f(t1) · f(t2))", "thesis eq. 2.1 (2023)",
-        by_parts=True, min_share=1 / 50_000,
+        _by_score,
+        "the pair that is seldom apart is merged first",
+        "f(t1 t2) / (f(t1) · f(t2))",
+        "thesis eq. 2.1 (2023)",
+        by_parts=True,
+        min_share=1 / 50_000,
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """Which trainer, how often a pair must occur to be merged (0: as the trainer has it), and how many characters are kept.
+    """Which trainer, how often a pair must occur to be merged (0: as the trainer has it), and how
+    many characters are kept.
 
     Raises InputError for an unknown trainer and for numbers without sense.
     """
@@ -74,25 +85,36 @@ class TrainerSettings:
 
     def __post_init__(self) -> None:
         if self.trainer not in TRAINERS:
-            raise InputError(f"Unknown WordPiece trainer {self.trainer!r}.", f"Choose one of: {', '.join(TRAINERS)}.")
+            raise InputError(
+                f"Unknown WordPiece trainer {self.trainer!r}.",
+                f"Choose one of: {', '.join(TRAINERS)}.",
+            )
         check_settings(self)
 
 
 def train_wordpiece(
-    counts: Mapping[str, int], size: int, settings: TrainerSettings | None = None, progress: Progress = silent
+    counts: Mapping[str, int],
+    size: int,
+    settings: TrainerSettings | None = None,
+    progress: Progress = silent,
 ) -> tuple[str, ...]:
-    """Train a vocabulary of at most `size` tokens: the special ones, the alphabet, then each merge; fewer when pairs run out.
+    """Train a vocabulary of at most `size` tokens: the special ones, the alphabet, then each merge;
+    fewer when pairs run out.
 
     Raises InputError for a size that has no room for the special tokens and the alphabet.
     """
     if size <= len(SPECIAL_TOKENS):
-        raise InputError(f"A vocabulary needs more than its {len(SPECIAL_TOKENS)} special tokens, got {size}.", "16000 is usual.")
+        raise InputError(
+            f"A vocabulary needs more than its {len(SPECIAL_TOKENS)} special tokens, got {size}.",
+            "16000 is usual.",
+        )
     settings = settings or TrainerSettings()
     spelled = _spelled(counts, settings.alphabet)
     first = dict.fromkeys([*SPECIAL_TOKENS, *_letters(spelled, "##")])
     if len(first) > size:
         raise InputError(
-            f"A vocabulary of {size:,} tokens has no room for the {len(first):,} special tokens and characters of this text.",
+            f"A vocabulary of {size:,} tokens has no room for the {len(first):,} special tokens and"
+            " characters of this text.",
             f"Take at least {len(first):,} tokens.",
         )
     tokens = first
@@ -105,8 +127,12 @@ def train_wordpiece(
     return tuple(tokens)
 
 
-def trained_tokens(counts: Mapping[str, int], settings: TrainerSettings, continuation: str = "##") -> Iterator[str]:
-    """The alphabet, then the tokens of the merges one by one, as long as they are asked for; each once, none of them special."""
+def trained_tokens(
+    counts: Mapping[str, int], settings: TrainerSettings, continuation: str = "##"
+) -> Iterator[str]:
+    """The alphabet, then the tokens of the merges one by one, as long as they are asked for; each
+    once, none of them special.
+    """
     spelled = _spelled(counts, settings.alphabet)
     seen = set(_letters(spelled, continuation))
     yield from _letters(spelled, continuation)
@@ -127,22 +153,37 @@ def count_sentences(sentences: Path) -> Counter[str]:
 
 
 def _spelled(counts: Mapping[str, int], alphabet: int) -> dict[str, int]:
-    """The words of the most frequent characters, ties by character: a model cuts no word that has another, and none too long."""
+    """The words of the most frequent characters, ties by character: a model cuts no word that has
+    another, and none too long.
+    """
     characters: Counter[str] = Counter()
     for word, count in counts.items():
         for character in word:
             characters[character] += count
-    kept = set(sorted(characters, key=lambda character: (-characters[character], character))[:alphabet])
-    return {word: count for word, count in counts.items() if word and len(word) <= LONGEST_WORD and kept.issuperset(word)}
+    kept = set(
+        sorted(characters, key=lambda character: (-characters[character], character))[:alphabet]
+    )
+    return {
+        word: count
+        for word, count in counts.items()
+        if word and len(word) <= LONGEST_WORD and kept.issuperset(word)
+    }
 
 
 def _letters(spelled: Mapping[str, int], continuation: str) -> list[str]:
-    """Single characters: all as the beginning of a word, then those that go on a word, each in their own order."""
+    """Single characters: all as the beginning of a word, then those that go on a word, each in
+    their own order.
+    """
     inside = {character for word in spelled for character in word[1:]}
-    return [*sorted(inside.union(*spelled)), *(continuation + character for character in sorted(inside))]
+    return [
+        *sorted(inside.union(*spelled)),
+        *(continuation + character for character in sorted(inside)),
+    ]
 
 
-def _merged(spelled: Mapping[str, int], settings: TrainerSettings, continuation: str) -> Iterator[str]:
+def _merged(
+    spelled: Mapping[str, int], settings: TrainerSettings, continuation: str
+) -> Iterator[str]:
     trainer = TRAINERS[settings.trainer]
     least = settings.min_count or trainer.least(sum(spelled.values()))
     return merges(Pieces(spelled, continuation), trainer.score, least, trainer.by_parts)

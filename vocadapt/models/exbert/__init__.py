@@ -1,7 +1,8 @@
-"""exBERT (Tai et al. 2020) as models of transformers: importing this package makes the Auto classes know them.
+"""exBERT (Tai et al. 2020) as models of transformers: importing this package makes the Auto classes
+know them.
 
-    import vocadapt.models.exbert
-    model = AutoModel.from_pretrained(folder)
+import vocadapt.models.exbert
+model = AutoModel.from_pretrained(folder)
 """
 
 import transformers
@@ -18,9 +19,16 @@ from vocadapt.models.exbert.model import (
 )
 
 __all__ = [
-    "HEADS", "ExBertConfig", "ExBertForMaskedLM", "ExBertForPreTraining", "ExBertForQuestionAnswering",
-    "ExBertForSequenceClassification", "ExBertForTokenClassification", "ExBertModel", "ExBertPreTrainedModel",
-]  # fmt: skip
+    "HEADS",
+    "ExBertConfig",
+    "ExBertForMaskedLM",
+    "ExBertForPreTraining",
+    "ExBertForQuestionAnswering",
+    "ExBertForSequenceClassification",
+    "ExBertForTokenClassification",
+    "ExBertModel",
+    "ExBertPreTrainedModel",
+]
 
 HEADS: dict[str, type[ExBertPreTrainedModel]] = {  # BERT's class: the one that takes its place
     "BertModel": ExBertModel,

@@ -6,10 +6,11 @@ from vocadapt.models.extension import MODEL_TYPE
 
 
 class ExBertConfig(BertConfig):
-    """BERT's config with the module's units beside each layer (0: no module), the added tokens, and the gate at the start.
+    """BERT's config with the module's units beside each layer (0: no module), the added tokens, and
+    the gate at the start.
 
-    The added tokens are the last `extension_vocab_size` of the `vocab_size` rows. Raises ValueError for units that do not fall
-    to the heads in equal numbers, and for a decoder.
+    The added tokens are the last `extension_vocab_size` of the `vocab_size` rows. Raises ValueError
+    for units that do not fall to the heads in equal numbers, and for a decoder.
     """
 
     model_type = MODEL_TYPE
@@ -22,9 +23,17 @@ class ExBertConfig(BertConfig):
     def __post_init__(self, **kwargs: object) -> None:
         super().__post_init__(**kwargs)
         if self.is_decoder or self.add_cross_attention:
-            raise ValueError("exBERT is an encoder: is_decoder and add_cross_attention must be false")
+            raise ValueError(
+                "exBERT is an encoder: is_decoder and add_cross_attention must be false"
+            )
         if self.extension_hidden_size % self.num_attention_heads:
             units, heads = self.extension_hidden_size, self.num_attention_heads
-            raise ValueError(f"extension_hidden_size ({units}) is not a multiple of the number of attention heads ({heads})")
+            raise ValueError(
+                f"extension_hidden_size ({units}) is not a multiple of the number of attention"
+                f" heads ({heads})"
+            )
         if bool(self.extension_hidden_size) != bool(self.extension_intermediate_size):
-            raise ValueError("extension_hidden_size and extension_intermediate_size must both be given, or neither")
+            raise ValueError(
+                "extension_hidden_size and extension_intermediate_size must both be given, or"
+                " neither"
+            )

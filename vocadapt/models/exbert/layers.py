@@ -1,8 +1,10 @@
-"""A layer of exBERT: BERT's layer, a smaller one beside it that reads the same vectors, and a gate that mixes what both give.
+"""A layer of exBERT: BERT's layer, a smaller one beside it that reads the same vectors, and a gate
+that mixes what both give.
 
     H' = g · T_ofs(H) + (1 − g) · T_ext(H),   g = σ(w · H + b), a number for each token       (Tai et al. 2020, 3.2)
 
-Both sides end in their own LayerNorm before they are mixed. The names of BERT's own tensors are BERT's.
+Both sides end in their own LayerNorm before they are mixed. The names of BERT's own tensors are
+BERT's.
 """
 
 import copy
@@ -28,7 +30,9 @@ Tensor = torch.Tensor
 
 
 class ExtensionAttention(nn.Module):
-    """Self-attention that reads vectors of the model's width and attends in fewer units, with as many heads as BERT's."""
+    """Self-attention that reads vectors of the model's width and attends in fewer units, with as
+    many heads as BERT's.
+    """
 
     def __init__(self, config: ExBertConfig) -> None:
         super().__init__()
@@ -42,24 +46,33 @@ class ExtensionAttention(nn.Module):
     def forward(self, hidden: Tensor, mask: Tensor | None = None, **more: Any) -> Tensor:
         """(batch, length, width) → (batch, length, units)."""
         parts = (self.query, self.key, self.value)
-        weight, bias = (torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias"))
-        read = linear(hidden, weight, bias)  # one wide product: three narrow ones, and the sum of what they send back, cost more
+        weight, bias = (
+            torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")
+        )
+        read = linear(
+            hidden, weight, bias
+        )  # one wide product: three narrow ones, and the sum of what they send back, cost more
         query, key, value = read.view(*hidden.shape[:-1], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         attend: Callable[..., Any] = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward
         )
         dropout = self.dropout.p if self.training else 0.0
-        found, _ = attend(self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **more)
+        found, _ = attend(
+            self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **more
+        )
         return cast(Tensor, found.reshape(*hidden.shape[:-1], -1))
-
 
     def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """The same at some places alone: (batch, places, width) → (batch, places, units)."""
-        return attend(self, self.query(asked), self.key(hidden), self.value(hidden), self.heads, mask)
+        return attend(
+            self, self.query(asked), self.key(hidden), self.value(hidden), self.heads, mask
+        )
 
 
 class ExtensionModule(nn.Module):
-    """The layer beside BERT's: attention and feed-forward in its own units, each ending at the model's width with a residual."""
+    """The layer beside BERT's: attention and feed-forward in its own units, each ending at the
+    model's width with a residual.
+    """
 
     def __init__(self, config: ExBertConfig) -> None:
         super().__init__()
@@ -98,20 +111,30 @@ class ExBertLayer(BertLayer):
         if self.extended:
             self.extension, self.gate = ExtensionModule(config), Gate(config.hidden_size, 1)
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, *args: Any, **kwargs: Any
+    ) -> Tensor:
         """(batch, length, width) → the same shape."""
         own: Tensor = super().forward(hidden_states, attention_mask, *args, **kwargs)
         if not self.extended:
             return own
-        kwargs.pop("encoder_attention_mask", None), kwargs.pop("past_key_values", None)  # a decoder's
+        (
+            kwargs.pop("encoder_attention_mask", None),
+            kwargs.pop("past_key_values", None),
+        )  # a decoder's
         beside = self.extension(hidden_states, attention_mask, **kwargs)
-        return torch.lerp(beside, own, self.gate(hidden_states))  # at a gate of 1 it gives `own`, bit for bit
-
+        return torch.lerp(
+            beside, own, self.gate(hidden_states)
+        )  # at a gate of 1 it gives `own`, bit for bit
 
     def at(self, asked: Tensor, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """The same at some places alone: (batch, places, width) → the same shape."""
         own = bert_layer_at(self, asked, hidden, mask)
-        return torch.lerp(self.extension.at(asked, hidden, mask), own, self.gate(asked)) if self.extended else own
+        return (
+            torch.lerp(self.extension.at(asked, hidden, mask), own, self.gate(asked))
+            if self.extended
+            else own
+        )
 
 
 class ExBertEncoder(BertEncoder):
@@ -120,7 +143,9 @@ class ExBertEncoder(BertEncoder):
     def __init__(self, config: ExBertConfig) -> None:
         nn.Module.__init__(self)  # BertEncoder's own would build BERT's layers first
         self.config = config
-        self.layer = nn.ModuleList([ExBertLayer(config, place) for place in range(config.num_hidden_layers)])
+        self.layer = nn.ModuleList(
+            [ExBertLayer(config, place) for place in range(config.num_hidden_layers)]
+        )
 
 
 def _with_units(config: ExBertConfig, units: int) -> ExBertConfig:

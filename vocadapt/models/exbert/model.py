@@ -1,6 +1,8 @@
-"""ExBertModel and its heads: BERT's own classes over layers with an extension, under BERT's names of tensors.
+"""ExBertModel and its heads: BERT's own classes over layers with an extension, under BERT's names
+of tensors.
 
-A head of BERT's weights fits the head here of the same name; only what belongs to the extension is new.
+A head of BERT's weights fits the head here of the same name; only what belongs to the extension is
+new.
 """
 
 from torch import nn
@@ -27,14 +29,17 @@ from vocadapt.models.extension import gate_bias
 
 
 class ExBertPreTrainedModel(BertPreTrainedModel):
-    """What all have in common: the config, how new weights are drawn, what can be asked for beside the output.
+    """What all have in common: the config, how new weights are drawn, what can be asked for beside
+    the output.
 
-    `output_gates=True` gives each layer's gate, (batch, length, 1). A head's own weights are drawn as BERT's.
+    `output_gates=True` gives each layer's gate, (batch, length, 1). A head's own weights are drawn
+    as BERT's.
     """
 
     config: ExBertConfig
     config_class = ExBertConfig
-    _no_split_modules = ["BertEmbeddings", "ExBertLayer"]  # noqa: RUF012 (as transformers declares it)
+    # As transformers declares them.
+    _no_split_modules = ["BertEmbeddings", "ExBertLayer"]  # noqa: RUF012
     _can_record_outputs = {  # noqa: RUF012
         "hidden_states": ExBertLayer,
         "attentions": BertSelfAttention,
@@ -113,5 +118,9 @@ class ExBertForQuestionAnswering(ExBertPreTrainedModel, BertForQuestionAnswering
 
 
 def _classifier(config: ExBertConfig) -> tuple[nn.Dropout, nn.Linear]:
-    dropout = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
+    dropout = (
+        config.hidden_dropout_prob
+        if config.classifier_dropout is None
+        else config.classifier_dropout
+    )
     return nn.Dropout(dropout), nn.Linear(config.hidden_size, int(config.num_labels or 0))

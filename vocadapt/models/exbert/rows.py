@@ -1,6 +1,8 @@
-"""The rows of some tokens apart from the others, so that only they are trained: the rest of the table needs no gradient.
+"""The rows of some tokens apart from the others, so that only they are trained: the rest of the
+table needs no gradient.
 
-While they are apart the network gives what it gave; put together again, the others are bit for bit what they were.
+While they are apart the network gives what it gave; put together again, the others are bit for bit
+what they were.
 """
 
 from collections.abc import Iterator
@@ -19,7 +21,9 @@ Tensor = torch.Tensor
 
 
 class ApartRows(nn.Module):
-    """An embedding matrix that does not move (`fixed`), and the rows of some ids that do (`weight`)."""
+    """An embedding matrix that does not move (`fixed`), and the rows of some ids that do
+    (`weight`).
+    """
 
     def __init__(self, whole: Tensor, ids: Tensor) -> None:
         super().__init__()
@@ -32,11 +36,17 @@ class ApartRows(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Ids (…) → rows (…, width)."""
         at = cast(Tensor, self.place)[ids]
-        return torch.where((at >= 0)[..., None], embedding(at.clamp(min=0), self.weight), embedding(ids, self.fixed))
+        return torch.where(
+            (at >= 0)[..., None],
+            embedding(at.clamp(min=0), self.weight),
+            embedding(ids, self.fixed),
+        )
 
 
 class ApartScores(nn.Module):
-    """The output layer over such rows: those of the input where they are shared, else rows of its own."""
+    """The output layer over such rows: those of the input where they are shared, else rows of its
+    own.
+    """
 
     def __init__(self, layer: nn.Linear, ids: Tensor, shared: ApartRows | None) -> None:
         super().__init__()
@@ -44,7 +54,9 @@ class ApartScores(nn.Module):
         self._shared = (shared,)  # in a tuple: it belongs to the embedding layer
         self.register_buffer("ids", ids.clone(), persistent=False)
         first = len(layer.weight) - len(ids)
-        self.first = first if ids.tolist() == [*range(first, len(layer.weight))] else None  # of new rows that are the last ones
+        self.first = (
+            first if ids.tolist() == [*range(first, len(layer.weight))] else None
+        )  # of new rows that are the last ones
         biases = layer.bias is not None
         self.fixed_bias = nn.Parameter(layer.bias.detach(), requires_grad=False) if biases else None
         self.bias = nn.Parameter(layer.bias.detach()[ids].clone()) if biases else None
@@ -60,17 +72,25 @@ class ApartScores(nn.Module):
         return self.rows.weight
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Hidden states (…, width) → scores (…, tokens); new rows behind all others are not scored as they were besides."""
+        """Hidden states (…, width) → scores (…, tokens); new rows behind all others are not scored
+        as they were besides.
+        """
         if self.first is not None:
             bias = None if self.fixed_bias is None else self.fixed_bias[: self.first]
             old = linear(hidden, self.rows.fixed[: self.first], bias)
-            return torch.cat([old, linear(hidden, self.rows.weight, self.bias).to(old.dtype)], dim=-1)
+            return torch.cat(
+                [old, linear(hidden, self.rows.weight, self.bias).to(old.dtype)], dim=-1
+            )
         scores = linear(hidden, self.rows.fixed, self.fixed_bias)
-        return scores.index_copy(-1, cast(Tensor, self.ids), linear(hidden, self.rows.weight, self.bias).to(scores.dtype))
+        return scores.index_copy(
+            -1, cast(Tensor, self.ids), linear(hidden, self.rows.weight, self.bias).to(scores.dtype)
+        )
 
 
 class Apart:
-    """A network some of whose rows, and their output biases, can be taken apart and put together again."""
+    """A network some of whose rows, and their output biases, can be taken apart and put together
+    again.
+    """
 
     def __init__(self, network: PreTrainedModel, ids: Tensor) -> None:
         self.network, self.ids = network, ids
@@ -96,7 +116,9 @@ class Apart:
                 _write(self.layer.weight, self.scores.own.weight, self.ids)
             if self.scores.bias is not None and self.scores.fixed_bias is not None:
                 with torch.no_grad():
-                    self.layer.bias.copy_(self.scores.fixed_bias)  # moves with the heads, where these are trained
+                    self.layer.bias.copy_(
+                        self.scores.fixed_bias
+                    )  # moves with the heads, where these are trained
                 _write(self.layer.bias, self.scores.bias, self.ids)
         self._put(self.whole, self.layer)
 

@@ -1,4 +1,6 @@
-"""Scores of answers to questions, by SQuAD's rules. Gold is every accepted answer of a question, the prediction one text."""
+"""Scores of answers to questions, by SQuAD's rules. Gold is every accepted answer of a question,
+the prediction one text.
+"""
 
 import re
 import string
@@ -14,7 +16,9 @@ ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 def normalised(text: str) -> str:
-    """Lower case, no ASCII punctuation, no articles, single blanks: `The cat's  toy.` → `cats toy`."""
+    """Lower case, no ASCII punctuation, no articles, single blanks: `The cat's  toy.` → `cats
+    toy`.
+    """
     return " ".join(ARTICLES.sub(" ", text.lower().translate(NO_PUNCTUATION)).split())
 
 
@@ -24,7 +28,9 @@ def exact(gold: str, predicted: str) -> float:
 
 
 def overlap(gold: str, predicted: str) -> float:
-    """F1 of the two bags of words after normalisation; where either is empty, 1 for both empty and else 0."""
+    """F1 of the two bags of words after normalisation; where either is empty, 1 for both empty and
+    else 0.
+    """
     ours, theirs = normalised(gold).split(), normalised(predicted).split()
     if not ours or not theirs:
         return float(ours == theirs)
@@ -32,15 +38,27 @@ def overlap(gold: str, predicted: str) -> float:
 
 
 def substring(gold: str, predicted: str) -> float:
-    """1 where the prediction stands in the gold answer, both normalised; an empty prediction only where gold is empty."""
+    """1 where the prediction stands in the gold answer, both normalised; an empty prediction only
+    where gold is empty.
+    """
     ours, theirs = normalised(gold), normalised(predicted)
     return float(theirs in ours if theirs else not ours)
 
 
 def _answers(gold: Sequence[Sequence[str]], predicted: Sequence[str], rules: Rules) -> Tally:
-    """Columns: exact, overlap, substring, each the best over the accepted answers, and 1; no accepted answer means ""."""
+    """Columns: exact, overlap, substring, each the best over the accepted answers, and 1; no
+    accepted answer means "".
+    """
     rows = [
-        [[*(max(rule(answer, said) for answer in accepted or ("",)) for rule in (exact, overlap, substring)), 1.0]]
+        [
+            [
+                *(
+                    max(rule(answer, said) for answer in accepted or ("",))
+                    for rule in (exact, overlap, substring)
+                ),
+                1.0,
+            ]
+        ]
         for accepted, said in zip(gold, predicted, strict=True)
     ]
     return Tally(np.array(rows))
@@ -54,9 +72,12 @@ def _means(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]
 ANSWER_SCORERS = (
     Scorer(
         "squad",
-        "SQuAD's: lower case, no ASCII punctuation, articles or double blanks; exact = same text, f1 = overlap of the bags of "
-        "words, substring = the prediction stands in the gold answer (an empty one does not); best over accepted answers, mean "
-        "over questions",
-        ("qa",), _answers, _means, counted=False,
+        "SQuAD's: lower case, no ASCII punctuation, articles or double blanks; exact = same text,"
+        " f1 = overlap of the bags of words, substring = the prediction stands in the gold answer"
+        " (an empty one does not); best over accepted answers, mean over questions",
+        ("qa",),
+        _answers,
+        _means,
+        counted=False,
     ),
-)  # fmt: skip
+)

@@ -1,6 +1,8 @@
-"""How sure a score is: bootstrap intervals, and paired tests between two sets of predictions for the same gold.
+"""How sure a score is: bootstrap intervals, and paired tests between two sets of predictions for
+the same gold.
 
-Units are resampled whole: sentences or, where an example is one, documents. Every draw comes from the seed.
+Units are resampled whole: sentences or, where an example is one, documents. Every draw comes from
+the seed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +21,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """How often to draw, how much of the draws an interval holds, and the seed; raises InputError for a seed below 0."""
+    """How often to draw, how much of the draws an interval holds, and the seed; raises InputError
+    for a seed below 0.
+    """
 
     rounds: int = bounded(1000, 0, 1_000_000, "Resamples")
     level: float = bounded(0.95, SMALLEST, 1 - SMALLEST, "Confidence level")
@@ -43,10 +47,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Predictions A and B for the same units: the difference B − A, its interval, and how likely chance alone makes as much.
+    """Predictions A and B for the same units: the difference B − A, its interval, and how likely
+    chance alone makes as much.
 
-    `p_randomisation` is of approximate randomisation, two-sided; `p_mcnemar` of the exact McNemar test, for accuracy only and
-    where every unit is one example; `better_share` is the share of paired bootstrap draws in which B stands above A.
+    `p_randomisation` is of approximate randomisation, two-sided; `p_mcnemar` of the exact McNemar
+    test, for accuracy only and where every unit is one example; `better_share` is the share of
+    paired bootstrap draws in which B stands above A.
     """
 
     scorer: str
@@ -62,22 +68,33 @@ class Comparison:
     seed: int
 
 
-def bootstrap(scorer: Scorer, tally: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS) -> Interval:
+def bootstrap(
+    scorer: Scorer, tally: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+) -> Interval:
     """The interval of the headline figure, over units drawn with replacement."""
     flat = tally.rows.reshape(len(tally.rows), -1)
     sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
-    return _interval(scorer.headlines(sums.reshape(-1, *tally.rows.shape[1:]), tally.labels, rules), draws)
+    return _interval(
+        scorer.headlines(sums.reshape(-1, *tally.rows.shape[1:]), tally.labels, rules), draws
+    )
 
 
 def compare(
-    scorer: Scorer, gold: Sequence[Any], a: Sequence[Any], b: Sequence[Any], rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+    scorer: Scorer,
+    gold: Sequence[Any],
+    a: Sequence[Any],
+    b: Sequence[Any],
+    rules: Rules = USUAL,
+    draws: Draws = USUAL_DRAWS,
 ) -> Comparison:
     """Compare two sets of predictions unit by unit; raises InputError for what cannot be scored."""
     first, second = aligned(scorer.tally(gold, a, rules), scorer.tally(gold, b, rules))
     return compare_tallies(scorer, first, second, rules, draws)
 
 
-def compare_tallies(scorer: Scorer, a: Tally, b: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS) -> Comparison:
+def compare_tallies(
+    scorer: Scorer, a: Tally, b: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+) -> Comparison:
     """Compare two tallies of the same units over the same labels."""
 
     def headlines(sums: Array) -> Array:
@@ -85,15 +102,29 @@ def compare_tallies(scorer: Scorer, a: Tally, b: Tally, rules: Rules = USUAL, dr
 
     ours, theirs = (tally.rows.reshape(len(a.rows), -1) for tally in (a, b))
     first, second = float(headlines(ours.sum(axis=0))[0]), float(headlines(theirs.sum(axis=0))[0])
-    redrawn = np.concatenate([headlines(w @ theirs) - headlines(w @ ours) for w in _weights(len(ours), draws)])
+    redrawn = np.concatenate(
+        [headlines(w @ theirs) - headlines(w @ ours) for w in _weights(len(ours), draws)]
+    )
     swapped = np.concatenate(
-        [headlines(theirs.sum(axis=0) - move) - headlines(ours.sum(axis=0) + move) for move in _moves(theirs - ours, draws)]
+        [
+            headlines(theirs.sum(axis=0) - move) - headlines(ours.sum(axis=0) + move)
+            for move in _moves(theirs - ours, draws)
+        ]
     )
     as_much = int((np.abs(swapped) >= abs(second - first) - ROUNDING).sum())
     return Comparison(
-        scorer.name, first, second, second - first, _interval(redrawn, draws), float((redrawn > 0).mean()),
-        (as_much + 1) / (draws.rounds + 1), _mcnemar(scorer, a, b), len(ours), draws.rounds, draws.seed,
-    )  # fmt: skip
+        scorer.name,
+        first,
+        second,
+        second - first,
+        _interval(redrawn, draws),
+        float((redrawn > 0).mean()),
+        (as_much + 1) / (draws.rounds + 1),
+        _mcnemar(scorer, a, b),
+        len(ours),
+        draws.rounds,
+        draws.seed,
+    )
 
 
 def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
@@ -103,7 +134,9 @@ def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
 
 
 def mean_tally(tallies: Sequence[Tally]) -> Tally:
-    """The figures of every unit, averaged over tallies of the same units, such as those of several seeds."""
+    """The figures of every unit, averaged over tallies of the same units, such as those of several
+    seeds.
+    """
     over = aligned_all(tallies)
     return Tally(np.mean([tally.rows for tally in over], axis=0), over[0].labels)
 
@@ -115,15 +148,21 @@ def aligned_all(tallies: Sequence[Tally]) -> list[Tally]:
 
 
 def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
-    """Exact two-sided McNemar: of the units that only one of both has right, is it one more often than a coin would say?"""
+    """Exact two-sided McNemar: of the units that only one of both has right, is it one more often
+    than a coin would say?
+    """
     from scipy.stats import binomtest
 
-    only_a, only_b = (int(((x > 0) & (y <= 0)).sum()) for x, y in ((right_a, right_b), (right_b, right_a)))
+    only_a, only_b = (
+        int(((x > 0) & (y <= 0)).sum()) for x, y in ((right_a, right_b), (right_b, right_a))
+    )
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
 
 
 def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
-    """The test where it is defined: of units that are right or wrong, so not of documents, nor of means over seeds."""
+    """The test where it is defined: of units that are right or wrong, so not of documents, nor of
+    means over seeds.
+    """
     if scorer.name != "accuracy" or (a.rows[:, 0, 1] != 1).any():
         return None
     if not all(np.isin(tally.rows[:, 0, 0], (0, 1)).all() for tally in (a, b)):
@@ -151,11 +190,17 @@ def _weights(units: int, draws: Draws) -> Iterator[Array]:
     random = np.random.default_rng(draws.seed)
     for rounds in _blocks(units, draws):
         drawn = random.integers(0, units, size=(rounds, units)) + np.arange(rounds)[:, None] * units
-        yield np.bincount(drawn.ravel(), minlength=rounds * units).reshape(rounds, units).astype(np.float64)
+        yield (
+            np.bincount(drawn.ravel(), minlength=rounds * units)
+            .reshape(rounds, units)
+            .astype(np.float64)
+        )
 
 
 def _moves(difference: Array, draws: Draws) -> Iterator[Array]:
-    """What goes from one system's sums to the other's when each unit is exchanged by the toss of a coin: (rounds, columns)."""
+    """What goes from one system's sums to the other's when each unit is exchanged by the toss of a
+    coin: (rounds, columns).
+    """
     random = np.random.default_rng(draws.seed + 1)
     for rounds in _blocks(len(difference), draws):
         yield random.integers(0, 2, size=(rounds, len(difference))).astype(np.float64) @ difference

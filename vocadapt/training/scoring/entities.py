@@ -1,4 +1,6 @@
-"""Scores of tagged words. Gold and predictions are one sequence of tags a sentence, in the same order and of the same length."""
+"""Scores of tagged words. Gold and predictions are one sequence of tags a sentence, in the same
+order and of the same length.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +16,9 @@ BARE = "entity"  # what the one type of bare tags is called in a table
 def _strict(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
     _check_types(gold, predicted, rules)
     untyped = rules.untyped
-    return _counted(gold, predicted, lambda tags: _spans(tags, (lambda tag: "") if untyped else type_of))
+    return _counted(
+        gold, predicted, lambda tags: _spans(tags, (lambda tag: "") if untyped else type_of)
+    )
 
 
 def _spans(tags: Tags, type_of: Callable[[str], str]) -> Items:
@@ -31,26 +35,36 @@ def _last_part(tag: str) -> str:
 
 
 def _tokens(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
-    return _counted(gold, predicted, lambda tags: frozenset((tag, place) for place, tag in enumerate(tags) if tag != "O"))
+    return _counted(
+        gold,
+        predicted,
+        lambda tags: frozenset((tag, place) for place, tag in enumerate(tags) if tag != "O"),
+    )
 
 
 def _pieces(gold: Tagged, predicted: Tagged, rules: Rules) -> Tally:
-    return _counted(gold, predicted, lambda tags: frozenset((tag, place) for place, tag in enumerate(tags)))
+    return _counted(
+        gold, predicted, lambda tags: frozenset((tag, place) for place, tag in enumerate(tags))
+    )
 
 
 def _counted(gold: Tagged, predicted: Tagged, items: Callable[[Tags], Items]) -> Tally:
-    """Count what `items` finds in every sentence; raises InputError where a sentence's tags differ in number."""
+    """Count what `items` finds in every sentence; raises InputError where a sentence's tags differ
+    in number.
+    """
     for number, (ours, theirs) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(ours) != len(theirs):
             raise InputError(
                 f"Sentence {number:,} has {len(ours)} gold tags and {len(theirs)} predicted ones.",
-                "Predict one tag for each word; where a model cuts a sentence off, give O for the rest.",
+                "Predict one tag for each word; where a model cuts a sentence off, give O for the"
+                " rest.",
             )
     return count_items([items(tags) for tags in gold], [items(tags) for tags in predicted])
 
 
 def on_pieces(tags: Tags, pieces: Sequence[int]) -> tuple[str, ...]:
-    """Tags of words → tags of wordpieces as exBERT has them: every piece of a word takes the word's tag.
+    """Tags of words → tags of wordpieces as exBERT has them: every piece of a word takes the word's
+    tag.
 
     `on_pieces(["B", "O"], [3, 1])` → B B B O.
     """
@@ -61,34 +75,51 @@ def _check_types(gold: Tagged, predicted: Tagged, rules: Rules) -> None:
     """Bare tags on one side only would never agree: that is a slip, not a score."""
     if rules.untyped:
         return
-    bare = [{not type_of(tag) for tags in side for tag in tags if tag != "O"} for side in (gold, predicted)]
+    bare = [
+        {not type_of(tag) for tags in side for tag in tags if tag != "O"}
+        for side in (gold, predicted)
+    ]
     if bare[0] and bare[1] and bare[0].isdisjoint(bare[1]):
         kind = ("bare", "typed") if bare[0] == {True} else ("typed", "bare")
-        raise InputError(f"Gold tags are {kind[0]}, predicted ones {kind[1]}.", "Ask for untyped scoring (--untyped).")
+        raise InputError(
+            f"Gold tags are {kind[0]}, predicted ones {kind[1]}.",
+            "Ask for untyped scoring (--untyped).",
+        )
 
 
 ENTITY_SCORERS = (
     Scorer(
         "entity-strict",
-        "micro precision, recall, F1 over entities; right = same first word, last word and type; spans by conlleval's rules "
-        "(an I without a B begins one); bare B I O are one type",
-        ("ner",), _strict, micro, uses=("untyped",),
+        "micro precision, recall, F1 over entities; right = same first word, last word and type;"
+        " spans by conlleval's rules (an I without a B begins one); bare B I O are one type",
+        ("ner",),
+        _strict,
+        micro,
+        uses=("untyped",),
     ),
     Scorer(
         "token",
-        "micro precision, recall, F1 over the words that are not O, the whole tag compared (B-X is not I-X)",
-        ("ner",), _tokens, micro,
+        "micro precision, recall, F1 over the words that are not O, the whole tag compared (B-X is"
+        " not I-X)",
+        ("ner",),
+        _tokens,
+        micro,
     ),
     Scorer(
         "wordpiece-macro",
-        "exBERT's: F1 of each tag, O included, over wordpieces, then the mean over tags that occur (sklearn's macro); give one "
-        "tag for each wordpiece; not comparable with entity F1",
-        ("ner",), _pieces, macro,
+        "exBERT's: F1 of each tag, O included, over wordpieces, then the mean over tags that occur"
+        " (sklearn's macro); give one tag for each wordpiece; not comparable with entity F1",
+        ("ner",),
+        _pieces,
+        macro,
     ),
     Scorer(
         "legacy-seqeval",
-        "Bio-LM's: seqeval 0.0.12, which reads bare B I as two entities, one of type B and one of type I; on typed tags it is "
-        "entity-strict, but for types with a hyphen, of which it keeps the last part",
-        ("ner",), _legacy, micro,
+        "Bio-LM's: seqeval 0.0.12, which reads bare B I as two entities, one of type B and one of"
+        " type I; on typed tags it is entity-strict, but for types with a hyphen, of which it keeps"
+        " the last part",
+        ("ner",),
+        _legacy,
+        micro,
     ),
-)  # fmt: skip
+)

@@ -1,10 +1,22 @@
-"""Scores of labelled texts. Gold and predictions are a set of labels a text; where every text has one label, sets of one."""
+"""Scores of labelled texts. Gold and predictions are a set of labels a text; where every text has
+one label, sets of one.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from vocadapt.training.scoring.tally import Array, Rules, Scorer, Tally, count_items, macro, micro, prf, share
+from vocadapt.training.scoring.tally import (
+    Array,
+    Rules,
+    Scorer,
+    Tally,
+    count_items,
+    macro,
+    micro,
+    prf,
+    share,
+)
 
 Labels = Collection[str]
 SINGLE = ("relations", "classification", "nli")
@@ -13,7 +25,10 @@ Reckon = Callable[[Array, Sequence[str], Rules], dict[str, Array]]
 
 
 def _labels(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules) -> Tally:
-    ours, theirs = ([frozenset((label, None) for label in labels) for labels in side] for side in (gold, predicted))
+    ours, theirs = (
+        [frozenset((label, None) for label in labels) for labels in side]
+        for side in (gold, predicted)
+    )
     return count_items(ours, theirs)
 
 
@@ -29,16 +44,25 @@ def _accuracy(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Arr
 
 def _examples(gold: Sequence[Labels], predicted: Sequence[Labels], rules: Rules) -> Tally:
     """Columns: an example's own precision, recall and F1, and 1."""
-    rows = [[[*_example(set(ours), set(theirs)), 1.0]] for ours, theirs in zip(gold, predicted, strict=True)]
+    rows = [
+        [[*_example(set(ours), set(theirs)), 1.0]]
+        for ours, theirs in zip(gold, predicted, strict=True)
+    ]
     return Tally(np.array(rows))
 
 
 def _example(gold: set[str], predicted: set[str]) -> tuple[float, float, float]:
-    """What one example adds; BLUE's script has none without gold labels: one that predicts none there is right."""
+    """What one example adds; BLUE's script has none without gold labels: one that predicts none
+    there is right.
+    """
     if not gold:
         return (0.0, 0.0, 0.0) if predicted else (1.0, 1.0, 1.0)
     right = len(gold & predicted)
-    return right / len(predicted) if predicted else 0.0, right / len(gold), 2 * right / (len(gold) + len(predicted))
+    return (
+        right / len(predicted) if predicted else 0.0,
+        right / len(gold),
+        2 * right / (len(gold) + len(predicted)),
+    )
 
 
 def _example_means(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
@@ -63,19 +87,67 @@ def _binary(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array
     return prf(sums[..., list(labels).index(rules.positive), :])
 
 
-LEFT_OUT = "the classes of no relation (false, DDI-false, or those given) left out; without such a class, all of them"
+LEFT_OUT = (
+    "the classes of no relation (false, DDI-false, or those given) left out; without such a class,"
+    " all of them"
+)
 LABEL_SCORERS = (
-    Scorer("accuracy", "share of texts whose label (all labels) is right", EVERY, _right, _accuracy, "accuracy", False),
-    Scorer("micro-f1", "micro F1 over all classes; with one label a text it is accuracy", EVERY, _labels, micro),
-    Scorer("micro-f1-positive", f"micro F1, {LEFT_OUT}", SINGLE, _labels, _positive(micro), uses=("negative",)),
-    Scorer("macro-f1", "mean over the classes that occur of each class's F1 (sklearn's macro)", EVERY, _labels, macro),
-    Scorer("macro-f1-positive", f"macro F1, {LEFT_OUT}", SINGLE, _labels, _positive(macro), uses=("negative",)),
-    Scorer("binary-f1", "precision, recall, F1 of the class under `positive`", SINGLE, _labels, _binary, uses=("positive",)),
+    Scorer(
+        "accuracy",
+        "share of texts whose label (all labels) is right",
+        EVERY,
+        _right,
+        _accuracy,
+        "accuracy",
+        False,
+    ),
+    Scorer(
+        "micro-f1",
+        "micro F1 over all classes; with one label a text it is accuracy",
+        EVERY,
+        _labels,
+        micro,
+    ),
+    Scorer(
+        "micro-f1-positive",
+        f"micro F1, {LEFT_OUT}",
+        SINGLE,
+        _labels,
+        _positive(micro),
+        uses=("negative",),
+    ),
+    Scorer(
+        "macro-f1",
+        "mean over the classes that occur of each class's F1 (sklearn's macro)",
+        EVERY,
+        _labels,
+        macro,
+    ),
+    Scorer(
+        "macro-f1-positive",
+        f"macro F1, {LEFT_OUT}",
+        SINGLE,
+        _labels,
+        _positive(macro),
+        uses=("negative",),
+    ),
+    Scorer(
+        "binary-f1",
+        "precision, recall, F1 of the class under `positive`",
+        SINGLE,
+        _labels,
+        _binary,
+        uses=("positive",),
+    ),
     Scorer(
         "example-f1",
-        "BLUE's for HoC: precision and recall of each example's label set, the mean of each over examples, and their harmonic "
-        "mean (mean_f1 is the mean of each example's F1); an example is a document where documents are given, its labels those "
-        "of any of its sentences; one without gold labels counts 1 where none is predicted, else 0",
-        ("multilabel",), _examples, _example_means, counted=False,
+        "BLUE's for HoC: precision and recall of each example's label set, the mean of each over"
+        " examples, and their harmonic mean (mean_f1 is the mean of each example's F1); an example"
+        " is a document where documents are given, its labels those of any of its sentences; one"
+        " without gold labels counts 1 where none is predicted, else 0",
+        ("multilabel",),
+        _examples,
+        _example_means,
+        counted=False,
     ),
-)  # fmt: skip
+)

@@ -1,4 +1,6 @@
-"""SCORERS: every score by its name, and the one that each kind of task has unless it says otherwise."""
+"""SCORERS: every score by its name, and the one that each kind of task has unless it says
+otherwise.
+"""
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.answers import ANSWER_SCORERS
@@ -6,7 +8,9 @@ from vocadapt.training.scoring.entities import ENTITY_SCORERS
 from vocadapt.training.scoring.labels import LABEL_SCORERS
 from vocadapt.training.scoring.tally import Scorer
 
-SCORERS: dict[str, Scorer] = {scorer.name: scorer for scorer in (*ENTITY_SCORERS, *LABEL_SCORERS, *ANSWER_SCORERS)}
+SCORERS: dict[str, Scorer] = {
+    scorer.name: scorer for scorer in (*ENTITY_SCORERS, *LABEL_SCORERS, *ANSWER_SCORERS)
+}
 DEFAULTS = {
     "ner": "entity-strict",
     "relations": "micro-f1-positive",
@@ -18,10 +22,16 @@ DEFAULTS = {
 
 
 def scorer_of(kind: str, name: str = "") -> Scorer:
-    """A scorer for a kind of task, its usual one without a name; raises InputError for one that does not exist or fit."""
+    """A scorer for a kind of task, its usual one without a name; raises InputError for one that
+    does not exist or fit.
+    """
     if kind not in DEFAULTS:
-        raise InputError(f"There is no kind of task {kind!r}.", f"Choose one of: {', '.join(DEFAULTS)}.")
+        raise InputError(
+            f"There is no kind of task {kind!r}.", f"Choose one of: {', '.join(DEFAULTS)}."
+        )
     fitting = [scorer.name for scorer in SCORERS.values() if kind in scorer.kinds]
     if (name or DEFAULTS[kind]) not in fitting:
-        raise InputError(f"There is no score {name!r} for {kind}.", f"Choose one of: {', '.join(fitting)}.")
+        raise InputError(
+            f"There is no score {name!r} for {kind}.", f"Choose one of: {', '.join(fitting)}."
+        )
     return SCORERS[name or DEFAULTS[kind]]

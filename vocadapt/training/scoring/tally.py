@@ -1,6 +1,8 @@
-"""What every score is made of: one row of figures for each sentence, document or question, whose sums decide the score.
+"""What every score is made of: one row of figures for each sentence, document or question, whose
+sums decide the score.
 
-Because only sums matter, an interval is a product of random weights with the rows, and a paired test is an exchange of rows.
+Because only sums matter, an interval is a product of random weights with the rows, and a paired
+test is an exchange of rows.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -21,8 +23,8 @@ Items = frozenset[tuple[str, Hashable]]  # (label, what carries it)
 class Rules:
     """Conventions that a score may depend on, and its output names.
 
-    `negative` are the classes of "no relation" that -positive scores leave out, `positive` is the class that binary F1 is
-    about, `untyped` makes one type of all entity types.
+    `negative` are the classes of "no relation" that -positive scores leave out, `positive` is the
+    class that binary F1 is about, `untyped` makes one type of all entity types.
     """
 
     negative: tuple[str, ...] = ("false", "DDI-false")
@@ -35,7 +37,9 @@ USUAL = Rules()
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Figures of every unit, (units, labels, columns); the columns are the scorer's own, gold, predicted, right for most."""
+    """Figures of every unit, (units, labels, columns); the columns are the scorer's own, gold,
+    predicted, right for most.
+    """
 
     rows: Array
     labels: tuple[str, ...] = ("",)
@@ -47,7 +51,9 @@ class Tally:
         return sums
 
     def grouped(self, groups: Sequence[str]) -> "Tally":
-        """The same figures with one unit for each group (a document's sentences), groups in the order they first come."""
+        """The same figures with one unit for each group (a document's sentences), groups in the
+        order they first come.
+        """
         if len(groups) != len(self.rows):
             raise ValueError(f"{len(groups)} groups for {len(self.rows)} units")
         index = {name: number for number, name in enumerate(dict.fromkeys(groups))}
@@ -60,8 +66,8 @@ class Tally:
 class Score:
     """Scores from 0 to 1 with their definition: the main one by name, and those of each label.
 
-    classes: the scored classes, if there are two. units: number of sentences, documents or questions. rules: scoring
-    conventions. 0/0 counts as 0.
+    classes: the scored classes, if there are two. units: number of sentences, documents or
+    questions. rules: scoring conventions. 0/0 counts as 0.
     """
 
     scorer: str
@@ -81,7 +87,12 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values, the figures first."""
         labels = {name: dict(values) for name, values in self.by_label.items()}
-        named = {"scorer": self.scorer, "definition": self.definition, "rules": dict(self.rules), "metric": self.headline}
+        named = {
+            "scorer": self.scorer,
+            "definition": self.definition,
+            "rules": dict(self.rules),
+            "metric": self.headline,
+        }
         if self.classes:
             named["classes"] = self.classes
         return {**self.values, **named, "units": self.units, "by_label": labels}
@@ -89,11 +100,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A score by name: what it is exactly, for which kinds of task, how a unit is counted, how sums become figures.
+    """A score by name: what it is exactly, for which kinds of task, how a unit is counted, how sums
+    become figures.
 
-    `count(gold, predicted, rules)` gives a Tally; `reckon(sums, labels, rules)` takes sums (…, labels, columns) and gives each
-    figure as (…). `counted` says that the columns are gold, predicted, right, so that every label has figures of its own; `uses`
-    are the rules it depends on.
+    `count(gold, predicted, rules)` gives a Tally; `reckon(sums, labels, rules)` takes sums (…,
+    labels, columns) and gives each figure as (…). `counted` says that the columns are gold,
+    predicted, right, so that every label has figures of its own; `uses` are the rules it depends
+    on.
     """
 
     name: str
@@ -106,14 +119,19 @@ class Scorer:
     uses: tuple[str, ...] = ()
 
     def tally(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Tally:
-        """Count unit by unit; raises InputError where gold and predictions differ in number, or there are none."""
+        """Count unit by unit; raises InputError where gold and predictions differ in number, or
+        there are none.
+        """
         if len(gold) != len(predicted):
             raise InputError(
-                f"Expected a prediction for each of {len(gold):,} gold examples, got {len(predicted):,}.",
+                f"Expected a prediction for each of {len(gold):,} gold examples, got"
+                f" {len(predicted):,}.",
                 "Score predictions for the same file, in its order.",
             )
         if not gold:
-            raise InputError("There is nothing to score: no gold example.", "Give a file with examples.")
+            raise InputError(
+                "There is nothing to score: no gold example.", "Give a file with examples."
+            )
         return self.count(gold, predicted, rules)
 
     def score(self, gold: Sequence[Any], predicted: Sequence[Any], rules: Rules = USUAL) -> Score:
@@ -122,11 +140,22 @@ class Scorer:
 
     def of(self, tally: Tally, rules: Rules = USUAL) -> Score:
         """The score of what was counted."""
-        values = {name: float(value) for name, value in self.reckon(tally.totals, tally.labels, rules).items()}
+        values = {
+            name: float(value)
+            for name, value in self.reckon(tally.totals, tally.labels, rules).items()
+        }
         labels = per_label(tally) if self.counted else {}
         used = {name: getattr(rules, name) for name in self.uses}
-        return Score(self.name, self.defined(tally.labels, rules), self.headline, values, len(tally.rows), labels, used,
-                     self.classes(tally.labels, rules))  # fmt: skip
+        return Score(
+            self.name,
+            self.defined(tally.labels, rules),
+            self.headline,
+            values,
+            len(tally.rows),
+            labels,
+            used,
+            self.classes(tally.labels, rules),
+        )
 
     def defined(self, labels: Sequence[str], rules: Rules = USUAL) -> str:
         """Return the definition; for binary tasks with the positive class."""
@@ -152,7 +181,9 @@ class Scorer:
 
 
 def count_items(gold: Sequence[Items], predicted: Sequence[Items]) -> Tally:
-    """Columns gold, predicted, right for every unit and label: an item is right where gold and prediction hold it alike."""
+    """Columns gold, predicted, right for every unit and label: an item is right where gold and
+    prediction hold it alike.
+    """
     labels = sorted({label for items in (*gold, *predicted) for label, _ in items})
     check_cells(len(gold), len(labels))
     index = {label: place for place, label in enumerate(labels)}
@@ -168,20 +199,29 @@ def check_cells(units: int, labels: int) -> None:
     """Raise InputError if the counts of units × labels do not fit in memory."""
     if units * labels > MOST_CELLS:
         raise InputError(
-            f"{units:,} examples × {labels:,} labels are {units * labels:,} counts; at most {MOST_CELLS:,} can be scored.",
+            f"{units:,} examples × {labels:,} labels are {units * labels:,} counts; at most"
+            f" {MOST_CELLS:,} can be scored.",
             "Merge rare labels, or score fewer examples.",
         )
 
 
 def share(part: Array, whole: Array) -> Array:
     """One over the other, 0 where whole is 0."""
-    return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+    return np.divide(
+        part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0
+    )
 
 
 def prf(sums: Array) -> dict[str, Array]:
     """Precision, recall and F1 of sums whose last axis is gold, predicted, right."""
-    gold, predicted, right = (np.asarray(sums[..., column], dtype=np.float64) for column in range(3))
-    return {"precision": share(right, predicted), "recall": share(right, gold), "f1": share(2 * right, gold + predicted)}
+    gold, predicted, right = (
+        np.asarray(sums[..., column], dtype=np.float64) for column in range(3)
+    )
+    return {
+        "precision": share(right, predicted),
+        "recall": share(right, gold),
+        "f1": share(2 * right, gold + predicted),
+    }
 
 
 def per_label(tally: Tally) -> dict[str, dict[str, float]]:
@@ -203,6 +243,11 @@ def micro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
 
 
 def macro(sums: Array, labels: Sequence[str], rules: Rules) -> dict[str, Array]:
-    """Macro average: the mean over labels that gold or prediction hold, as sklearn's f1_score(average="macro") has it."""
+    """Macro average: the mean over labels that gold or prediction hold, as sklearn's
+    f1_score(average="macro") has it.
+    """
     held = (sums[..., 0] + sums[..., 1] > 0).astype(np.float64)
-    return {name: share((values * held).sum(axis=-1), held.sum(axis=-1)) for name, values in prf(sums).items()}
+    return {
+        name: share((values * held).sum(axis=-1), held.sum(axis=-1))
+        for name, values in prf(sums).items()
+    }

@@ -1,10 +1,12 @@
-"""Task: examples with their splits, labels and score, the same value whatever its kind; and what an example of each kind is.
+"""Task: examples with their splits, labels and score, the same value whatever its kind; and what an
+example of each kind is.
 
     ner                                     Sentence   words and tags
     relations classification multilabel nli Text       a text (nli: two) and its labels
     qa                                      Question   a question, a context and the accepted answers
 
-Every example knows its `gold`, which is what the scorers of its kind take; None where the file holds none (predict only).
+Every example knows its `gold`, which is what the scorers of its kind take; None where the file
+holds none (predict only).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +61,9 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Text:
-    """A text and its labels: one, or any number for multilabel; `pair` is the second sentence of NLI."""
+    """A text and its labels: one, or any number for multilabel; `pair` is the second sentence of
+    NLI.
+    """
 
     id: str
     text: str
@@ -75,7 +79,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Answer:
-    """An accepted answer and where it begins in the context, in characters; None where it does not stand there."""
+    """An accepted answer and where it begins in the context, in characters; None where it does not
+    stand there.
+    """
 
     text: str
     start: int | None
@@ -85,8 +91,8 @@ class Answer:
 class Question:
     """A question on a context; answers: empty if there is no answer, None if they are not known.
 
-    word_rule: how to split the context into the words over which logits are pooled (windows.WORD_RULES). It is ignored
-    when questions are compared.
+    word_rule: how to split the context into the words over which logits are pooled
+    (windows.WORD_RULES). It is ignored when questions are compared.
     """
 
     id: str
@@ -104,7 +110,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Split:
-    """The examples of one file, in its order; `notes` counts what was found, left out or mended while it was read."""
+    """The examples of one file, in its order; `notes` counts what was found, left out or mended
+    while it was read.
+    """
 
     examples: tuple[Example, ...]
     notes: Mapping[str, int | str] = field(default_factory=dict)
@@ -123,7 +131,10 @@ class Split:
         """What is right for every example; raises InputError where it is not known."""
         found = tuple(example.gold for example in self.examples if example.gold is not None)
         if len(found) != len(self.examples):
-            raise InputError(f"{self.path}: holds no labels, so nothing can be scored.", "Predict on it, or give labels.")
+            raise InputError(
+                f"{self.path}: holds no labels, so nothing can be scored.",
+                "Predict on it, or give labels.",
+            )
         return found
 
     @property
@@ -136,8 +147,8 @@ class Split:
 class Task:
     """A task to train on and to be scored on: its kind, labels, splits and score.
 
-    `labels` are entity types (ner, "" for bare tags), classes, or none (qa). `unit`: whether an example is one of the file, or
-    (multilabel) all sentences of a document together.
+    `labels` are entity types (ner, "" for bare tags), classes, or none (qa). `unit`: whether an
+    example is one of the file, or (multilabel) all sentences of a document together.
     """
 
     name: str
@@ -150,9 +161,13 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f"There is no kind of task {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
+            raise InputError(
+                f"There is no kind of task {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}."
+            )
         if odd := [name for name in self.splits if name not in SPLITS]:
-            raise InputError(f"{self.name}: there is no split {odd[0]!r}.", f"Splits are {', '.join(SPLITS)}.")
+            raise InputError(
+                f"{self.name}: there is no split {odd[0]!r}.", f"Splits are {', '.join(SPLITS)}."
+            )
         scorer_of(self.kind, self.score)
 
     @property
@@ -163,12 +178,16 @@ class Task:
     def split(self, name: str) -> Split:
         """A split by name; raises InputError where the task has none of that name."""
         if name not in self.splits:
-            raise InputError(f"{self.name} has no {name} split.", f"It has: {', '.join(self.splits)}.")
+            raise InputError(
+                f"{self.name} has no {name} split.", f"It has: {', '.join(self.splits)}."
+            )
         return self.splits[name]
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What to know before training, a sentence each: labels unseen in training, one class only, no labels, mended things."""
+        """What to know before training, a sentence each: labels unseen in training, one class only,
+        no labels, mended things.
+        """
         return tuple(_findings(self))
 
 
@@ -193,8 +212,15 @@ def _findings(task: Task) -> Iterable[str]:
         elif task.kind == "ner" and not held:
             yield f"{name} holds no entity: precision and recall are 0 by convention."
         if seen is not None and (unseen := held - seen):
-            yield f"{name} holds labels that train lacks, so no model can find them: {_listed(unseen)}."
-        yield from (f"{name}: {count:,} {what}." for what, count in split.notes.items() if what in WORTH_SAYING and count)
+            yield (
+                f"{name} holds labels that train lacks, so no model can find them:"
+                f" {_listed(unseen)}."
+            )
+        yield from (
+            f"{name}: {count:,} {what}."
+            for what, count in split.notes.items()
+            if what in WORTH_SAYING and count
+        )
 
 
 # Notes that a reader leaves and a person should see.

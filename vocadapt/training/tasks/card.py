@@ -1,4 +1,5 @@
-"""Cards: what each benchmark of the papers is, as data: labels, version, splits and sizes, metric, licence, where to get it.
+"""Cards: what each benchmark of the papers is, as data: labels, version, splits and sizes, metric,
+licence, where to get it.
 
 What neither the papers, their code nor the files say stays empty, and is shown as "not known here".
 """
@@ -14,13 +15,18 @@ from vocadapt.errors import InputError
 
 CARDS = Path(__file__).parent / "cards"
 UNKNOWN = "not known here"
-ACCESS = {"free": "anyone may download it", "bring": "bring the files: no stable public place is known here",
-          "agreement": "bring the files: they are given out under an agreement"}  # fmt: skip
+ACCESS = {
+    "free": "anyone may download it",
+    "bring": "bring the files: no stable public place is known here",
+    "agreement": "bring the files: they are given out under an agreement",
+}
 
 
 @dataclass(frozen=True)
 class CardFile:
-    """Where a split comes from: a path under the card's base, or a member of the zip at that path; its SHA-256 if known."""
+    """Where a split comes from: a path under the card's base, or a member of the zip at that path;
+    its SHA-256 if known.
+    """
 
     path: str
     sha256: str = ""
@@ -29,10 +35,11 @@ class CardFile:
 
 @dataclass(frozen=True)
 class Card:
-    """A benchmark. `sizes` is split → what is counted → how many; `metric` is how its papers score it, `scorer` how we do.
+    """A benchmark. `sizes` is split → what is counted → how many; `metric` is how its papers score
+    it, `scorer` how we do.
 
-    `source` says where the card's facts come from, `files` which files `download` takes (from `base`; without one, bring them;
-    {fold} in a path stands for the number of a fold).
+    `source` says where the card's facts come from, `files` which files `download` takes (from
+    `base`; without one, bring them; {fold} in a path stands for the number of a fold).
     """
 
     name: str
@@ -66,7 +73,9 @@ class Card:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; None for what is not known here."""
-        return {name: value or None for name, value in asdict(self).items()} | {"family": self.family}
+        return {name: value or None for name, value in asdict(self).items()} | {
+            "family": self.family
+        }
 
 
 @cache
@@ -83,26 +92,41 @@ def cards() -> Mapping[str, Card]:
 
 
 def card_of(name: str) -> Card:
-    """The card of that name, or of the only benchmark called so; raises InputError, with the nearest names, for any other."""
+    """The card of that name, or of the only benchmark called so; raises InputError, with the
+    nearest names, for any other.
+    """
     from difflib import get_close_matches
 
     every = cards()
     if name in every:
         return every[name]
     wanted = name.lower()
-    fitting = [known for known in every if wanted in (known.lower(), known.lower().partition("/")[2])]
+    fitting = [
+        known for known in every if wanted in (known.lower(), known.lower().partition("/")[2])
+    ]
     if len(fitting) == 1:
         return every[fitting[0]]
     if fitting:
-        raise InputError(f"There are {len(fitting)} benchmarks {name!r}: {', '.join(fitting)}.", "They differ: choose one.")
-    ends = {known.lower().partition("/")[2]: known for known in every} | {known.lower(): known for known in every}
+        raise InputError(
+            f"There are {len(fitting)} benchmarks {name!r}: {', '.join(fitting)}.",
+            "They differ: choose one.",
+        )
+    ends = {known.lower().partition("/")[2]: known for known in every} | {
+        known.lower(): known for known in every
+    }
     near = [ends[match] for match in get_close_matches(wanted, ends, n=3, cutoff=0.5)]
-    advice = f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else "python -m vocadapt tasks lists them."
+    advice = (
+        f"Did you mean {' or '.join(dict.fromkeys(near))}?"
+        if near
+        else "python -m vocadapt tasks lists them."
+    )
     raise InputError(f"There is no benchmark {name!r}.", advice)
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """Group → the Bio-LM tasks in it, for group means: sequence labelling, classification, PubMed, clinical."""
+    """Group → the Bio-LM tasks in it, for group means: sequence labelling, classification, PubMed,
+    clinical.
+    """
     found: dict[str, list[str]] = {}
     for card in cards().values():
         for group in card.groups:
@@ -111,7 +135,9 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def _card(name: str, values: Mapping[str, Any]) -> Card:
-    lists: dict[str, Any] = {key: tuple(values.get(key, ())) for key in ("labels", "negative", "groups", "notes")}
+    lists: dict[str, Any] = {
+        key: tuple(values.get(key, ())) for key in ("labels", "negative", "groups", "notes")
+    }
     files = {split: CardFile(**file) for split, file in values.get("files", {}).items()}
     plain = {key: value for key, value in values.items() if key not in (*lists, "files")}
     return Card(name, files=files, **lists, **plain)

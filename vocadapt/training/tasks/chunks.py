@@ -1,13 +1,18 @@
-"""Sentences → chunks of at most so many words that never cut an entity (Poerner et al.: 30 words)."""
+"""Sentences → chunks of at most so many words that never cut an entity (Poerner et al.: 30
+words).
+"""
 
 from collections.abc import Iterable
 
 
-def chunk_bounds(words: int, spans: Iterable[tuple[int, int]], limit: int) -> tuple[tuple[int, int], ...]:
-    """Where a sentence of so many words is cut: each chunk as long as it can be, no cut inside a span.
+def chunk_bounds(
+    words: int, spans: Iterable[tuple[int, int]], limit: int
+) -> tuple[tuple[int, int], ...]:
+    """Where a sentence of so many words is cut: each chunk as long as it can be, no cut inside a
+    span.
 
-    A span longer than the limit is a chunk of its own. The chunks together are the sentence. `chunk_bounds(7, [(2, 4)], 3)` →
-    (0, 2), (2, 5), (5, 7).
+    A span longer than the limit is a chunk of its own. The chunks together are the sentence.
+    `chunk_bounds(7, [(2, 4)], 3)` → (0, 2), (2, 5), (5, 7).
     """
     if not limit or words <= limit:
         return ((0, words),)

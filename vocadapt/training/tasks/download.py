@@ -1,7 +1,7 @@
 """Card → the files of a benchmark in a folder, each checked, with the task.toml that reads them.
 
-By pooch, which checks a SHA-256 and never leaves half a file. Where no checksum is known, the one of the first download is
-written into task.toml, and later downloads are held to it.
+By pooch, which checks a SHA-256 and never leaves half a file. Where no checksum is known, the one
+of the first download is written into task.toml, and later downloads are held to it.
 """
 
 import shutil
@@ -25,25 +25,36 @@ LARGEST = 1 << 30  # bytes of one file in a zip
 
 
 def download(
-    card: Card, folder: Path, source: str = "", recorded: Mapping[str, str] | None = None, progress: Progress = silent
+    card: Card,
+    folder: Path,
+    source: str = "",
+    recorded: Mapping[str, str] | None = None,
+    progress: Progress = silent,
 ) -> TaskFile:
     """Fetch the files of a card into a folder that is there, and write its task.toml.
 
-    `source` stands for the card's own place: the address of a mirror, a file:// address, or a folder (in which the files may
-    also lie without the folders of their own). `recorded` are checksums of an earlier download (by file name). Raises InputError
-    for a card that is not free without a source, a place that does not answer, and a file that is not the one expected.
+    `source` stands for the card's own place: the address of a mirror, a file:// address, or a
+    folder (in which the files may also lie without the folders of their own). `recorded` are
+    checksums of an earlier download (by file name). Raises InputError for a card that is not free
+    without a source, a place that does not answer, and a file that is not the one expected.
     """
     base = _base(source or _own_place(card))
     splits = {split: _placed(split, file) for split, file in card.files.items()}
-    wanted = [(split, fold) for split in splits for fold in range(1, card.folds + 1)] or [(split, 0) for split in splits]
+    wanted = [(split, fold) for split in splits for fold in range(1, card.folds + 1)] or [
+        (split, 0) for split in splits
+    ]
     sums: dict[str, str] = {}
     with TemporaryDirectory(prefix="vocadapt-") as draft:
         for number, (split, fold) in enumerate(wanted):
-            name, file = (text.replace(FOLD, str(fold)) for text in (splits[split], card.files[split].path))
+            name, file = (
+                text.replace(FOLD, str(fold)) for text in (splits[split], card.files[split].path)
+            )
             progress(number / len(wanted), f"{card.name}: {file}")
             (folder / name).parent.mkdir(exist_ok=True)
             held = (recorded or {}).get(name, "")
-            sums[name] = _fetch(base, replace(card.files[split], path=file), folder / name, Path(draft), held)
+            sums[name] = _fetch(
+                base, replace(card.files[split], path=file), folder / name, Path(draft), held
+            )
     made = task_file(card, splits, sums)
     (folder / TASK).write_text(as_toml(made), encoding="utf-8")
     progress(1.0, card.name)
@@ -55,19 +66,36 @@ def _own_place(card: Card) -> str:
     if card.free:
         return card.base
     names = ", ".join(file.path for file in card.files.values())
-    remedy = f"Put {names} in a folder, and give it: --from FOLDER." if names else "Name its files in a task.toml of your own."
-    raise InputError(f"{card.name}: {ACCESS[card.access]}{f' ({card.where})' if card.where else ''}.", remedy)
+    remedy = (
+        f"Put {names} in a folder, and give it: --from FOLDER."
+        if names
+        else "Name its files in a task.toml of your own."
+    )
+    raise InputError(
+        f"{card.name}: {ACCESS[card.access]}{f' ({card.where})' if card.where else ''}.", remedy
+    )
 
 
 def _placed(split: str, file: CardFile) -> str:
-    """The name that a split's file gets: train.tsv, in a folder for each fold where there are folds."""
+    """The name that a split's file gets: train.tsv, in a folder for each fold where there are
+    folds.
+    """
     name = f"{split}{Path(file.member or file.path).suffix}"
     return f"{FOLD}/{name}" if FOLD in file.path else name
 
 
 def task_file(card: Card, splits: Mapping[str, str], sums: Mapping[str, str]) -> TaskFile:
     """What the task.toml of a card says, given where its splits are."""
-    made = TaskFile(card.name, card.kind, splits, card.scorer, card.labels, folds=card.folds, card=card.name, sha256=sums)
+    made = TaskFile(
+        card.name,
+        card.kind,
+        splits,
+        card.scorer,
+        card.labels,
+        folds=card.folds,
+        card=card.name,
+        sha256=sums,
+    )
     return replace(made, negative=card.negative) if card.negative else made
 
 
@@ -79,7 +107,13 @@ def as_toml(task: TaskFile) -> str:
     values: dict[str, Any] = {}
     for name, value in vars(task).items():
         if name in ("name", "kind") or (value and value != getattr(usual, name)):
-            values[name] = list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+            values[name] = (
+                list(value)
+                if isinstance(value, tuple)
+                else dict(value)
+                if isinstance(value, Mapping)
+                else value
+            )
     return tomli_w.dumps(values)
 
 
@@ -95,7 +129,10 @@ def _base(place: str) -> str:
     """An address that ends in a slash; a folder becomes a file:// address."""
     if not urlparse(place).scheme or Path(place).is_dir():
         if not Path(place).is_dir():
-            raise InputError(f"{place}: no such folder.", "Give a folder with the files, or an address (https://…).")
+            raise InputError(
+                f"{place}: no such folder.",
+                "Give a folder with the files, or an address (https://…).",
+            )
         place = Path(place).resolve().as_uri()
     return place.rstrip("/") + "/"
 
@@ -119,7 +156,9 @@ def _fetch(base: str, file: CardFile, target: Path, draft: Path, recorded: str) 
 
 
 def _retrieve(url: str, target: Path, sha256: str) -> None:
-    """Download one file; raises InputError where the place does not answer or the file is another."""
+    """Download one file; raises InputError where the place does not answer or the file is
+    another.
+    """
     import pooch
     import requests
 
@@ -128,13 +167,17 @@ def _retrieve(url: str, target: Path, sha256: str) -> None:
     fetch = _copy if local else pooch.HTTPDownloader(timeout=TIMEOUT)
     known = f"sha256:{sha256}" if sha256 else None
     try:
-        pooch.retrieve(url, known_hash=known, fname=target.name, path=target.parent, downloader=fetch)
+        pooch.retrieve(
+            url, known_hash=known, fname=target.name, path=target.parent, downloader=fetch
+        )
     except (requests.RequestException, OSError) as error:
         remedy = "Try again, or give the files with --from FOLDER."
         raise InputError(f"{url}: cannot be fetched ({_reason(error)}).", remedy) from None
     except ValueError as error:
         if "hash" not in str(error):
-            raise InputError(f"{url}: cannot be fetched ({error}).", "Give an http(s) address or a folder.") from None
+            raise InputError(
+                f"{url}: cannot be fetched ({error}).", "Give an http(s) address or a folder."
+            ) from None
         raise _changed(url) from None
 
 
@@ -148,17 +191,23 @@ def _unpack(archive: Path, member: str, target: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             if packed.getinfo(member).file_size > LARGEST:
-                raise InputError(f"{archive.name}: {member} is larger than a gigabyte unpacked.", "Fetch it by hand.")
+                raise InputError(
+                    f"{archive.name}: {member} is larger than a gigabyte unpacked.",
+                    "Fetch it by hand.",
+                )
             with packed.open(member) as inside, target.open("wb") as out:
                 shutil.copyfileobj(inside, out)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise InputError(f"{archive.name}: {error}.", f"Expected a zip file that holds {member}.") from None
+        raise InputError(
+            f"{archive.name}: {error}.", f"Expected a zip file that holds {member}."
+        ) from None
 
 
 def _changed(what: str) -> InputError:
     return InputError(
         f"{what} is not the file expected: its SHA-256 differs.",
-        "It was changed, or broken on the way. To take it all the same, download to a new folder by hand.",
+        "It was changed, or broken on the way. To take it all the same, download to a new folder by"
+        " hand.",
     )
 
 
@@ -167,4 +216,3 @@ def _reason(error: Exception) -> str:
     if response is not None:
         return f"{response.status_code} {response.reason}"
     return getattr(error, "strerror", None) or type(error).__name__
-

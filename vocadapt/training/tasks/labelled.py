@@ -1,4 +1,6 @@
-"""Texts with labels: relations, classification, multi-label and NLI, from tab-separated columns or JSON lines."""
+"""Texts with labels: relations, classification, multi-label and NLI, from tab-separated columns or
+JSON lines.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,7 +19,9 @@ UNDECIDED = "-"  # SNLI and its kin: the annotators did not agree
 
 
 class Mark(NamedTuple):
-    """An entity that a text marks (`<< aspirin >>`, `[[ COX-2 ]]`) or masks (`@GENE$`): where it stands, and what is inside."""
+    """An entity that a text marks (`<< aspirin >>`, `[[ COX-2 ]]`) or masks (`@GENE$`): where it
+    stands, and what is inside.
+    """
 
     start: int
     end: int
@@ -28,13 +32,17 @@ class Mark(NamedTuple):
 def marks_of(text: str) -> tuple[Mark, ...]:
     """The marked and masked entities of a text, in order."""
     return tuple(
-        Mark(found.start(), found.end(), found[1] or found[2] or found[3] or "", found[3] is not None)
+        Mark(
+            found.start(), found.end(), found[1] or found[2] or found[3] or "", found[3] is not None
+        )
         for found in MARKED.finditer(text)
     )
 
 
 def has_pair(text: str) -> bool:
-    """Whether two entities are marked or masked; one mask for two that overlap (`@CHEM-GENE$`) will do."""
+    """Whether two entities are marked or masked; one mask for two that overlap (`@CHEM-GENE$`) will
+    do.
+    """
     marks = marks_of(text)
     return len(marks) > 1 or any(mark.masked and "-" in mark.text for mark in marks)
 
@@ -42,8 +50,8 @@ def has_pair(text: str) -> bool:
 def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -> Split:
     """Read labelled texts; `chosen` names columns (role → column) that are not called as usual.
 
-    A file in which no row has a label is unlabelled (predict only). Raises InputError, with the line, for labels in some rows
-    only, for a label that is none, and what `rows_of` refuses.
+    A file in which no row has a label is unlabelled (predict only). Raises InputError, with the
+    line, for labels in some rows only, for a label that is none, and what `rows_of` refuses.
     """
     examples: list[Text] = []
     undecided = 0
@@ -53,10 +61,15 @@ def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -
             undecided += 1
             continue
         if examples and (text.labels is None) != (examples[0].labels is None):
-            raise InputError(f"{place}: labels in some rows only.", "Label every example, or none (to predict on).")
+            raise InputError(
+                f"{place}: labels in some rows only.",
+                "Label every example, or none (to predict on).",
+            )
         examples.append(text)
     if not examples:
-        raise InputError(f"{path}: no example has an agreed label.", f"{UNDECIDED!r} stands for no agreement.")
+        raise InputError(
+            f"{path}: no example has an agreed label.", f"{UNDECIDED!r} stands for no agreement."
+        )
     notes = {NO_TEXT: sum(not text.text.strip() for text in examples), NO_AGREEMENT: undecided}
     if kind == "relations":
         notes[NO_PAIR] = sum(not has_pair(text.text) for text in examples)
@@ -64,26 +77,42 @@ def read_texts(path: Path, kind: str, chosen: Mapping[str, str] | None = None) -
 
 
 def in_units(split: Split, kind: str, unit: str) -> Split:
-    """The examples of a split as they stand, or one for each document; raises InputError for documents of other kinds."""
+    """The examples of a split as they stand, or one for each document; raises InputError for
+    documents of other kinds.
+    """
     if unit not in UNITS:
         raise InputError(f"There is no unit {unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
     if unit == UNITS[0]:
         return split
     if kind != "multilabel":
-        raise InputError(f"Only multilabel tasks are read by document, not {kind}.", "Leave the unit out.")
+        raise InputError(
+            f"Only multilabel tasks are read by document, not {kind}.", "Leave the unit out."
+        )
     joined = by_document(split.examples)
-    return replace(split, examples=joined, notes={**split.notes, "sentences joined to documents": len(split)})
+    return replace(
+        split, examples=joined, notes={**split.notes, "sentences joined to documents": len(split)}
+    )
 
 
 def by_document(examples: Iterable[Example]) -> tuple[Text, ...]:
-    """One example for each document: its sentences joined by blanks, its labels those of any of them (HoC's document level)."""
+    """One example for each document: its sentences joined by blanks, its labels those of any of
+    them (HoC's document level).
+    """
     found: dict[str, list[Text]] = {}
     for example in examples:
         if not isinstance(example, Text) or not example.document:
-            raise InputError("The examples do not say which document they are of.", "Give an index such as 12553062_s3.")
+            raise InputError(
+                "The examples do not say which document they are of.",
+                "Give an index such as 12553062_s3.",
+            )
         found.setdefault(example.document, []).append(example)
     return tuple(
-        Text(name, " ".join(part.text for part in parts), united([part.labels for part in parts]), document=name)
+        Text(
+            name,
+            " ".join(part.text for part in parts),
+            united([part.labels for part in parts]),
+            document=name,
+        )
         for name, parts in found.items()
     )
 
@@ -100,7 +129,9 @@ def _text(row: Row, kind: str, number: int, place: str) -> Text:
     name = str(row["id"]) if row.get("id") not in (None, "") else str(number)
     text, pair = _said(row["text"], place), _said(row.get("pair", ""), place)
     if kind == "nli" and "pair" not in row:
-        raise InputError(f"{place}: NLI needs two sentences, found one.", "Name them sentence1 and sentence2.")
+        raise InputError(
+            f"{place}: NLI needs two sentences, found one.", "Name them sentence1 and sentence2."
+        )
     of = SENTENCE_OF.fullmatch(name)
     return Text(name, text, labels_in(row, kind, place), pair, of[1] if of else "")
 
@@ -114,19 +145,26 @@ def labels_in(row: Row, kind: str, place: str) -> tuple[str, ...] | None:
         return _several(value, place)
     label = _name(value, place)
     if not label:
-        raise InputError(f"{place}: an empty label.", "Give every example a label, or none of them (to predict on).")
+        raise InputError(
+            f"{place}: an empty label.",
+            "Give every example a label, or none of them (to predict on).",
+        )
     return (label,)
 
 
 def _several(value: Any, place: str) -> tuple[str, ...]:
     """Labels of a list, or of a text with commas between: names, or flags such as 0_1,1_0."""
-    parts = value if isinstance(value, list) else str(value).split(",") if str(value).strip() else []
+    parts = (
+        value if isinstance(value, list) else str(value).split(",") if str(value).strip() else []
+    )
     names = [_name(part, place) for part in parts]
     flags = [FLAG.fullmatch(name) for name in names]
     if names and all(flags):
         names = [flag[1] for flag in flags if flag and flag[2] == "1"]
     if "" in names:
-        raise InputError(f"{place}: an empty label among {value!r:.60}.", "Put names between the commas.")
+        raise InputError(
+            f"{place}: an empty label among {value!r:.60}.", "Put names between the commas."
+        )
     return tuple(sorted(set(names)))
 
 
@@ -135,11 +173,17 @@ def _name(value: Any, place: str) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, str | int):
-        raise InputError(f"{place}: expected a label, found {value!r:.60}.", "A label is a text or a whole number.")
+        raise InputError(
+            f"{place}: expected a label, found {value!r:.60}.",
+            "A label is a text or a whole number.",
+        )
     return str(value).strip()
 
 
 def _said(value: Any, place: str) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{place}: expected a text, found {type(value).__name__}.", "Put the text there in quotes.")
+        raise InputError(
+            f"{place}: expected a text, found {type(value).__name__}.",
+            "Put the text there in quotes.",
+        )
     return value

@@ -1,4 +1,6 @@
-"""Tagged words → sentences: CoNLL columns (the word first, the tag last; tab or blanks; 1, 2, 3 or 4 of them) or JSON lines."""
+"""Tagged words → sentences: CoNLL columns (the word first, the tag last; tab or blanks; 1, 2, 3 or
+4 of them) or JSON lines.
+"""
 
 import re
 from collections.abc import Iterator
@@ -14,21 +16,29 @@ from vocadapt.training.tasks.rows import MAX_TASK_BYTES, json_rows
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"
 SAME_FORM = "Give all tags a type, or none."
-REMEDY = "Expected a word and its tag on each line (tab or blanks between), and a blank line after each sentence."
+REMEDY = (
+    "Expected a word and its tag on each line (tab or blanks between), and a blank line after each"
+    " sentence."
+)
 
 
 def read_sentences(path: Path, iob2: bool = True) -> Split:
-    """Read sentences; with `iob2` the tags come out as IOB2 whatever scheme they are in, else as they stand.
+    """Read sentences; with `iob2` the tags come out as IOB2 whatever scheme they are in, else as
+    they stand.
 
-    The columns of the first line hold for all: one is words without tags (predict only), two or more have the tag last. A line
-    that begins with -DOCSTART- begins a document. A file that ends in .jsonl has {"words": […], "tags": […]} on each line.
-    Raises InputError, with the line, for other columns, an empty word, an unknown tag, bare beside typed tags, and no sentence.
+    The columns of the first line hold for all: one is words without tags (predict only), two or
+    more have the tag last. A line that begins with -DOCSTART- begins a document. A file that ends
+    in .jsonl has {"words": […], "tags": […]} on each line. Raises InputError, with the line, for
+    other columns, an empty word, an unknown tag, bare beside typed tags, and no sentence.
     """
     sentences, left_out = _read(path)
     if not sentences:
         raise InputError(f"{path}: holds no sentence.", REMEDY)
     tagged = [sentence.tags for sentence in sentences if sentence.tags is not None]
-    notes: dict[str, int | str] = {"words": sum(len(sentence.words) for sentence in sentences), EMPTY: left_out}
+    notes: dict[str, int | str] = {
+        "words": sum(len(sentence.words) for sentence in sentences),
+        EMPTY: left_out,
+    }
     if not tagged:
         return Split(tuple(sentences), notes, path)
     scheme = scheme_of(tagged)
@@ -40,7 +50,9 @@ def read_sentences(path: Path, iob2: bool = True) -> Split:
 def _as_iob2(sentence: Sentence) -> Sentence:
     if sentence.tags is None:
         return sentence
-    return Sentence(sentence.words, tags_of(spans_of(sentence.tags), len(sentence.words)), sentence.document)
+    return Sentence(
+        sentence.words, tags_of(spans_of(sentence.tags), len(sentence.words)), sentence.document
+    )
 
 
 def _read(path: Path) -> tuple[list[Sentence], int]:
@@ -49,7 +61,9 @@ def _read(path: Path) -> tuple[list[Sentence], int]:
     found = list(_json_sentences(path) if lines else _conll_sentences(path))
     if len({tag[1:2] for sentence in found for tag in sentence.tags or () if tag != "O"}) > 1:
         raise InputError(f"{path}: bare and typed tags in one file.", SAME_FORM)
-    return [sentence for sentence in found if sentence.words], sum(not sentence.words for sentence in found)
+    return [sentence for sentence in found if sentence.words], sum(
+        not sentence.words for sentence in found
+    )
 
 
 def _conll_sentences(path: Path) -> Iterator[Sentence]:
@@ -61,7 +75,9 @@ def _conll_sentences(path: Path) -> Iterator[Sentence]:
             cells = columns.cells(line)
             begins = cells[0].split(" ")[0] == DOCUMENT
             if not begins and any(cells):
-                yield from [Sentence((), None)] * (blanks - 1)  # blank lines beyond the one that ends a sentence
+                yield from [Sentence((), None)] * (
+                    blanks - 1
+                )  # blank lines beyond the one that ends a sentence
                 word, tag, of = columns.word(cells, number)
                 document = of if of and not words else document
                 words.append(word)
@@ -106,11 +122,17 @@ class Columns:
         return line.split("\t") if self.tab else re.split(r"[ \t]+", line.strip(BLANK))
 
     def word(self, cells: list[str], number: int) -> tuple[str, str, str]:
-        """The word, its tag, and in four columns (BLUE's) the document; raises InputError with the line."""
+        """The word, its tag, and in four columns (BLUE's) the document; raises InputError with the
+        line.
+        """
         self.count = self.count or len(cells)
         place = f"{self.path}: line {number:,}"
         if len(cells) != self.count:
-            raise InputError(f"{place} has {len(cells)} columns where the first has {self.count}: {cells!r:.80}.", REMEDY)
+            raise InputError(
+                f"{place} has {len(cells)} columns where the first has {self.count}:"
+                f" {cells!r:.80}.",
+                REMEDY,
+            )
         if not cells[0].strip(BLANK):
             raise InputError(f"{place} has a tag but no word.", REMEDY)
         tag = self._tag(cells[-1].strip(BLANK), place, number) if self.tagged else ""
@@ -130,7 +152,9 @@ def _json_sentences(path: Path) -> Iterator[Sentence]:
     for place, row in json_rows(path, '{"words": ["…"], "tags": ["O"]}'):
         words, tags = _strings(row, "words", place), _strings(row, "tags", place)
         if words is None:
-            raise InputError(f'{place}: expected "words", found {", ".join(row) or "nothing"}.', REMEDY_JSON)
+            raise InputError(
+                f'{place}: expected "words", found {", ".join(row) or "nothing"}.', REMEDY_JSON
+            )
         if tags is not None and len(tags) != len(words):
             raise InputError(f"{place}: {len(words)} words, {len(tags)} tags.", REMEDY_JSON)
         checked = None if tags is None else tuple(check_tag(tag, place) for tag in tags)
@@ -142,6 +166,8 @@ REMEDY_JSON = 'Each line looks like {"words": ["No", "fever"], "tags": ["O", "B-
 
 def _strings(row: dict[str, Any], name: str, place: str) -> tuple[str, ...] | None:
     value = row.get(name)
-    if value is not None and not (isinstance(value, list) and all(isinstance(item, str) and item for item in value)):
+    if value is not None and not (
+        isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+    ):
         raise InputError(f"{place}: expected a list of texts under {name!r}.", REMEDY_JSON)
     return None if value is None else tuple(value)

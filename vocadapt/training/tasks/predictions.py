@@ -1,8 +1,8 @@
 """Predictions of any program, in a file → one for each gold example, in the order of the gold file.
 
-    ner        the gold file's form: a word and its predicted tag a line, or JSON lines {"words": […], "tags": […]}
-    labels     JSON lines {"id": …, "label": …} (multilabel: a list), or tab-separated id and label; or label alone, in gold order
-    qa         SQuAD's form, one JSON object {id: answer}; or JSON lines {"id": …, "answer": …}
+ner        the gold file's form: a word and its predicted tag a line, or JSON lines {"words": […], "tags": […]}
+labels     JSON lines {"id": …, "label": …} (multilabel: a list), or tab-separated id and label; or label alone, in gold order
+qa         SQuAD's form, one JSON object {id: answer}; or JSON lines {"id": …, "answer": …}
 """
 
 from collections import Counter
@@ -25,7 +25,9 @@ from vocadapt.training.tasks.rows import PREDICTIONS, json_rows, rows_of
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was predicted for each gold example, as its kind's scorers take it; `notes` counts what was missing or too much."""
+    """What was predicted for each gold example, as its kind's scorers take it; `notes` counts what
+    was missing or too much.
+    """
 
     said: tuple[Any, ...]
     notes: Mapping[str, int] = field(default_factory=dict)
@@ -37,22 +39,28 @@ BY_ORDER = "predictions without ids, taken in the order of the gold file"
 
 
 def read_predictions(path: Path, kind: str, gold: Split) -> Predictions:
-    """Read the predictions for a gold file; raises InputError where they are for other examples, or say nothing."""
+    """Read the predictions for a gold file; raises InputError where they are for other examples, or
+    say nothing.
+    """
     if kind == "ner":
         return _tags(path, gold)
     return _answers(path, gold) if kind == "qa" else _labels(path, kind, gold)
 
 
-def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = USUAL, unit: str = "") -> Tally:
+def tally_of(
+    gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = USUAL, unit: str = ""
+) -> Tally:
     """Count predictions by example or by document, which is then what an interval and a test draw.
 
-    By document, example-f1 judges the labels of all sentences of a document together (as BLUE does, and as it does unless told
-    otherwise where every sentence names its document); any other score adds up what it counts. Raises InputError where
-    documents are asked for and not known.
+    By document, example-f1 judges the labels of all sentences of a document together (as BLUE does,
+    and as it does unless told otherwise where every sentence names its document); any other score
+    adds up what it counts. Raises InputError where documents are asked for and not known.
     """
     documents = gold.documents
     if unit == "document" and not all(documents):
-        raise InputError(f"{gold.path}: does not say which document each example is of.", "Count by example.")
+        raise InputError(
+            f"{gold.path}: does not say which document each example is of.", "Count by example."
+        )
     whole = unit == "document" or (not unit and scorer.name == "example-f1" and all(documents))
     if whole and scorer.name == "example-f1":
         return scorer.tally(_merged(documents, gold.gold), _merged(documents, said), rules)
@@ -61,7 +69,9 @@ def tally_of(gold: Split, said: Sequence[Any], scorer: Scorer, rules: Rules = US
 
 
 def baseline_of_split(kind: str, gold: Split, scorer: str = "", rules: Rules = USUAL) -> Baseline:
-    """The headline figure of always answering the same, in the units that `tally_of` counts in unless told otherwise."""
+    """The headline figure of always answering the same, in the units that `tally_of` counts in
+    unless told otherwise.
+    """
     chosen = scorer_of(kind, scorer)
     guesses = constant_answers(kind, gold.gold)
     scores = [chosen.of(tally_of(gold, guess, chosen, rules), rules).value for guess in guesses]
@@ -78,14 +88,21 @@ def _merged(documents: Sequence[str], labels: Sequence[tuple[str, ...]]) -> list
 def _tags(path: Path, gold: Split) -> Predictions:
     predicted = read_sentences(path, iob2=False)
     if not predicted.labelled:
-        raise InputError(f"{path}: has no tags, only words.", "Give a word and its predicted tag on each line.")
+        raise InputError(
+            f"{path}: has no tags, only words.", "Give a word and its predicted tag on each line."
+        )
     if len(predicted) != len(gold):
         problem = f"{path}: holds {len(predicted):,} sentences, the gold file {len(gold):,}."
         raise InputError(problem, "Predict on the gold file's own sentences.")
-    for number, (ours, theirs) in enumerate(zip(gold.examples, predicted.examples, strict=True), start=1):
+    for number, (ours, theirs) in enumerate(
+        zip(gold.examples, predicted.examples, strict=True), start=1
+    ):
         assert isinstance(ours, Sentence) and isinstance(theirs, Sentence)
         if ours.words != theirs.words:
-            raise InputError(f"{path}: sentence {number:,} differs: {_first(ours.words, theirs.words)}.", SAME_WORDS)
+            raise InputError(
+                f"{path}: sentence {number:,} differs: {_first(ours.words, theirs.words)}.",
+                SAME_WORDS,
+            )
     return Predictions(tuple(example.gold for example in predicted.examples))
 
 
@@ -105,21 +122,34 @@ def _labels(path: Path, kind: str, gold: Split) -> Predictions:
     for place, row in rows_of(path, shape=PREDICTIONS):
         labels = labels_in(row, kind, place)
         if labels is None:
-            raise InputError(f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.')
+            raise InputError(
+                f"{place}: no label.", 'Each line looks like {"id": "12", "label": "yes"}.'
+            )
         said.append((str(row.get("id", "")), labels))
         places.append(place)
     names = [example.id for example in gold.examples if isinstance(example, Text)]
-    named = next((f"{place}: id {name!r:.60}" for place, (name, _) in zip(places, said, strict=True) if name), "")
+    named = next(
+        (
+            f"{place}: id {name!r:.60}"
+            for place, (name, _) in zip(places, said, strict=True)
+            if name
+        ),
+        "",
+    )
     if named and (repeated := [name for name, count in Counter(names).items() if count > 1]):
         raise InputError(
-            f"{named}, but ids do not tell the examples of {gold.path} apart: {len(repeated):,} stand more than once there, "
-            f"{repeated[0]!r:.60} for one.",
-            "Make the gold file's ids unique, or give the labels alone, in the order of the gold file.",
+            f"{named}, but ids do not tell the examples of {gold.path} apart: {len(repeated):,}"
+            f" stand more than once there, {repeated[0]!r:.60} for one.",
+            "Make the gold file's ids unique, or give the labels alone, in the order of the gold"
+            " file.",
         )
     if named:
         return _by_id(names, said, path)
     if len(said) != len(names):
-        raise InputError(f"{path}: holds {len(said):,} predictions, the gold file {len(names):,} examples.", "One for each.")
+        raise InputError(
+            f"{path}: holds {len(said):,} predictions, the gold file {len(names):,} examples.",
+            "One for each.",
+        )
     return Predictions(tuple(labels for _, labels in said), {BY_ORDER: len(said)})
 
 
@@ -127,14 +157,19 @@ def _by_id(names: Sequence[str], said: Sequence[tuple[str, Any]], path: Path) ->
     known = dict(said)
     if len(known) < len(said):
         twice = next(name for place, (name, _) in enumerate(said) if name in dict(said[:place]))
-        raise InputError(f"{path}: {twice!r:.60} is predicted twice.", "One prediction for each id.")
+        raise InputError(
+            f"{path}: {twice!r:.60} is predicted twice.", "One prediction for each id."
+        )
     missing = [name for name in names if name not in known]
     if missing:
         raise InputError(
-            f"{path}: no prediction for {len(missing):,} of {len(names):,} gold examples, {missing[0]!r:.60} for one.",
+            f"{path}: no prediction for {len(missing):,} of {len(names):,} gold examples,"
+            f" {missing[0]!r:.60} for one.",
             "Predict on every gold example, under its id.",
         )
-    return Predictions(tuple(known[name] for name in names), {TOO_MUCH: len(set(known) - set(names))})
+    return Predictions(
+        tuple(known[name] for name in names), {TOO_MUCH: len(set(known) - set(names))}
+    )
 
 
 def _answers(path: Path, gold: Split) -> Predictions:
@@ -142,7 +177,10 @@ def _answers(path: Path, gold: Split) -> Predictions:
     names = [example.id for example in gold.examples if isinstance(example, Question)]
     held = sum(name in known for name in names)
     if not held:
-        raise InputError(f"{path}: no prediction is for a question of the gold file.", "Use the gold file's question ids.")
+        raise InputError(
+            f"{path}: no prediction is for a question of the gold file.",
+            "Use the gold file's question ids.",
+        )
     notes = {MISSING: len(names) - held, TOO_MUCH: len(set(known) - set(names))}
     return Predictions(tuple(known.get(name, "") for name in names), notes)
 
@@ -157,7 +195,14 @@ def _answers_by_id(path: Path) -> dict[str, str]:
             text = source.read_document()
         content = parse_json(text, str(path), "Give one object {id: answer}, or .jsonl.")
         pairs = list(content.items()) if isinstance(content, dict) else [(None, None)]
-    odd = [name for name, answer in pairs if not isinstance(name, str | int) or not isinstance(answer, str)]
+    odd = [
+        name
+        for name, answer in pairs
+        if not isinstance(name, str | int) or not isinstance(answer, str)
+    ]
     if odd or not pairs:
-        raise InputError(f"{path}: expected an answer as text for each question id.", 'Such as {"56be4db0": "in 2012"}.')
+        raise InputError(
+            f"{path}: expected an answer as text for each question id.",
+            'Such as {"56be4db0": "in 2012"}.',
+        )
     return {str(name): answer for name, answer in pairs}

@@ -1,6 +1,8 @@
-"""Questions on long documents, from SQuAD's JSON. Answers that do not sit at their offset are moved to where they stand.
+"""Questions on long documents, from SQuAD's JSON. Answers that do not sit at their offset are moved
+to where they stand.
 
-deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is counted, what cannot be is flagged and counted.
+deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is counted, what cannot be
+is flagged and counted.
 """
 
 from collections import Counter
@@ -16,7 +18,10 @@ from vocadapt.text.source import opened
 from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Example, Question, Split
 from vocadapt.training.tasks.windows import check_word_rule
 
-REMEDY = 'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question", "answers"}]}]}]}.'
+REMEDY = (
+    'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question",'
+    ' "answers"}]}]}]}.'
+)
 T = TypeVar("T")
 LONG = 500  # characters: the longest answer that inference gives (Poerner et al.)
 
@@ -24,9 +29,10 @@ LONG = 500  # characters: the longest answer that inference gives (Poerner et al
 def read_questions(path: Path) -> Split:
     """Read questions; every answer's start is checked against its context.
 
-    Notes count answers, those moved (in all, and by how many characters), those not in their context (start None), with blanks
-    at an end, standing more than once in the context, and longer than 500 characters. Raises InputError for other JSON, for
-    answers to some questions only, and for no question.
+    Notes count answers, those moved (in all, and by how many characters), those not in their
+    context (start None), with blanks at an end, standing more than once in the context, and longer
+    than 500 characters. Raises InputError for other JSON, for answers to some questions only, and
+    for no question.
     """
     notes: Counter[str] = Counter({REPAIRED: 0, NOT_IN_CONTEXT: 0})
     questions = tuple(_questions(_load(path), path, notes))
@@ -34,22 +40,35 @@ def read_questions(path: Path) -> Split:
         raise InputError(f"{path}: holds no question.", REMEDY)
     if len({question.answers is None for question in questions}) > 1:
         bare = next(question.id for question in questions if question.answers is None)
-        raise InputError(f"{path}: question {bare!r:.60} has no answers, others have.", 'Say "is_impossible": true, or add one.')
-    repeated = [name for name, times in Counter(question.id for question in questions).items() if times > 1]
+        raise InputError(
+            f"{path}: question {bare!r:.60} has no answers, others have.",
+            'Say "is_impossible": true, or add one.',
+        )
+    repeated = [
+        name for name, times in Counter(question.id for question in questions).items() if times > 1
+    ]
     if repeated:
-        raise InputError(f"{path}: {len(repeated):,} ids stand more than once, {repeated[0]!r:.60} for one.", "Make ids unique.")
+        raise InputError(
+            f"{path}: {len(repeated):,} ids stand more than once, {repeated[0]!r:.60} for one.",
+            "Make ids unique.",
+        )
     documents = len({question.context for question in questions})
     return Split(questions, {"documents": documents, **notes}, path)
 
 
 def apply_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
-    """Set the word rule of all questions among the examples; raise InputError for an unknown rule."""
+    """Set the word rule of all questions among the examples; raise InputError for an unknown
+    rule.
+    """
     check_word_rule(rule)
-    return tuple(replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples)
+    return tuple(
+        replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples
+    )
 
 
 def located(context: str, text: str, start: int) -> int | None:
-    """Where an answer stands, as near to `start` as it can be; None where the context does not hold it.
+    """Where an answer stands, as near to `start` as it can be; None where the context does not hold
+    it.
 
     `located("a cat, a dog", "dog", 8)` → 9.
     """
@@ -71,7 +90,9 @@ def _load(path: Path) -> Any:
 
 
 def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator[Question]:
-    """A question without an id is called after its article and its place in the file: 2-7 is the seventh question."""
+    """A question without an id is called after its article and its place in the file: 2-7 is the
+    seventh question.
+    """
     running = count(1)
     for number, article in enumerate(articles, start=1):
         place = f"{path}: article {number:,}"
@@ -82,15 +103,21 @@ def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator
                 question = _part(asked, "question", str, place)
                 answers = _answers(asked, context, place, notes)
                 own, given = f"{number}-{next(running)}", asked.get("id")
-                yield Question(str(own if given is None else given), question, context, answers, document)
+                yield Question(
+                    str(own if given is None else given), question, context, answers, document
+                )
 
 
-def _answers(asked: Mapping[str, Any], context: str, place: str, notes: Counter[str]) -> tuple[Answer, ...] | None:
+def _answers(
+    asked: Mapping[str, Any], context: str, place: str, notes: Counter[str]
+) -> tuple[Answer, ...] | None:
     if asked.get("is_impossible") is True:
         return ()
     if not asked.get("answers"):
         return None
-    return tuple(_answer(given, context, place, notes) for given in _part(asked, "answers", list, place))
+    return tuple(
+        _answer(given, context, place, notes) for given in _part(asked, "answers", list, place)
+    )
 
 
 def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer:
@@ -98,7 +125,9 @@ def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer
     found = located(context, text, start) if text else None
     notes["answers"] += 1
     notes["answers with blanks at an end"] += text != text.strip()
-    notes["answers that stand more than once in their context"] += bool(text) and context.count(text) > 1
+    notes["answers that stand more than once in their context"] += (
+        bool(text) and context.count(text) > 1
+    )
     notes[f"answers longer than {LONG} characters"] += len(text) > LONG
     if found is None:
         notes[NOT_IN_CONTEXT] += 1
@@ -112,5 +141,7 @@ def _part(value: Any, name: str, kind: type[T], place: str) -> T:
     """What an object holds under a name; raises InputError where it is not of its kind."""
     part = value.get(name) if isinstance(value, dict) else None
     if not isinstance(part, kind) or isinstance(part, bool):
-        raise InputError(f'{place}: expected "{name}" ({kind.__name__}), found {type(part).__name__}.', REMEDY)
+        raise InputError(
+            f'{place}: expected "{name}" ({kind.__name__}), found {type(part).__name__}.', REMEDY
+        )
     return part

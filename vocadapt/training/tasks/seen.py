@@ -1,7 +1,9 @@
-"""Which examples a model has been trained on, told by fingerprints that travel with its folder: a test on them is no test.
+"""Which examples a model has been trained on, told by fingerprints that travel with its folder: a
+test on them is no test.
 
-A fingerprint is of what is read, not of its labels: the words of a sentence, a text with its pair, a question's context and the
-question itself. Case and blanks do not matter. The folder holds the fingerprints only, never the text.
+A fingerprint is of what is read, not of its labels: the words of a sentence, a text with its pair,
+a question's context and the question itself. Case and blanks do not matter. The folder holds the
+fingerprints only, never the text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +17,11 @@ from vocadapt.models.adapt import SEEN
 from vocadapt.training.tasks.base import Example, Question, Sentence, Text
 
 SIZE = 8  # bytes of a fingerprint
-NAMED: dict[type, str] = {Question: "questions, or their contexts,", Sentence: "sentences", Text: "texts"}
+NAMED: dict[type, str] = {
+    Question: "questions, or their contexts,",
+    Sentence: "sentences",
+    Text: "texts",
+}
 
 
 def fingerprints(example: Example) -> frozenset[str]:
@@ -34,7 +40,9 @@ def seen_in(examples: Iterable[Example]) -> frozenset[str]:
 
 
 def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
-    """How many examples share a fingerprint with those seen: for questions, the context or the question."""
+    """How many examples share a fingerprint with those seen: for questions, the context or the
+    question.
+    """
     return sum(not seen.isdisjoint(fingerprints(example)) for example in examples)
 
 
@@ -42,7 +50,11 @@ def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
     """How many of the examples were trained on, as a sentence; "" where none was."""
     count = count_seen(examples, seen)
     named = NAMED[type(examples[0])] if count else ""
-    return f"{count:,} of {len(examples):,} {named} were trained on, so a score on them says little." if count else ""
+    return (
+        f"{count:,} of {len(examples):,} {named} were trained on, so a score on them says little."
+        if count
+        else ""
+    )
 
 
 def write_seen(seen: Iterable[str], folder: Path) -> None:

@@ -1,7 +1,9 @@
-"""Words of a NER task by how they end, and how often each stands inside an entity: an orthographic cue in figures.
+"""Words of a NER task by how they end, and how often each stands inside an entity: an orthographic
+cue in figures.
 
-Poerner et al. on BC5CDR-disease: 82 % of the words that end in -ia are inside a disease. Counted as occurrences, whatever the
-case, in the training split that is 499 of 607; by distinct words it is 100 of 122.
+Poerner et al. on BC5CDR-disease: 82 % of the words that end in -ia are inside a disease. Counted as
+occurrences, whatever the case, in the training split that is 499 of 607; by distinct words it is
+100 of 122.
 """
 
 from collections import Counter
@@ -14,7 +16,8 @@ from vocadapt.training.tasks.base import Example, Sentence
 
 @dataclass(frozen=True)
 class SuffixSlice:
-    """Words that end alike (case set aside): occurrences and how many are inside an entity; the distinct ones likewise.
+    """Words that end alike (case set aside): occurrences and how many are inside an entity; the
+    distinct ones likewise.
 
     A distinct word is inside when any of its occurrences is.
     """
@@ -40,7 +43,10 @@ def suffix_slice(examples: Iterable[Example], suffix: str) -> SuffixSlice:
     every: Counter[str] = Counter()
     for sentence in examples:
         if not isinstance(sentence, Sentence) or sentence.tags is None:
-            raise InputError("Only tagged sentences tell which words are inside an entity.", "Give a NER split with its tags.")
+            raise InputError(
+                "Only tagged sentences tell which words are inside an entity.",
+                "Give a NER split with its tags.",
+            )
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if (word := word.lower()).endswith(ending):
                 every[word] += 1

@@ -1,7 +1,9 @@
-"""Long contexts for question answering, in numbers only: the windows read, the words they cover, the best answer of scores.
+"""Long contexts for question answering, in numbers only: the windows read, the words they cover,
+the best answer of scores.
 
-As Poerner et al. released it: the context's pieces are cut into active parts of N = ⌊(size − question − 3) / 2⌋; each is read
-with as much context around it as fits, and only its own scores are kept; so each piece is scored once, in context.
+As Poerner et al. released it: the context's pieces are cut into active parts of N = ⌊(size −
+question − 3) / 2⌋; each is read with as much context around it as fits, and only its own scores are
+kept; so each piece is scored once, in context.
 """
 
 import re
@@ -23,16 +25,21 @@ WORDS = {
     "paper": re.compile(r"\S+"),
 }
 WORD_RULES = {
-    "code": "at whitespace and at runs of ASCII punctuation, as the program released with Poerner et al. 2020",
+    "code": (
+        "at whitespace and at runs of ASCII punctuation, as the program released with Poerner et"
+        " al. 2020"
+    ),
     "paper": "at whitespace only, as described in the paper (Poerner et al. 2020)",
 }
 
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """Size of a window in pieces, specials included; characters of an answer at most; what a word is.
+    """Size of a window in pieces, specials included; characters of an answer at most; what a word
+    is.
 
-    "code" cuts at blanks and at runs of ASCII punctuation, as the released code does; "paper" at blanks only.
+    "code" cuts at blanks and at runs of ASCII punctuation, as the released code does; "paper" at
+    blanks only.
     """
 
     size: int = bounded(512, 1, 32_768, "Window size")
@@ -53,7 +60,9 @@ def check_word_rule(rule: str) -> str:
 
 @dataclass(frozen=True)
 class Window:
-    """Context pieces `left` to `right` are read, and the scores of `active_left` to `active_right` are kept; ends exclusive."""
+    """Context pieces `left` to `right` are read, and the scores of `active_left` to `active_right`
+    are kept; ends exclusive.
+    """
 
     left: int
     active_left: int
@@ -64,17 +73,21 @@ class Window:
 def windows(context: int, question: int, size: int = 512) -> tuple[Window, ...]:
     """The windows over a context of so many pieces under a question of so many.
 
-    What room is left beside the active part goes right first and then left in turn; what one side cannot use the other takes.
-    Raises InputError where the question leaves room for no piece.
+    What room is left beside the active part goes right first and then left in turn; what one side
+    cannot use the other takes. Raises InputError where the question leaves room for no piece.
     """
     stride = (size - question - SPECIAL) // 2
     if stride < 1:
         raise InputError(
-            f"The question has {question:,} pieces; a window of {size} has room for {size - SPECIAL - 2} at most.",
+            f"The question has {question:,} pieces; a window of {size} has room for"
+            f" {size - SPECIAL - 2} at most.",
             "Ask a shorter question, or use a larger window.",
         )
     room = size - question - SPECIAL
-    return tuple(_window(start, min(context, start + stride), context, room) for start in range(0, context, stride))
+    return tuple(
+        _window(start, min(context, start + stride), context, room)
+        for start in range(0, context, stride)
+    )
 
 
 def _window(start: int, end: int, context: int, room: int) -> Window:
@@ -87,31 +100,43 @@ def _window(start: int, end: int, context: int, room: int) -> Window:
 @lru_cache(maxsize=256)  # many questions share a long context
 def word_bounds(context: str, words: str = "code") -> NDArray[np.int64]:
     """Start and end of every word of a context, in characters: (words, 2), read only."""
-    found = np.array([match.span() for match in WORDS[words].finditer(context)], dtype=np.int64).reshape(-1, 2)
+    found = np.array(
+        [match.span() for match in WORDS[words].finditer(context)], dtype=np.int64
+    ).reshape(-1, 2)
     found.setflags(write=False)
     return found
 
 
 def covering(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int] | None:
-    """The first and the last word that the characters `start` to `end` touch; None where they touch none."""
+    """The first and the last word that the characters `start` to `end` touch; None where they touch
+    none.
+    """
     first = int(np.searchsorted(bounds[:, 1], start, side="right"))
     last = int(np.searchsorted(bounds[:, 0], end, side="left")) - 1
     return (first, last) if first <= last else None
 
 
 def best_spans(
-    start: NDArray[np.float64], end: NDArray[np.float64], bounds: NDArray[np.int64], characters: int = 500, most: int = 1
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    bounds: NDArray[np.int64],
+    characters: int = 500,
+    most: int = 1,
 ) -> list[tuple[int, int, float]]:
-    """Return first word, last word and score (start[first] + end[last]) of the best answers within a length in characters.
+    """Return first word, last word and score (start[first] + end[last]) of the best answers within
+    a length in characters.
 
-    Best first, the earlier first among equals. Time grows with words of the context × words of the longest answer; spans
-    are scored in blocks of SPANS, so that memory does not grow with the context.
+    Best first, the earlier first among equals. Time grows with words of the context × words of the
+    longest answer; spans are scored in blocks of SPANS, so that memory does not grow with the
+    context.
     """
     width = _widest(bounds, characters)
     step = max(1, SPANS // width)
     first, last, found = [], [], []
     for begin in range(0, len(bounds), step):
-        scores = _span_scores(start, end, bounds, characters, (begin, min(begin + step, len(bounds)), width))
+        scores = _span_scores(
+            start, end, bounds, characters, (begin, min(begin + step, len(bounds)), width)
+        )
         flat = scores.ravel()
         places = _highest(flat, most)
         first.append(begin + places // width)
@@ -125,13 +150,21 @@ def best_spans(
 
 
 def _span_scores(
-    start: NDArray[np.float64], end: NDArray[np.float64], bounds: NDArray[np.int64], characters: int, block: tuple[int, int, int]
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    bounds: NDArray[np.int64],
+    characters: int,
+    block: tuple[int, int, int],
 ) -> NDArray[np.float64]:
-    """Score the spans that begin in a block (first word, end, maximum words): (words, maximum words), -inf if invalid."""
+    """Score the spans that begin in a block (first word, end, maximum words): (words, maximum
+    words), -inf if invalid.
+    """
     begin, stop, width = block
     scores = np.full((stop - begin, width), -np.inf)
     for more in range(width):
-        count = max(0, min(stop, len(bounds) - more) - begin)  # words of the block that are followed by `more` words
+        count = max(
+            0, min(stop, len(bounds) - more) - begin
+        )  # words of the block that are followed by `more` words
         own, later = slice(begin, begin + count), slice(begin + more, begin + more + count)
         short = bounds[later, 1] - bounds[own, 0] <= characters
         scores[:count, more] = np.where(short, start[own] + end[later], -np.inf)
@@ -139,7 +172,9 @@ def _span_scores(
 
 
 def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return the indices of at most `most` highest finite scores, best first; the earlier first among equals."""
+    """Return the indices of at most `most` highest finite scores, best first; the earlier first
+    among equals.
+    """
     if most == 1 and len(scores):
         best = int(scores.argmax())
         return np.array([best] if np.isfinite(scores[best]) else [], dtype=np.int64)
