@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vocadapt.ui import frame
+from vocadapt.ui.frame import frame
 
 ICON = (
     Path(__file__).parent / "assets" / "icon.png"

@@ -23,13 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, domain_space
-from vocadapt.spaces.alignment import AlignmentSettings, fit_on
-from vocadapt.spaces.anchors import find_anchors
-from vocadapt.spaces.heldout import held_out, split, subset
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_on
+from vocadapt.spaces.alignment.anchors import find_anchors
+from vocadapt.spaces.alignment.cross_validation import held_out, split, subset
 from vocadapt.spaces.space import unit_rows
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings, open_corpus
-from vocadapt.vocabulary import forecast
+from vocadapt.vocabulary.advice import forecast
 
 TEXTS = Path(__file__).resolve().parents[2] / "shared/data/text"
 FOLDS, SEED = 10, 1
@@ -151,7 +151,7 @@ def read(table):
 
 def fit(table):
     """Fit logit(P@5) on the logarithm of the words, and print what stands in
-    vocadapt/vocabulary/forecast.py.
+    vocadapt/vocabulary/advice/forecast.py.
     """
     rows = [
         row for row in read(table) if int(row["dim"]) == 384 and float(row["words"]) > 50_000

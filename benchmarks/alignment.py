@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
-from vocadapt.spaces.alignment import fit_alignment
-from vocadapt.spaces.solvers import solve_least_squares
+from vocadapt.spaces.alignment.alignment import fit_alignment
+from vocadapt.spaces.alignment.solvers import solve_least_squares
 from vocadapt.spaces.space import EmbeddingSpace
 
 ANCHORS, DIM = 20_000, 768

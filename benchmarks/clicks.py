@@ -121,7 +121,14 @@ def serve_workspace(folder: Path, workspace: Path):  # type: ignore[no-untyped-d
     import subprocess
 
     port = free_port()
-    command = [sys.executable, "-m", "vocadapt.ui.server", "--no-browser", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "vocadapt.ui.serving.server",
+        "--no-browser",
+        "--port",
+        str(port),
+    ]
     command += ["--workspace", str(workspace)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)

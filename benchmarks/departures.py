@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
-from vocadapt.vocabulary.tokenizer import departures, exact_word
-from vocadapt.vocabulary.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.plan.tokenizer import departures, exact_word
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 

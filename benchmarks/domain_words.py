@@ -20,10 +20,10 @@ import numpy as np
 
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, domain_space
-from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
-from vocadapt.spaces.files import load_space
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.io.storage import load_space
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import open_corpus
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"

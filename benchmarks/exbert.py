@@ -27,13 +27,13 @@ import torch
 import transformers
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
-from vocadapt.models.extending import extended
-from vocadapt.models.extension import ModuleSettings
-from vocadapt.training.blocks import NOT_ASKED, MaskedReading, pack
-from vocadapt.training.masked import dropping_out, moving
-from vocadapt.training.masked_losses import masked_loss
-from vocadapt.training.stages import begin
-from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.models.exbert.extend import extended
+from vocadapt.models.extension_size import ModuleSettings
+from vocadapt.training.masked.blocks import NOT_ASKED, MaskedReading, pack
+from vocadapt.training.masked.losses import masked_loss
+from vocadapt.training.masked.stages import begin
+from vocadapt.training.masked.trainer import dropping_out, moving
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 
 OLD, NEW, BATCH, LENGTH, SHARE, SENTENCES = 16_000, 4_000, 16, 128, 0.15, 2_000
 STEP_BUDGET = 1.15

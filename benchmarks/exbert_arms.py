@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vocadapt.models.contextual import WindowSettings, masked_word_loss, windows
+from vocadapt.models.contextual.masked_loss import WindowSettings, masked_word_loss, windows
 from vocadapt.models.language_model import open_model
-from vocadapt.training.listening import evenly
+from vocadapt.training.masked.validation import evenly
 
 HERE = Path(__file__).resolve().parents[1]
 SHARED, DEMO = HERE.parent / "shared" / "data", HERE / "assets" / "demo" / "models" / "demo-bert"

@@ -18,12 +18,12 @@ import torch
 
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
-from vocadapt.training.finetune import _fit, prepare
-from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.fitting import asked, loss_of
-from vocadapt.training.mixture import batch_of
+from vocadapt.training.callbacks import own_randomness
+from vocadapt.training.finetune.finetune import _fit, prepare
+from vocadapt.training.finetune.mixture import batch_of
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.trainer import asked, loss_of
 from vocadapt.training.tasks.base import Sentence, Split, Task
-from vocadapt.training.watching import own_randomness
 
 BATCH, WIDTH, ADDED = 32, 128, 100_000
 SETTINGS = FinetuneSettings(epochs=1, batch=BATCH, chunk=0)

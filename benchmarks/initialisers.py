@@ -18,11 +18,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from vocadapt.spaces.alignment import fit_alignment
+from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initialise import INITIALISERS, Materials, RowSettings, initialise
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.initialize import (
+    INITIALISERS,
+    Materials,
+    RowSettings,
+    initialise,
+)
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 TARGET, COMMON, DIM, OMP = 30_522, 12_000, 768, 5_000
 LEFT_OUT = (

@@ -19,11 +19,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 
+from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.demo import DEMO as DEMO_WORKSPACE
-from vocadapt.lab.opening import open_space
-from vocadapt.spaces.picture_quality import picture_quality
-from vocadapt.spaces.projection import ProjectionSettings, project
-from vocadapt.spaces.tsne import ENGINES, engine_for
+from vocadapt.spaces.projection.projection import ProjectionSettings, project
+from vocadapt.spaces.projection.quality import picture_quality
+from vocadapt.spaces.projection.tsne import ENGINES, engine_for
 
 DEMO = DEMO_WORKSPACE / "models" / "demo-bert"
 

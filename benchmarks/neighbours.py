@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from vocadapt.spaces.nearest import BLOCK, hubness, nearest
+from vocadapt.spaces.neighbors.search import BLOCK, hubness, nearest
 from vocadapt.spaces.space import EmbeddingSpace
 
 ROWS, DIM, QUERIES, K = 60_000, 768, 1000, 10

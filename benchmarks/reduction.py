@@ -35,10 +35,15 @@ sys.path.insert(0, str(ROOT))
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.splitter import Splitter  # noqa: E402
 from vocadapt.text.words import count_words  # noqa: E402
-from vocadapt.vocabulary.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
+from vocadapt.vocabulary.families.wordpiece import (  # noqa: E402
+    read_tokenizer,
+    tokenizer_of_tokens,
+    vocabulary_of,
+)
+from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Reducer, study  # noqa: E402
+from vocadapt.vocabulary.growth.retokenization import mask_of  # noqa: E402
 from vocadapt.vocabulary.lens import count_text  # noqa: E402
-from vocadapt.vocabulary.recut import mask_of  # noqa: E402
-from vocadapt.vocabulary.reduction import (  # noqa: E402
+from vocadapt.vocabulary.plan.reduction import (  # noqa: E402
     PUBLISHED,
     REDUCTIONS,
     CostSettings,
@@ -47,11 +52,6 @@ from vocadapt.vocabulary.reduction import (  # noqa: E402
     dropped,
     free_ids,
     leaving,
-)
-from vocadapt.vocabulary.wordpiece import (  # noqa: E402
-    read_tokenizer,
-    tokenizer_of_tokens,
-    vocabulary_of,
 )
 
 DATA = ROOT.parent / "shared" / "data"

@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from vocadapt.vocabulary.tokenizer import exact_word
-from vocadapt.vocabulary.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import read_tokens, tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.plan.tokenizer import exact_word
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/data"
 

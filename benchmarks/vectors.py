@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gensim.models import Word2Vec
 
-from vocadapt.spaces.word2vec import Word2VecSettings, estimate_seconds, train_word2vec
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds, train_word2vec
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import write_sentences

@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 from vocadapt.text.corpus import open_corpus  # noqa: E402
 from vocadapt.text.words import Splitter, count_words, write_sentences  # noqa: E402
-from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary  # noqa: E402
-from vocadapt.vocabulary.wordpiece_training import (  # noqa: E402
+from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary  # noqa: E402
+from vocadapt.vocabulary.families.wordpiece_training import (  # noqa: E402
     ALPHABET,
     TRAINERS,
     TrainerSettings,

@@ -11,8 +11,8 @@ import pytest
 
 from tests.lab_material import QUICK, write_text
 from vocadapt.cli import main
-from vocadapt.lab.spec import Spec, VectorsStep
-from vocadapt.lab.steps import run_step
+from vocadapt.lab.steps.spec import Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

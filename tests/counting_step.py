@@ -18,9 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vocadapt.lab import commands, jobs, steps, strict_json
-from vocadapt.lab import spec as specs
-from vocadapt.lab.step_settings import Unseeded
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps import command_lines, steps
+from vocadapt.lab.steps import spec as specs
+from vocadapt.lab.steps.settings import Unseeded
+from vocadapt.lab.workspace import strict_json
 
 DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
 RESULT, KEPT = "sums.txt", "kept.json"
@@ -70,14 +72,14 @@ def kept(task: steps.Task) -> list[int]:
 def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> None:
     put(specs.FORMS, "count", specs.Form(CountStep, "corpora", ("text",)))
     put(steps.STEPS, "count", steps.Step(count, "Sum squares", ()))
-    put(commands.WORDS, "count", ("count",))
-    put(commands.FLAGS, "count", {"numbers": "--numbers", "pause": "--pause"})
+    put(command_lines.WORDS, "count", ("count",))
+    put(command_lines.FLAGS, "count", {"numbers": "--numbers", "pause": "--pause"})
 
 
 def use(monkeypatch, **environment: str) -> None:
     """Let jobs of this test know the step."""
     register(monkeypatch.setitem)
-    monkeypatch.setattr(jobs, "WORKER", (str(Path(__file__).resolve()),))
+    monkeypatch.setattr(queue, "WORKER", (str(Path(__file__).resolve()),))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 
@@ -93,7 +95,7 @@ def mortal(moment: str) -> None:
     def named(source: Path, target: Path) -> str:
         if Path(target).name == KEPT:
             return "checkpoint"
-        if Path(target).name == jobs.STATUS:
+        if Path(target).name == queue.STATUS:
             return "done" if '"done"' in Path(source).read_text(encoding="utf-8") else ""
         return (
             "put aside"
@@ -110,7 +112,7 @@ def mortal(moment: str) -> None:
         die(f"{name} after")
 
     def mortal_rmtree(path: Path, ignore_errors: bool = False) -> None:
-        if Path(path).name == jobs.CHECKPOINT and (Path(path) / KEPT).exists():
+        if Path(path).name == queue.CHECKPOINT and (Path(path) / KEPT).exists():
             (Path(path) / KEPT).unlink()
             die("cleared before")
         rmtree(path, ignore_errors=ignore_errors)

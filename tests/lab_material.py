@@ -4,7 +4,7 @@ import random
 import time
 from pathlib import Path
 
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 KNOWN = [
     "the",

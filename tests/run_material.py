@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.scoring.counts import USUAL
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL
 from vocadapt.training.tasks.base import Example, Split
 from vocadapt.training.tasks.predictions import tally_of
 

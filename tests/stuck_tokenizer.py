@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 
 from vocadapt.cli import main
-from vocadapt.lab import worker
-from vocadapt.text.tally import PieceTally
+from vocadapt.lab.jobs import worker
+from vocadapt.text.counting import PieceTally
 
 
 def never_ends(tally: PieceTally, text: str) -> Iterator[str]:

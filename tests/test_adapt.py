@@ -10,13 +10,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.conftest import edit_json
-from vocadapt.models.adapt import apply_plan
-from vocadapt.models.certificate import CHECKS, Edit, certify
+from vocadapt.models.adapted_model import apply_plan
+from vocadapt.models.certificate.certificate import CHECKS, Edit, certify
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initialise import Materials, Rows, RowSettings, initialise
-from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import plan_from_words
+from vocadapt.vocabulary.initializers.initialize import Materials, Rows, RowSettings, initialise
+from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.planning import plan_from_words
 
 WORDS = ("heart", "blood", "tachycardia", "euthymia", "hypertension")
 HEADS = [

@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from vocadapt.lab.strict_json import dumps
+from vocadapt.lab.workspace.strict_json import dumps
 from vocadapt.recipe import PRESETS
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.vocabulary import advice_rules as rules
-from vocadapt.vocabulary.advise import advise, judge, suggestions
-from vocadapt.vocabulary.cuts import Cuts, cut_words, measure_cuts
-from vocadapt.vocabulary.forecast import WORDS, forecast, words_for
-from vocadapt.vocabulary.gains import Gain, ModelSize
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.advice import rules
+from vocadapt.vocabulary.advice.advice import advise, judge, suggestions
+from vocadapt.vocabulary.advice.forecast import WORDS, forecast, words_for
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.growth.gains import Gain, ModelSize
+from vocadapt.vocabulary.growth.word_tokenizations import Cuts, cut_words, measure_cuts
 
 SPECIAL = ("[UNK]", "[CLS]")
 VOCABULARY = Vocabulary(
@@ -313,7 +313,7 @@ def test_shares_are_written_without_their_zero():
 
 def test_nothing_heavy_is_loaded_on_the_way():
     code = (
-        "import sys, vocadapt.cli.advise, vocadapt.vocabulary.advise, vocadapt.lab.advice\n"
+        "import sys, vocadapt.cli.vocabulary.advise, vocadapt.vocabulary.advice.advice, vocadapt.lab.reports.advice\n"
         "print(*{'torch', 'transformers', 'gensim', 'scipy', 'sklearn'} & set(sys.modules))"
     )
     assert (

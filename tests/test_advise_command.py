@@ -10,15 +10,15 @@ import pytest
 
 from tests.lab_material import write_text
 from vocadapt.cli import main
-from vocadapt.lab import advice as lab
-from vocadapt.lab.corpora import read_corpus
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.spaces.maps import AlignmentSettings
+from vocadapt.spaces.alignment.methods import AlignmentSettings
 from vocadapt.text.corpus import CorpusSettings
-from vocadapt.vocabulary.advise import Suggestion
+from vocadapt.vocabulary.advice.advice import Suggestion
 
 KEYS = {
     "verdict",

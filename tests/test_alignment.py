@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.alignment import (
+from vocadapt.spaces.alignment.alignment import (
     METHODS,
     Alignment,
     AlignmentSettings,
@@ -12,7 +12,11 @@ from vocadapt.spaces.alignment import (
     find_anchors,
     fit_alignment,
 )
-from vocadapt.spaces.solvers import solve_kernel_ridge, solve_least_squares, through_kernel
+from vocadapt.spaces.alignment.solvers import (
+    solve_kernel_ridge,
+    solve_least_squares,
+    through_kernel,
+)
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 
 

@@ -13,11 +13,11 @@ from tests.test_adapt import adapted_folder
 from tests.test_finetune_questions import LONG, questions, squad
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.training.answering import MOST, answer, best_answers
-from vocadapt.training.predicting import LOWEST
-from vocadapt.training.run_files import load_run
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.prediction.answering import MOST, answer, best_answers
+from vocadapt.training.prediction.predict import LOWEST
 from vocadapt.training.tasks.base import Question
-from vocadapt.training.tasks.qa import apply_word_rule
+from vocadapt.training.tasks.kinds.qa import apply_word_rule
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -45,7 +45,7 @@ NETWORKS = (  # classes of networks: they derive from those of transformers, and
     "vocadapt.models.exbert"
 )
 STREAMLIT = {"ui", "pages", "app"}
-RENDERERS = {"vocadapt/ui/markup.py"}  # the one place that writes HTML, escaped
+RENDERERS = {"vocadapt/ui/components/markup.py"}  # the one place that writes HTML, escaped
 
 FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
@@ -58,27 +58,27 @@ OWN_FOLDERS = (
 )
 OWN_FILES = {  # they read what this program, or this very step, has written
     "vocadapt/files.py",
-    "vocadapt/cli/words.py",  # /proc/self/status
-    "vocadapt/lab/advice.py",  # weights of a model folder
-    "vocadapt/lab/job.py",  # the log of a job
-    "vocadapt/lab/status.py",
-    "vocadapt/lab/worker.py",  # its own log
-    "vocadapt/spaces/resampled.py",  # sentences in a draft
-    "vocadapt/spaces/tensors.py",  # maps what its header, read through the door, describes
-    "vocadapt/spaces/word2vec.py",
-    "vocadapt/training/blocks.py",
-    "vocadapt/training/budget.py",
-    "vocadapt/training/distil.py",
-    "vocadapt/training/fitting.py",  # checkpoints
-    "vocadapt/training/further.py",
-    "vocadapt/training/listening.py",
-    "vocadapt/training/masked.py",
-    "vocadapt/training/pairs.py",
-    "vocadapt/training/pretrain.py",
-    "vocadapt/training/tasks/card.py",  # cards in the package
-    "vocadapt/training/watching.py",
-    "vocadapt/vocabulary/wordpiece.py",  # the inside of a model folder
-    "vocadapt/vocabulary/wordpiece_training.py",
+    "vocadapt/cli/words/words.py",  # /proc/self/status
+    "vocadapt/lab/reports/advice.py",  # weights of a model folder
+    "vocadapt/lab/jobs/job.py",  # the log of a job
+    "vocadapt/lab/jobs/status.py",
+    "vocadapt/lab/jobs/worker.py",  # its own log
+    "vocadapt/spaces/word2vec/resampling.py",  # sentences in a draft
+    "vocadapt/spaces/io/tensors.py",  # maps what its header, read through the door, describes
+    "vocadapt/spaces/word2vec/trainer.py",
+    "vocadapt/training/masked/blocks.py",
+    "vocadapt/training/masked/budget.py",
+    "vocadapt/training/distillation.py",
+    "vocadapt/training/finetune/trainer.py",  # checkpoints
+    "vocadapt/training/masked/continued.py",
+    "vocadapt/training/masked/validation.py",
+    "vocadapt/training/masked/trainer.py",
+    "vocadapt/training/masked/sentence_pairs.py",
+    "vocadapt/training/masked/from_scratch.py",
+    "vocadapt/training/tasks/benchmark_card.py",  # cards in the package
+    "vocadapt/training/callbacks.py",
+    "vocadapt/vocabulary/families/wordpiece.py",  # the inside of a model folder
+    "vocadapt/vocabulary/families/wordpiece_training.py",
 }
 FORBIDDEN_KEYWORDS = {"trust_remote_code", "allow_pickle", "unsafe_allow_javascript", "shell"}
 
@@ -262,18 +262,18 @@ def test_every_file_keeps_the_rule(check):
     ("source", "path"),
     [
         ("from vocadapt.spaces.space import EmbeddingSpace", "vocadapt/text/corpus.py"),
-        ("def f():\n    import vocadapt.models.adapt", "vocadapt/vocabulary/plan.py"),
+        ("def f():\n    import vocadapt.models.adapted_model", "vocadapt/vocabulary/plan/plan.py"),
         (
             (
                 "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from vocadapt.lab import"
                 " jobs"
             ),
-            "vocadapt/models/adapt.py",
+            "vocadapt/models/adapted_model.py",
         ),
         ("from ..models import adapt", "vocadapt/spaces/space.py"),
-        ("from vocadapt import lab", "vocadapt/models/adapt.py"),
-        ("from vocadapt.ui import frame", "vocadapt/cli/app.py"),
-        ("from vocadapt.cli import main", "vocadapt/ui/server.py"),
+        ("from vocadapt import lab", "vocadapt/models/adapted_model.py"),
+        ("from vocadapt.ui import frame", "vocadapt/cli/lab/app.py"),
+        ("from vocadapt.cli import main", "vocadapt/ui/serving/server.py"),
         ("from vocadapt.cli import main", "vocadapt/__init__.py"),
         ("import app", "pages/words/vectors.py"),
     ],
@@ -285,12 +285,12 @@ def test_a_planted_import_from_above_is_caught(source, path):
 @pytest.mark.parametrize(
     ("source", "path"),
     [
-        ("from . import space", "vocadapt/spaces/alignment.py"),
+        ("from . import space", "vocadapt/spaces/alignment/alignment.py"),
         ("from ..errors import InputError", "vocadapt/spaces/space.py"),
         ("from vocadapt.recipe import Recipe", "vocadapt/pipeline.py"),
         ("from vocadapt import __version__", "vocadapt/text/words.py"),
         ("from vocadapt.cli import main", "vocadapt/__main__.py"),
-        ("import vocadapt.lab.jobs", "pages/words/vectors.py"),
+        ("import vocadapt.lab.jobs.queue", "pages/words/vectors.py"),
     ],
 )
 def test_an_import_from_below_or_beside_passes(source, path):
@@ -299,7 +299,7 @@ def test_an_import_from_below_or_beside_passes(source, path):
 
 def test_a_new_package_must_be_put_on_a_floor():
     with pytest.raises(AssertionError, match="cloud"):
-        floor_breaks("from vocadapt.cloud import ray", "vocadapt/models/adapt.py")
+        floor_breaks("from vocadapt.cloud import ray", "vocadapt/models/adapted_model.py")
 
 
 @pytest.mark.parametrize(
@@ -329,8 +329,8 @@ def test_a_late_import_passes(source):
 
 
 def test_streamlit_outside_the_interface_is_caught():
-    assert streamlit_outside("def f():\n    import streamlit as st", "vocadapt/lab/jobs.py")
-    assert not streamlit_outside("import streamlit as st", "vocadapt/ui/frame.py")
+    assert streamlit_outside("def f():\n    import streamlit as st", "vocadapt/lab/jobs/queue.py")
+    assert not streamlit_outside("import streamlit as st", "vocadapt/ui/frame/frame.py")
 
 
 @pytest.mark.parametrize(
@@ -350,12 +350,12 @@ def test_streamlit_outside_the_interface_is_caught():
     ],
 )
 def test_unsafe_code_is_caught(source):
-    assert unsafe(source, "vocadapt/spaces/files.py")
+    assert unsafe(source, "vocadapt/spaces/io/storage.py")
 
 
 def test_safe_twins_pass():
     source = "np.load(x, allow_pickle=False)\nmodel.eval()\nload(x, trust_remote_code=False)"
-    assert not unsafe(source, "vocadapt/models/adapt.py")
+    assert not unsafe(source, "vocadapt/models/adapted_model.py")
 
 
 def test_the_floors_below_the_interface_load_nothing_heavy():
@@ -391,7 +391,7 @@ def test_the_floors_below_the_interface_load_nothing_heavy():
     ],
 )
 def test_a_file_read_beside_the_door_is_caught(source):
-    assert reads_beside_the_door(source, "vocadapt/training/plain.py")
+    assert reads_beside_the_door(source, "vocadapt/training/prediction/plain_text.py")
 
 
 @pytest.mark.parametrize(
@@ -407,4 +407,4 @@ def test_a_file_read_beside_the_door_is_caught(source):
     ],
 )
 def test_a_file_that_is_written_or_checked_passes(source):
-    assert not reads_beside_the_door(source, "vocadapt/training/plain.py")
+    assert not reads_beside_the_door(source, "vocadapt/training/prediction/plain_text.py")

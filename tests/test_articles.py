@@ -21,9 +21,9 @@ from tests.article_material import (
     cord,
 )
 from vocadapt.errors import InputError
-from vocadapt.text.article_xml import DEEPEST, is_english
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
-from vocadapt.text.readers import Articles
+from vocadapt.text.formats.article_xml import DEEPEST, is_english
+from vocadapt.text.formats.readers import Articles
 from vocadapt.text.words import Splitter, WordCounts, count_words
 
 FORMATS = {
@@ -65,7 +65,7 @@ def as_shown(found: list[str]) -> list[str]:
 def test_texts_are_taken_as_by_hand(name, block, tmp_path, monkeypatch):
     text, expected, counted = FORMATS[name]
     corpus = open_corpus([write(tmp_path / name, text)])
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", block)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", block)
     assert as_shown(list(corpus)) == expected == as_shown(list(corpus))
     assert articles(corpus) == counted
     assert [passage.fraction for passage in corpus.passages()][-1] == 1
@@ -275,7 +275,7 @@ def test_a_dtd_is_never_fetched(tmp_path, monkeypatch):
 
 
 def test_a_huge_json_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.text.articles.BIGGEST_JSON", 1000)
+    monkeypatch.setattr("vocadapt.text.formats.articles.BIGGEST_JSON", 1000)
     with pytest.raises(InputError, match="too much for an article"):
         lines(tmp_path, cord(abstract=[{"text": "a" * 1000}]), "a.json")
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 import transformers
 
-from vocadapt.models.asked import states_at
-from vocadapt.models.extending import extended
-from vocadapt.models.extension import ModuleSettings
-from vocadapt.training.masked import dropping_out
+from vocadapt.models.contextual.masked_forward import states_at
+from vocadapt.models.exbert.extend import extended
+from vocadapt.models.extension_size import ModuleSettings
+from vocadapt.training.masked.trainer import dropping_out
 
 SIZES = {
     "vocab_size": 50,

@@ -8,7 +8,9 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.augmentation import (
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.overlap import unreachable
+from vocadapt.vocabulary.plan.augmentation import (
     AUGMENTATIONS,
     LIKE_A_CONTINUATION,
     STAYS,
@@ -16,12 +18,10 @@ from vocadapt.vocabulary.augmentation import (
     Proposal,
     propose,
 )
-from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, SPECIAL, TOO_LONG, why_silent
-from vocadapt.vocabulary.overlap import unreachable
-from vocadapt.vocabulary.plan import PlanSettings
-from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.reduction import REDUCTIONS
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.plan.plan import PlanSettings
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, SPECIAL, TOO_LONG, why_silent
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS
 
 SPECIALS = frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
 BASE = Vocabulary(tuple(TINY_TOKENS), SPECIALS)

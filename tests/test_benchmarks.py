@@ -36,7 +36,7 @@ def test_initialisers_compares_every_method_that_needs_no_text(monkeypatch, caps
         monkeypatch.setattr(module, name, small)
     module.main()
     printed = capsys.readouterr().out
-    from vocadapt.vocabulary.initialise import INITIALISERS
+    from vocadapt.vocabulary.initializers.initialize import INITIALISERS
 
     assert [
         name for name in INITIALISERS if name not in module.LEFT_OUT and name not in printed

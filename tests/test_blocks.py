@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.blocks import NOT_ASKED, Blocks, MaskedReading, pack
-from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.training.masked.blocks import NOT_ASKED, Blocks, MaskedReading, pack
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heart", "pain", "##s", "##ful", "a")
 VOCABULARY = vocabulary_of(tokenizer_of_tokens(TOKENS))
@@ -22,7 +22,7 @@ def test_words_are_cut_once_and_packed_into_whole_blocks(tmp_path):
 
 
 def test_a_long_text_is_packed_piece_by_piece_and_stays_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.training.blocks.STEP", 2)
+    monkeypatch.setattr("vocadapt.training.masked.blocks.STEP", 2)
     file = tmp_path / "words.txt"
     file.write_text(
         "a pains heart\n" * 9, encoding="utf-8"

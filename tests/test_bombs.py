@@ -115,10 +115,10 @@ def write_tables(folder: Path) -> None:
 
 def read_all(folder: Path) -> Iterator[tuple[str, str]]:
     """Each bomb's name and what is said of it; "" where so many passages of it were read."""
-    from vocadapt.spaces.foreign import read_space
+    from vocadapt.spaces.io.import_formats import read_space
     from vocadapt.text.corpus import open_corpus
-    from vocadapt.training.tasks import ner
-    from vocadapt.training.tasks.own import read_split
+    from vocadapt.training.tasks.kinds import ner
+    from vocadapt.training.tasks.task_file import read_split
 
     ner.MAX_TASK_BYTES = 8 * MEGABYTE
     for name in ALL:

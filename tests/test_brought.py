@@ -8,9 +8,13 @@ import pytest
 
 from tests.conftest import edit_json
 from vocadapt.errors import InputError
-from vocadapt.lab.brought import predictions_of, take_in_each, take_in_predictions
-from vocadapt.lab.uploads import as_uploaded
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.artifacts.imported_predictions import (
+    predictions_of,
+    take_in_each,
+    take_in_predictions,
+)
+from vocadapt.lab.workspace.uploads import as_uploaded
+from vocadapt.lab.workspace.workspace import Workspace
 
 GOLD = "No\tO\ngout\tB-D\n\nIt\tO\n"
 
@@ -105,7 +109,7 @@ def test_a_disk_that_is_full_at_the_second_leaves_no_first(workspace, tmp_path, 
         left.pop()
         return copy(source, target)
 
-    monkeypatch.setattr("vocadapt.lab.brought.shutil.copyfile", copyfile)
+    monkeypatch.setattr("vocadapt.lab.artifacts.imported_predictions.shutil.copyfile", copyfile)
     with pytest.raises(InputError, match="disk is full"):
         take_in_each(
             "ner", gold, [(gold, workspace.folder("predictions", name)) for name in ("a", "b")]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.test_adapt import adapted_folder
-from vocadapt.models.adapt import add_to_record
+from vocadapt.models.adapted_model import add_to_record
 from vocadapt.models.card import code, model_card, new_words
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt

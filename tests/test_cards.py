@@ -13,14 +13,14 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.benchmarks import fetch_benchmark, find_task
-from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, find_task
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.tasks import card as card_module
+from vocadapt.training.tasks import benchmark_card as card_module
 from vocadapt.training.tasks.base import KINDS, SPLITS
-from vocadapt.training.tasks.card import ACCESS, Card, CardFile, card_of, cards, groups
-from vocadapt.training.tasks.own import read_task, read_task_file
+from vocadapt.training.tasks.benchmark_card import ACCESS, Card, CardFile, card_of, cards, groups
+from vocadapt.training.tasks.task_file import read_task, read_task_file
 
 EVERY = cards().values()
 

@@ -5,7 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from vocadapt.training.scoring.certainty import (
+from vocadapt.training.scoring.counts import Tally
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.uncertainty import (
     Draws,
     aligned,
     bootstrap,
@@ -13,8 +15,6 @@ from vocadapt.training.scoring.certainty import (
     compare_tallies,
     mcnemar_test,
 )
-from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import Tally
 
 ACCURACY = scorer_of("nli")
 STRICT = scorer_of("ner")
@@ -107,11 +107,11 @@ def test_entities_are_compared_by_sentence_over_the_types_of_both():
 
 
 def test_many_units_are_drawn_in_blocks_with_the_same_result(monkeypatch):
-    from vocadapt.training.scoring import certainty
+    from vocadapt.training.scoring import uncertainty
 
     gold, said = [["B", "O"]] * 30, [["B", "O"], ["O", "B"], ["B", "B"]] * 10
     whole = bootstrap(STRICT, STRICT.tally(gold, said), draws=Draws(100))
-    monkeypatch.setattr(certainty, "BLOCK", 90)
+    monkeypatch.setattr(uncertainty, "BLOCK", 90)
     assert bootstrap(STRICT, STRICT.tally(gold, said), draws=Draws(100)) == whole
 
 

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from tests.conftest import edit_json
 from tests.test_adapt import adapted_folder
 from vocadapt.errors import InputError
-from vocadapt.models.certificate import CHECKS, Edit, certify, run_check
+from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import open_model
 
 ROWS = "bert.embeddings.word_embeddings.weight"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.change import ChangeSettings, estimate_seconds, neighbourhood_change
-from vocadapt.spaces.change_null import Pair, bands_of, change_with_null
+from vocadapt.spaces.neighbors.change import ChangeSettings, estimate_seconds, neighbourhood_change
+from vocadapt.spaces.neighbors.noise_baseline import Pair, bands_of, change_with_null
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -92,7 +92,7 @@ def test_words_in_another_order_and_blocks_change_nothing(monkeypatch):
     first, second = random_space(90, seed=1), random_space(90, seed=2)
     whole = neighbourhood_change(first, second)
     shuffled = second.take(np.random.default_rng(3).permutation(90))
-    monkeypatch.setattr("vocadapt.spaces.nearest.BLOCK", 500)
+    monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 500)
     assert neighbourhood_change(first, shuffled).overlap.tolist() == whole.overlap.tolist()
 
 

@@ -12,14 +12,14 @@ from tests.lab_material import KNOWN, NEW, QUICK, write_text
 from tests.walk_material import HOSTILE, hostile_vectors
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.nulls import BOOTSTRAP, made_here, null_pair, twins
-from vocadapt.lab.opening import open_space
-from vocadapt.lab.spec import ContextualStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace, open_artefact
-from vocadapt.models.occurrences import ContextualSettings
-from vocadapt.spaces.change_null import NONE
-from vocadapt.spaces.files import load_space
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.reports.noise_baselines import BOOTSTRAP, made_here, null_pair, twins
+from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.models.contextual.occurrences import ContextualSettings
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.neighbors.noise_baseline import NONE
 from vocadapt.text.corpus import CorpusSettings
 
 
@@ -129,7 +129,7 @@ def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert
 
 
 def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert):
-    from vocadapt.spaces.resampled import resample
+    from vocadapt.spaces.word2vec.resampling import resample
 
     sentences = tmp_path / "s.txt"
     sentences.write_text("".join(f"line {i}\n" for i in range(1000)))

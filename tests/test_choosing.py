@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces.choosing import TokenChoice, choose
+from vocadapt.spaces.projection.token_choice import TokenChoice, choose
 from vocadapt.spaces.space import EmbeddingSpace
 
 WORDS = (

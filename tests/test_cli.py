@@ -546,7 +546,7 @@ def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
     [(command, environment)] = started
     assert command[1:] == [
         "-m",
-        "vocadapt.ui.server",
+        "vocadapt.ui.serving.server",
         "--workspace",
         str(tmp_path / "w"),
         "--port",

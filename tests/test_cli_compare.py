@@ -9,9 +9,9 @@ import pytest
 from tests.finetune_material import write_conll
 from tests.run_material import write_run
 from vocadapt.__main__ import main
-from vocadapt.analysis.slicing import SLICES
-from vocadapt.lab.notes import save_note
-from vocadapt.lab.workspace import Workspace
+from vocadapt.analysis.errors.slicing import SLICES
+from vocadapt.lab.workspace.notes import save_note
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence, Text
 
 HOSTILE = "<script>alert(1)</script>"

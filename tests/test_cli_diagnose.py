@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from vocadapt.analysis import diagnostic_figures as figures
+from vocadapt.analysis.figures import diagnostics as figures
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.diagnosing import TOKENS, counted_tokens, labels
-from vocadapt.lab.opening import Opened, open_space
-from vocadapt.spaces.diagnostics import mean_cosine
+from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.reports.diagnostics import TOKENS, counted_tokens, labels
+from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.finetune_material import sentences, texts, tiny_adapted, write_conll
 from vocadapt.__main__ import main
-from vocadapt.cli.finetune import shown as as_text
-from vocadapt.lab.finetuning import limited, summed
-from vocadapt.lab.spec import FinetuneStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.cli.training.finetune import shown as as_text
+from vocadapt.lab.steps.finetune import limited, summed
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.base import Split, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,16 +7,16 @@ import pytest
 
 from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
 from tests.lab_material import NEW, write_text
-from vocadapt.analysis.leaderboard import LeaderboardSettings
-from vocadapt.analysis.transfer import MaskedQuestion
+from vocadapt.analysis.leaderboard.inputs import MaskedQuestion
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab import comparing
-from vocadapt.lab.comparing import load_compared
-from vocadapt.lab.spec import LeaderboardStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import open_artefact
-from vocadapt.vocabulary.initialise import INITIALISERS
+from vocadapt.lab.steps import compare_initializers
+from vocadapt.lab.steps.compare_initializers import load_compared
+from vocadapt.lab.steps.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import open_artefact
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS
 
 FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
 
@@ -213,7 +213,9 @@ def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(
         lambda model, plan, chosen: asked.extend(chosen) or kept(model, plan, chosen),
     )
     monkeypatch.setattr(
-        comparing, "Distiller", lambda model, file, *_: fitted.extend(file.read_text().splitlines())
+        compare_initializers,
+        "Distiller",
+        lambda model, file, *_: fitted.extend(file.read_text().splitlines()),
     )
     target = ("--target", tmp_path / "vocab.txt", "--corpus", tmp_path / "text.txt")
     ask("--model", tiny_bert, *target, "--methods", "distilled", "--held-out", 8)

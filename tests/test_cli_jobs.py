@@ -15,10 +15,10 @@ from tests import counting_step
 from tests.counting_step import CountStep
 from tests.lab_material import write_text
 from vocadapt.cli import main
-from vocadapt.lab.jobs import list_jobs, start
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.status import read_metrics, read_status
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs.queue import list_jobs, start
+from vocadapt.lab.jobs.status import read_metrics, read_status
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
 LONG = 60

@@ -6,12 +6,12 @@ import pytest
 
 from tests.lab_material import write_text
 from vocadapt.cli import main
-from vocadapt.lab.commands import arguments_of
-from vocadapt.lab.spec import PretrainStep, Spec
-from vocadapt.lab.workspace import open_artefact
+from vocadapt.lab.steps.command_lines import arguments_of
+from vocadapt.lab.steps.spec import PretrainStep, Spec
+from vocadapt.lab.workspace.workspace import open_artefact
 from vocadapt.models.language_model import open_model
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.trainer import MaskedSettings
 
 TINY = [
     "--vocabulary",

@@ -20,8 +20,8 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from vocadapt.cli import main
 from vocadapt.cli.run import COMMANDS, find
-from vocadapt.lab.commands import command_of
-from vocadapt.lab.spec import Spec, VectorsStep
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import Spec, VectorsStep
 from vocadapt.text.corpus import CorpusSettings, open_corpus
 
 # `pipe` is a FIFO: every argument that takes a path refuses it, wherever it stands.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vocadapt.ui import collection
+from vocadapt.ui.serving import garbage_collection
 
 
 class Node:
@@ -26,29 +26,29 @@ def undone():
 
 
 def test_a_long_collection_sets_aside_what_outlived_it(monkeypatch):
-    monkeypatch.setattr(collection, "LONG", 0)
-    collection.keep_short()
+    monkeypatch.setattr(garbage_collection, "LONG", 0)
+    garbage_collection.keep_short()
     gc.collect()
     assert gc.get_freeze_count() > 10_000
 
 
 def test_a_short_one_sets_nothing_aside(monkeypatch):
-    monkeypatch.setattr(collection, "LONG", 600)
-    collection.keep_short()
+    monkeypatch.setattr(garbage_collection, "LONG", 600)
+    garbage_collection.keep_short()
     gc.collect()
     assert gc.get_freeze_count() == 0
 
 
 def test_collections_of_young_objects_set_nothing_aside(monkeypatch):
-    monkeypatch.setattr(collection, "LONG", 0)
-    collection.keep_short()
+    monkeypatch.setattr(garbage_collection, "LONG", 0)
+    garbage_collection.keep_short()
     gc.collect(1)
     assert gc.get_freeze_count() == 0
 
 
 def test_garbage_is_found_afterwards(monkeypatch):
-    monkeypatch.setattr(collection, "LONG", 0)
-    collection.keep_short()
+    monkeypatch.setattr(garbage_collection, "LONG", 0)
+    garbage_collection.keep_short()
     gc.collect()
     node = Node()
     node.itself = node
@@ -59,21 +59,23 @@ def test_garbage_is_found_afterwards(monkeypatch):
 
 
 def test_a_second_call_changes_nothing():
-    collection.keep_short()
+    garbage_collection.keep_short()
     before = list(gc.callbacks)
-    collection.keep_short()
+    garbage_collection.keep_short()
     assert gc.callbacks == before
 
 
 def test_free_memory_is_returned_now_and_then(monkeypatch):
     returned = []
-    monkeypatch.setattr(collection, "return_free_memory", lambda: returned.append(1))
-    gc.callbacks[:] = [one for one in gc.callbacks if not isinstance(one, collection._SetAside)]
-    collection.keep_short()
+    monkeypatch.setattr(garbage_collection, "return_free_memory", lambda: returned.append(1))
+    gc.callbacks[:] = [
+        one for one in gc.callbacks if not isinstance(one, garbage_collection._SetAside)
+    ]
+    garbage_collection.keep_short()
     for _ in range(5):
         gc.collect()
     assert len(returned) == 1
-    monkeypatch.setattr(collection, "RETURN_EVERY", 0.0)
+    monkeypatch.setattr(garbage_collection, "RETURN_EVERY", 0.0)
     gc.collect()
     gc.collect(1)
     assert len(returned) == 2
@@ -83,7 +85,7 @@ def test_memory_freed_by_a_thread_leaves_the_process():
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1])
 
-    if not hasattr(collection.LIBC, "malloc_trim") or not Path("/proc/self/statm").exists():
+    if not hasattr(garbage_collection.LIBC, "malloc_trim") or not Path("/proc/self/statm").exists():
         pytest.skip("no glibc")
 
     def fill() -> None:
@@ -97,5 +99,5 @@ def test_memory_freed_by_a_thread_leaves_the_process():
     thread.join()
     last, full = kept[-1], resident()
     kept.clear()
-    collection.return_free_memory()
+    garbage_collection.return_free_memory()
     assert len(last) > 60_000 and full - resident() > 10_000  # pages: 40 of 120 MB

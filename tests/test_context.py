@@ -11,12 +11,18 @@ from tests.article_material import PUBMED
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import write_text
 from vocadapt.errors import InputError
-from vocadapt.lab.lookup import look_up
-from vocadapt.text.context import Context, ContextSettings, any_in_context, in_context, one_word
+from vocadapt.lab.reports.word_lookup import look_up
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
+from vocadapt.text.keyword_in_context import (
+    Context,
+    ContextSettings,
+    any_in_context,
+    in_context,
+    one_word,
+)
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 
 UNCASED, CASED = Splitter.bert(), Splitter.bert(lowercase=False)
 WHITESPACE = Splitter.from_tokenizer(
@@ -90,7 +96,7 @@ def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_p
     corpus = corpus_of(tmp_path, TEXT + noise)
     counts = count_words(corpus, splitter).counts
     assert len(counts) > 60
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", 500)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 500)
     for word, count in counts.items():
         found = any_in_context(corpus, word, [word], word, splitter, EVERY)
         assert found.of == count == len(found.hits), word
@@ -128,7 +134,7 @@ def test_n_of_n_is_exact_and_the_draw_is_seeded_and_ignores_blocks(tmp_path, mon
         and drawn != lines(2)
         and 1500 < sum(drawn) / 50 < 3500
     )
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", 1000)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 1000)
     assert lines() == drawn
     assert lines(sample=False) == list(range(1, 51))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import (
+from vocadapt.models.contextual.masked_loss import (
     Window,
     WindowSettings,
     masked_word_loss,
@@ -13,7 +13,7 @@ from vocadapt.models.contextual import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WHOLE = vocabulary_of(tokenizer_of_tokens((*SPECIAL, "heart", "pain", "pains", "a")))

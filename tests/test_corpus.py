@@ -83,8 +83,8 @@ def test_every_format_gives_the_same_lines_twice(name: str, tmp_path: Path):
 def test_block_borders_do_not_matter(
     name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", block)
-    monkeypatch.setattr("vocadapt.text.readers.RECORDS", 2)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", block)
+    monkeypatch.setattr("vocadapt.text.formats.readers.RECORDS", 2)
     assert list(open_corpus([write_format(tmp_path, name)])) == LINES
 
 
@@ -185,7 +185,7 @@ def test_sample_is_seeded_by_line_and_ignores_global_seeds(
     assert 900 < len(tenth) < 1100 and tenth != read(sample=0.1, seed=2)
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", 100)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 100)
     assert read(sample=0.1) == tenth
     assert set(tenth) <= set(read(sample=0.2))
     corpus = open_corpus([tmp_path], CorpusSettings(sample=0.1))

@@ -26,15 +26,15 @@ from vocadapt.lab.demo import (
     open_demo,
     walk,
 )
-from vocadapt.lab.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.steps.spec import AlignmentStep, PretrainStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.spaces.neighbours import nearest
-from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.pretrain import ScratchSettings
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.neighbors.cross_space import nearest
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.trainer import MaskedSettings
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_the_shipped_model_knows_words_of_a_text_it_never_saw(shared):
 
     import torch
 
-    from vocadapt.models.contextual import masked_word_loss, windows
+    from vocadapt.models.contextual.masked_loss import masked_word_loss, windows
 
     model = open_model(demo.DEMO.joinpath(*MODEL))
     with gzip.open(shared / "data/text/legal-contracts.txt.gz", "rt", encoding="utf-8") as file:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled
-from vocadapt.spaces.diagnostics import cosine_tables, directions, mean_cosine
-from vocadapt.spaces.geometry import (
+from vocadapt.spaces.diagnostics.geometry import (
     compare_added_norms,
     frequency_bias,
     hubness_of,
@@ -21,6 +20,7 @@ from vocadapt.spaces.geometry import (
     norm_bands,
     norms_of,
 )
+from vocadapt.spaces.diagnostics.mean_cosines import cosine_tables, directions, mean_cosine
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 
 
@@ -256,7 +256,7 @@ def test_hubs_by_hand():
 
 
 def test_k_occurrences_agree_with_brute_force(monkeypatch):
-    monkeypatch.setattr("vocadapt.spaces.geometry.BLOCK", 20_000)  # many blocks
+    monkeypatch.setattr("vocadapt.spaces.diagnostics.geometry.BLOCK", 20_000)  # many blocks
     rows = np.random.default_rng(10).normal(size=(700, 6))
     space = numbered(rows)
     cosines = space.unit.astype(np.float64) @ space.unit.T.astype(np.float64)
@@ -276,7 +276,7 @@ def test_zero_rows_are_no_hubs_and_too_large_a_k_is_every_other_row():
 
 
 def test_looking_for_hubs_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
-    monkeypatch.setattr("vocadapt.spaces.geometry.BLOCK", 5000)
+    monkeypatch.setattr("vocadapt.spaces.diagnostics.geometry.BLOCK", 5000)
     told = []
     space = numbered(np.random.default_rng(11).normal(size=(300, 4)))
     hubness_of(space, progress=lambda fraction, message="": told.append(fraction))
@@ -334,7 +334,7 @@ def test_bands_hold_every_row_once():
 
 
 def test_minilm(minilm):
-    from vocadapt.lab.opening import open_space
+    from vocadapt.lab.artifacts.open_space import open_space
 
     space = open_space(minilm).space
     some = space.take(np.arange(0, len(space), 10))
@@ -345,7 +345,7 @@ def test_minilm(minilm):
 def test_ranks_and_their_correlation_are_those_of_scipy():
     from scipy.stats import rankdata, spearmanr
 
-    from vocadapt.spaces.correlation import mean_ranks, spearman
+    from vocadapt.spaces.diagnostics.correlation import mean_ranks, spearman
 
     rng = np.random.default_rng(7)
     one, other = rng.integers(0, 40, 500).astype(np.float32), rng.normal(size=500)
@@ -357,8 +357,8 @@ def test_ranks_and_their_correlation_are_those_of_scipy():
 def test_the_figures_of_the_page_import_neither_scipys_statistics_nor_gensim():
     """Their imports took half of the page's first visit."""
     code = (
-        "import sys, numpy as np\nfrom vocadapt.lab.diagnosing import diagnose\nfrom"
-        " vocadapt.spaces.relation_lists import bundled_relations\nfrom vocadapt.spaces.space"
+        "import sys, numpy as np\nfrom vocadapt.lab.reports.diagnostics import diagnose\nfrom"
+        " vocadapt.spaces.diagnostics.relation_lists import bundled_relations\nfrom vocadapt.spaces.space"
         " import EmbeddingSpace\nmatrix = np.random.default_rng(1).normal(size=(50,"
         " 8)).astype(np.float32)\ndiagnose(EmbeddingSpace(tuple(map(str, range(50))), matrix),"
         " hubs=False)\nassert bundled_relations()\nprint([name for name in ('scipy.stats',"

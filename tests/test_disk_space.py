@@ -10,9 +10,8 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab import jobs
-from vocadapt.lab.disk_space import FLOOR, check_disk_space, estimate_bytes
-from vocadapt.lab.spec import (
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.spec import (
     ConvertStep,
     CorpusStep,
     FinetuneStep,
@@ -22,9 +21,10 @@ from vocadapt.lab.spec import (
     Spec,
     VectorsStep,
 )
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.disk_space import FLOOR, check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -85,7 +85,7 @@ def test_no_step_and_no_job_starts_without_room(disk, tmp_path):
     spec = Spec("corpus", CorpusStep(), {"text": str(tmp_path / "text.txt")})
     for start in (
         lambda: run_step(spec, workspace.folder("corpora", "c")),
-        lambda: jobs.start(workspace, spec, "c"),
+        lambda: queue.start(workspace, spec, "c"),
     ):
         with pytest.raises(InputError, match="are needed"):
             start()

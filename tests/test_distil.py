@@ -12,21 +12,26 @@ import torch
 
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import QUICK
-from vocadapt.analysis.leaderboard import LeaderboardSettings, compare_initialisers
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initialisers
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import ModelStep, Spec
-from vocadapt.lab.steps import run_step
+from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.steps import run_step
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.distil import Distiller, Fitting, Reader, contexts_of, schedule
-from vocadapt.training.further import FurtherSettings
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.vocabulary.initialise import DistilSettings, Materials, RowSettings, initialise
-from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.training.distillation import Distiller, Fitting, Reader, contexts_of, schedule
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.vocabulary.initializers.initialize import (
+    DistilSettings,
+    Materials,
+    RowSettings,
+    initialise,
+)
+from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -139,7 +144,7 @@ def test_a_token_whose_old_cut_is_one_piece_gets_that_row_back(model, sentences)
 
 
 def test_the_distance_falls_and_is_nothing_at_the_true_row(model, sentences):
-    from vocadapt.models.in_context import network_until
+    from vocadapt.models.contextual.word_vectors import network_until
 
     plan = VocabularyPlan(model.vocabulary, (), replaced=("drug",))
     reading = contexts_of(sentences, Reader(model, plan, True, 16), 1, SETTINGS)[0]

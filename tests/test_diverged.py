@@ -13,15 +13,16 @@ from tests.test_pretrain import QUICK, SMALL
 from tests.test_pretrain import text as text  # a fixture
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab import jobs, worker
-from vocadapt.lab.job import FLAG
-from vocadapt.lab.spec import CorpusStep, FinetuneStep, PretrainStep, Spec
-from vocadapt.lab.status import read_status, write_status
-from vocadapt.lab.workspace import Workspace
-from vocadapt.models.contextual import MaskedLoss
+from vocadapt.lab.jobs import queue as jobs
+from vocadapt.lab.jobs import worker
+from vocadapt.lab.jobs.job import FLAG
+from vocadapt.lab.jobs.status import read_status, write_status
+from vocadapt.lab.steps.spec import CorpusStep, FinetuneStep, PretrainStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.contextual.masked_loss import MaskedLoss
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training import pretrain as pretrain_module
-from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.masked import from_scratch as pretrain_module
 
 WILD = ["--lr", "1e20"]
 
@@ -126,16 +127,14 @@ def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch
 
 def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
     from tests.test_word2vec import words_file
-    from vocadapt.spaces import word2vec
+    from vocadapt.spaces.word2vec import trainer
 
     def ruin(model, *given):
         model.wv.vectors[0, 0] = np.nan
 
-    monkeypatch.setattr(word2vec, "_train", ruin)
+    monkeypatch.setattr(trainer, "_train", ruin)
     with pytest.raises(InputError, match="diverged"):
-        word2vec.train_word2vec(
-            *words_file(tmp_path, [["a"] * 9]), word2vec.Word2VecSettings(dim=4)
-        )
+        trainer.train_word2vec(*words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4))
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ import pytest
 
 from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert
 from vocadapt.cli import main
-from vocadapt.models.certificate import certify
+from vocadapt.models.certificate.certificate import certify
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.vocabulary.initialise import Materials, RowSettings, initialise
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.initialize import Materials, RowSettings, initialise
 from vocadapt.vocabulary.overlap import profile
-from vocadapt.vocabulary.plan import AddedWord, PlanSettings
-from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.reduction import ReductionSettings, dropped, protected
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped, protected
 
 PLACE = 120
 TOKENS = (*TINY_TOKENS[:PLACE], "", *TINY_TOKENS[PLACE:])

@@ -16,7 +16,7 @@ from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import preset
-from vocadapt.training.encoding import (
+from vocadapt.training.finetune.encoding import (
     CUT_OFF,
     DIVIDED,
     IN_PARTS,
@@ -26,10 +26,10 @@ from vocadapt.training.encoding import (
     View,
     cuts_of,
 )
-from vocadapt.training.encodings import encode
-from vocadapt.training.mixture import Reading, batch_of, check_tokenization, pooled
-from vocadapt.training.outputs import SEQUENCE, Outputs
-from vocadapt.training.predicting import joined, logits_of
+from vocadapt.training.finetune.encodings import encode
+from vocadapt.training.finetune.mixture import Reading, batch_of, check_tokenization, pooled
+from vocadapt.training.finetune.outputs import SEQUENCE, Outputs
+from vocadapt.training.prediction.predict import joined, logits_of
 from vocadapt.training.tasks.base import Question, Sentence, Text
 
 EMPTY = Text("", "", None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vocadapt.analysis.error_kinds import (
+from vocadapt.analysis.errors.kinds import (
     BOTH,
     BOUNDARY,
     DIRECTION,

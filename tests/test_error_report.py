@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from vocadapt.analysis.error_kinds import Judging
-from vocadapt.analysis.error_report import LISTED, Report, overall
-from vocadapt.analysis.ledger import Side, ledger
-from vocadapt.analysis.report import points
-from vocadapt.analysis.slicing import Slicing
-from vocadapt.analysis.word_cuts import WordBook
-from vocadapt.training.scoring.certainty import Draws, compare
+from vocadapt.analysis.errors.kinds import Judging
+from vocadapt.analysis.errors.ledger import Side, ledger
+from vocadapt.analysis.errors.report import LISTED, Report, overall
+from vocadapt.analysis.errors.slicing import Slicing
+from vocadapt.analysis.errors.word_tokenizations import WordBook
+from vocadapt.analysis.results.tables import points
+from vocadapt.training.scoring.counts import USUAL
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL
+from vocadapt.training.scoring.uncertainty import Draws, compare
 from vocadapt.training.tasks.base import Sentence, Split
 
 HOSTILE = "<script>alert(1)</script>"

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from vocadapt.lab.estimating import START_UP, job_seconds, start_up
-from vocadapt.lab.spec import FORMS, FinetuneStep, Spec
-from vocadapt.lab.status import Status, write_status
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs.estimates import START_UP, job_seconds, start_up
+from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.steps.spec import FORMS, FinetuneStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
 
 
 def job(workspace, number, **status):

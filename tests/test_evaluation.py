@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.evaluation import (
+from vocadapt.spaces.diagnostics.evaluation import (
     AnalogyScore,
     AnalogySection,
     PairScore,
@@ -12,7 +12,7 @@ from vocadapt.spaces.evaluation import (
     score_analogies,
     score_pairs,
 )
-from vocadapt.spaces.pairs import Pair, PairList, bundled_pairs, read_pairs
+from vocadapt.spaces.diagnostics.word_pairs import Pair, PairList, bundled_pairs, read_pairs
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -179,7 +179,7 @@ def test_the_given_words_are_never_the_answer():
 def test_analogies_agree_with_gensim(monkeypatch):
     from gensim.models import KeyedVectors
 
-    from vocadapt.spaces import evaluation
+    from vocadapt.spaces.diagnostics import evaluation
 
     monkeypatch.setattr(evaluation, "BLOCK", 500)  # many blocks
     rng = np.random.default_rng(5)

@@ -13,8 +13,14 @@ import transformers
 from tests.finetune_material import one_thread
 from vocadapt.errors import InputError
 from vocadapt.models.exbert import AUTO, HEADS, ExBertConfig, ExBertForMaskedLM, ExBertModel
-from vocadapt.models.extending import extended, gates, open_gates
-from vocadapt.models.extension import SIZES, ModuleSettings, ModuleSize, gate_bias, of_extension
+from vocadapt.models.exbert.extend import extended, gates, open_gates
+from vocadapt.models.extension_size import (
+    SIZES,
+    ModuleSettings,
+    ModuleSize,
+    gate_bias,
+    of_extension,
+)
 from vocadapt.models.loading import align_memory
 
 BASE = {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12}

@@ -14,21 +14,21 @@ from tests.lab_material import NEW, write_text
 from tests.test_certificate import change
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.commands import command_of
-from vocadapt.lab.spec import ModelStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.models.certificate import CHECKS, Edit, run_check
-from vocadapt.models.contextual import head_on
-from vocadapt.models.extending import gates
-from vocadapt.models.extension import ModuleSettings, of_extension
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
+from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
+from vocadapt.models.contextual.word_vectors import vectors_in_context
+from vocadapt.models.exbert.extend import gates
+from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.heads import with_fresh_head
-from vocadapt.models.in_context import vectors_in_context
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import input_rows, is_tied
-from vocadapt.models.occurrences import ContextualSettings, find_targets
 from vocadapt.recipe import PRESETS, Recipe, preset
-from vocadapt.training.run_files import runs_in
-from vocadapt.vocabulary.plan import PlanSettings
+from vocadapt.training.finetune.run_files import runs_in
+from vocadapt.vocabulary.plan.plan import PlanSettings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -11,15 +11,15 @@ from tests.finetune_material import one_thread, sentences, texts
 from tests.test_exbert_adapt import made
 from tests.test_pairs import QUICK, documents  # noqa: F401 (a fixture)
 from vocadapt.models.exbert import AUTO
-from vocadapt.models.extending import gates, open_gates
-from vocadapt.models.extension import of_extension
+from vocadapt.models.exbert.extend import gates, open_gates
+from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import align_memory
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.finetune import finetune, prepare
-from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.further import FurtherSettings, further_in
-from vocadapt.training.stages import begin, new_ids
+from vocadapt.training.finetune.finetune import finetune, prepare
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.masked.continued import FurtherSettings, further_in
+from vocadapt.training.masked.stages import begin, new_ids
 from vocadapt.training.tasks.base import Answer, Question, Split, Task
 
 READ = {"masked words": ("BertForMaskedLM", False), "pairs": ("BertForPreTraining", True)}

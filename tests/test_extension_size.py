@@ -11,8 +11,8 @@ from tests.lab_material import write_text
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.vocabulary.extension_size import SELDOM, extension_curve
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.growth.extension_size import SELDOM, extension_curve
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 COUNTS = {"tachycardia": 30, "hypertension": 4, "the": 100}
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces import files, tensors
-from vocadapt.spaces.files import fold, load_space, read_space, save_space
+from vocadapt.spaces.io import storage, tensors
+from vocadapt.spaces.io.storage import fold, load_space, read_space, save_space
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -89,9 +89,9 @@ def test_what_gensim_writes_is_read_as_gensim_reads_it(tmp_path, as_binary):
 
 
 def test_rows_that_span_many_blocks_keep_their_order(tmp_path, monkeypatch):
-    from vocadapt.spaces import streams
+    from vocadapt.spaces.io import row_streams
 
-    monkeypatch.setattr(streams, "BLOCK", 200)
+    monkeypatch.setattr(row_streams, "BLOCK", 200)
     rows = np.arange(3000, dtype=np.float32).reshape(1000, 3)
     words = [f"w{n}" for n in range(1000)]
     text = "".join(f"{word} {a} {b} {c}\n" for word, (a, b, c) in zip(words, rows, strict=True))
@@ -558,7 +558,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, when, th
         )
 
     if when == "words":
-        monkeypatch.setattr(files.Path, "write_bytes", full)
+        monkeypatch.setattr(storage.Path, "write_bytes", full)
     else:
         monkeypatch.setattr(safetensors.numpy, "save_file", full if when == "vectors" else rust)
     with pytest.raises(InputError, match="no space left"):

@@ -15,14 +15,14 @@ from tests.finetune_material import ner_task, sentences, texts, tiny_adapted
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.models.heads import begin_at, with_fresh_head
 from vocadapt.models.language_model import open_model
-from vocadapt.training import fitting
-from vocadapt.training.finetune import finetune, freeze, prepare
-from vocadapt.training.finetune_settings import TRAININGS, FinetuneSettings, training_preset
-from vocadapt.training.fitting import loss_of
-from vocadapt.training.rows_in_use import rows_in_use
-from vocadapt.training.run_files import load_logits, load_run, runs_in, save_run
+from vocadapt.training.callbacks import read_live
+from vocadapt.training.finetune import trainer
+from vocadapt.training.finetune.finetune import finetune, freeze, prepare
+from vocadapt.training.finetune.run_files import load_logits, load_run, runs_in, save_run
+from vocadapt.training.finetune.settings import TRAININGS, FinetuneSettings, training_preset
+from vocadapt.training.finetune.trainer import loss_of
+from vocadapt.training.finetune.used_embeddings import rows_in_use
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
-from vocadapt.training.watching import read_live
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -265,7 +265,7 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
     scores = iter([0.1, 0.5, 0.3, 0.4])
     kept = {}
 
-    class Scripted(fitting.Epochs):
+    class Scripted(trainer.Epochs):
         def __init__(self, network, reading, settings, folder, score):
             super().__init__(network, reading, settings, folder, lambda: next(scores))
 
@@ -281,7 +281,7 @@ def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert
                 )
             return ends
 
-    monkeypatch.setattr(fitting, "Epochs", Scripted)
+    monkeypatch.setattr(trainer, "Epochs", Scripted)
     run = finetune(
         prepare(
             open_model(tiny_bert),
@@ -328,7 +328,7 @@ def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypat
             )
         return loss_of(logits, labels, whole)
 
-    monkeypatch.setattr(fitting, "loss_of", short)
+    monkeypatch.setattr(trainer, "loss_of", short)
     halved = finetune(prepare(model, ner_task(12), plain))
     assert calls[:3] == [4, 2, 2]
     assert "Memory was short: batches of 4 were read in 2 parts." in halved.findings
@@ -340,7 +340,7 @@ def test_one_example_too_much_for_the_memory_is_said(tiny_bert, monkeypatch):
     def full(logits, labels, whole):
         raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
 
-    monkeypatch.setattr(fitting, "loss_of", full)
+    monkeypatch.setattr(trainer, "loss_of", full)
     with pytest.raises(InputError, match="One example alone needs more memory"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 
@@ -349,7 +349,7 @@ def test_other_runtime_errors_are_bugs(tiny_bert, monkeypatch):
     def broken(logits, labels, whole):
         raise RuntimeError("shape")
 
-    monkeypatch.setattr(fitting, "loss_of", broken)
+    monkeypatch.setattr(trainer, "loss_of", broken)
     with pytest.raises(RuntimeError, match="shape"):
         finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
 

@@ -16,13 +16,17 @@ from tests.test_adapt import adapted_folder
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.training.encoding import EncodingSettings, cuts_of
-from vocadapt.training.encoding_questions import answer_words, encode_for_training, encode_questions
-from vocadapt.training.finetune import finetune, prepare
-from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.mixture import batch_of
-from vocadapt.training.outputs import QUESTION, Outputs
-from vocadapt.training.predicting import LOWEST, logits_of
+from vocadapt.training.finetune.encoding import EncodingSettings, cuts_of
+from vocadapt.training.finetune.finetune import finetune, prepare
+from vocadapt.training.finetune.mixture import batch_of
+from vocadapt.training.finetune.outputs import QUESTION, Outputs
+from vocadapt.training.finetune.question_encoding import (
+    answer_words,
+    encode_for_training,
+    encode_questions,
+)
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.prediction.predict import LOWEST, logits_of
 from vocadapt.training.tasks.base import Answer, Question, Split, Task
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -204,7 +208,9 @@ def squad(path, asked):
 )
 def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("vocadapt.lab.zero_shot.run_step", lambda *_: pytest.fail("a step was run"))
+    monkeypatch.setattr(
+        "vocadapt.lab.steps.zero_shot.run_step", lambda *_: pytest.fail("a step was run")
+    )
     squad(tmp_path / "general.json", questions(8))
     own = Question("d", "which drug", "patients with placebo", (Answer("placebo", 14),))
     answered = squad(tmp_path / "domain.json", [own]).read_text(encoding="utf-8")

@@ -9,13 +9,13 @@ import pytest
 from tests.conftest import build_tiny_bert
 from tests.finetune_material import texts
 from vocadapt.cli import main
-from vocadapt.cli.finetune import shown
-from vocadapt.lab.commands import command_of
-from vocadapt.lab.results import entry_of
-from vocadapt.lab.run_sources import training_examples
-from vocadapt.lab.runs import open_runs
-from vocadapt.lab.spec import ALL_FOLDS, FinetuneStep, Spec
-from vocadapt.training.run_files import runs_in
+from vocadapt.cli.training.finetune import shown
+from vocadapt.lab.artifacts.run_sources import training_examples
+from vocadapt.lab.artifacts.runs import open_runs
+from vocadapt.lab.reports.results import entry_of
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
+from vocadapt.training.finetune.run_files import runs_in
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -15,21 +15,21 @@ import torch
 from tests.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab.commands import arguments_of
-from vocadapt.lab.spec import FurtherStep, Spec
-from vocadapt.models.adapt import before_of
-from vocadapt.models.certificate import Edit, run_check
-from vocadapt.models.contextual import masked_word_loss, windows
-from vocadapt.models.exbert.rows import Apart
-from vocadapt.models.extension import of_extension
+from vocadapt.lab.steps.command_lines import arguments_of
+from vocadapt.lab.steps.spec import FurtherStep, Spec
+from vocadapt.models.adapted_model import before_of
+from vocadapt.models.certificate.certificate import Edit, run_check
+from vocadapt.models.contextual.masked_loss import masked_word_loss, windows
+from vocadapt.models.exbert.embedding_rows import Apart
+from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.models.layers import input_rows
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.further import FurtherSettings, further_in, pretrain_further
-from vocadapt.training.listening import Listener
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.stages import STAGES, begin, new_ids, pretraining_preset
-from vocadapt.training.tasks.seen import read_seen, write_seen
+from vocadapt.training.masked.continued import FurtherSettings, further_in, pretrain_further
+from vocadapt.training.masked.stages import STAGES, begin, new_ids, pretraining_preset
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.validation import Listener
+from vocadapt.training.tasks.seen_examples import read_seen, write_seen
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

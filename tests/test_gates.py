@@ -11,15 +11,15 @@ import torch
 
 from tests.lab_material import write_text
 from tests.test_exbert_adapt import made
+from vocadapt.analysis.figures.pretraining import gate_heat
 from vocadapt.analysis.gates import KINDS, gate_shares, kinds_of
-from vocadapt.analysis.pretraining_figures import gate_heat
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.gating import GateSettings, drawn_lines, gates_on
-from vocadapt.models.extending import gates
+from vocadapt.lab.reports.gates import GateSettings, drawn_lines, gates_on
+from vocadapt.models.exbert.extend import gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.stages import new_ids
+from vocadapt.training.masked.stages import new_ids
 
 LINE = "the tachycardia, 7 drugs in patients"
 

@@ -11,15 +11,15 @@ import pytest
 from tests.test_reduction import COUNTS, OWN
 from vocadapt.errors import InputError
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.growth import Reducer, growth_over_seeds, parameter_share, study
-from vocadapt.vocabulary.lens import count_text
-from vocadapt.vocabulary.reduction import PUBLISHED, REDUCTIONS, ReductionSettings, dropped
-from vocadapt.vocabulary.wordpiece import (
+from vocadapt.vocabulary.families.wordpiece import (
     Vocabulary,
     read_tokenizer,
     tokenizer_of_tokens,
     vocabulary_of,
 )
+from vocadapt.vocabulary.growth.growth import Reducer, growth_over_seeds, parameter_share, study
+from vocadapt.vocabulary.lens import count_text
+from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings, dropped
 
 
 @pytest.mark.parametrize(("keep", "percent"), [(0.75, 5.35), (0.5, 10.71), (0.25, 16.06)])

@@ -11,7 +11,7 @@ import torch
 
 from tests.test_further import QUICK, trained
 from vocadapt.cli import main
-from vocadapt.models.contextual import (
+from vocadapt.models.contextual.masked_loss import (
     MaskedLoss,
     WindowSettings,
     masked_word_loss,
@@ -20,7 +20,7 @@ from vocadapt.models.contextual import (
 )
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training.held_out_loss import (
+from vocadapt.training.masked.held_out_loss import (
     HIGHER,
     LEAST_WORDS,
     LOWER,
@@ -30,7 +30,7 @@ from vocadapt.training.held_out_loss import (
     describe_change,
     estimate_ratio,
 )
-from vocadapt.training.material import gather
+from vocadapt.training.masked.training_text import gather
 from vocadapt.training.rounding import copy_weights, describe_rounding, round_weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -153,7 +153,7 @@ def test_lost_updates_are_counted():
 
 def test_a_stopped_training_of_a_float16_model_goes_on_in_float32(half_model, long_text, tmp_path):
     from vocadapt.errors import Cancelled
-    from vocadapt.training.further import FurtherSettings, pretrain_further
+    from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
 
     settings = FurtherSettings("continued", training=replace(QUICK, lr=2e-5, save_minutes=1e-6))
     corpus = open_corpus([long_text])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.alignment import AlignmentSettings, AnchorFilter
-from vocadapt.spaces.comparison import best, compare, left_out, maps_to_compare, paired
-from vocadapt.spaces.heldout import _ranks, held_out, split
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, AnchorFilter
+from vocadapt.spaces.alignment.comparison import best, compare, left_out, maps_to_compare, paired
+from vocadapt.spaces.alignment.cross_validation import _ranks, held_out, split
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
 
 

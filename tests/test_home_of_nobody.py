@@ -9,13 +9,13 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.disk_space import estimate_bytes
-from vocadapt.lab.nulls import made_here
-from vocadapt.lab.opening import open_space
-from vocadapt.lab.spec import ConvertStep, CorpusStep, Spec
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.reports.noise_baselines import made_here
+from vocadapt.lab.steps.spec import ConvertStep, CorpusStep, Spec
+from vocadapt.lab.workspace.disk_space import estimate_bytes
 from vocadapt.models.convert import convert
 from vocadapt.models.language_model import open_model
-from vocadapt.ui.names import label_of
+from vocadapt.ui.frame.names import label_of
 
 NOBODY = "~no-such-user-4711/model"
 

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.models.in_context import estimate_seconds, most_tokens, vectors_in_context
+from vocadapt.models.contextual.occurrences import ContextualSettings, draw, find_targets, windows
+from vocadapt.models.contextual.word_vectors import (
+    estimate_seconds,
+    most_tokens,
+    vectors_in_context,
+)
 from vocadapt.models.language_model import open_model
-from vocadapt.models.occurrences import ContextualSettings, draw, find_targets, windows
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import write_sentences
 

@@ -7,9 +7,10 @@ from tests.test_plan import plan
 from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
 from vocadapt.progress import Progress
-from vocadapt.spaces.alignment import fit_alignment
+from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace, unit_rows
-from vocadapt.vocabulary.initialise import (
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.initialize import (
     INITIALISERS,
     DistilSettings,
     Materials,
@@ -19,10 +20,9 @@ from vocadapt.vocabulary.initialise import (
     initialise,
     provenance_line,
 )
-from vocadapt.vocabulary.initialise_sparse import pursue
-from vocadapt.vocabulary.initialise_transfer import sparsemax
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.sparse import pursue
+from vocadapt.vocabulary.initializers.transfer import sparsemax
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 PLAN = plan()
 RNG = np.random.default_rng(3)
@@ -220,7 +220,7 @@ def test_what_is_looked_for_block_by_block_equals_the_whole(
         old,
         target=space,
     )
-    monkeypatch.setattr("vocadapt.spaces.nearest.BLOCK", 1000)  # five tokens at a time
+    monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 1000)  # five tokens at a time
     cosines = space.unit[200:] @ space.unit[:200].T
     weights = sparsemax(cosines)
     assert np.allclose(
@@ -245,7 +245,7 @@ def test_omp_finds_a_sum_of_two_and_carries_it_over() -> None:
 @pytest.mark.parametrize("most", [0, 10**9])
 def test_omp_equals_the_textbook(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "vocadapt.vocabulary.initialise_sparse.LARGEST_GRAM", most
+        "vocadapt.vocabulary.initializers.sparse.LARGEST_GRAM", most
     )  # products made as asked for, and all at once
     rng = np.random.default_rng(5)
     atoms, vectors = (rng.normal(size=(n, 30)).astype(np.float32) for n in (60, 7))

@@ -19,16 +19,17 @@ from tests import counting_step
 from tests.counting_step import CountStep
 from tests.lab_material import LONG, wait_for, write_text
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab import strict_json, worker
-from vocadapt.lab.corpora import counts_path, read_corpus
-from vocadapt.lab.job import born
-from vocadapt.lab.jobs import find_job, list_jobs, promised, resume, start
-from vocadapt.lab.spec import CorpusStep, ImportStep, Spec, VectorsStep
-from vocadapt.lab.status import Metrics, Status, read_metrics, read_status, write_status
-from vocadapt.lab.steps import STEPS, run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
+from vocadapt.lab.jobs import worker
+from vocadapt.lab.jobs.job import born
+from vocadapt.lab.jobs.queue import find_job, list_jobs, promised, resume, start
+from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
+from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import STEPS, run_step
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 SOON = 20  # seconds
 
@@ -218,9 +219,9 @@ def test_a_job_outlives_the_process_that_started_it(workspace, quick):
     code = """
 import sys
 from pathlib import Path
-from vocadapt.lab.jobs import start
-from vocadapt.lab.spec import Spec
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs.queue import start
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.workspace import Workspace
 start(Workspace(Path(sys.argv[1])), Spec.from_json(sys.argv[2]), "mine")
 """
     command = [sys.executable, "-c", code, str(workspace.root), quick.to_json()]
@@ -234,7 +235,7 @@ def test_a_reused_pid_is_never_signalled(workspace, endless, monkeypatch):
     wait_for(job, "running")
     with monkeypatch.context() as patch:
         stranger = replace(read_status(job.folder), process_started=1.0)
-        patch.setattr("vocadapt.lab.job.read_status", lambda folder: stranger)
+        patch.setattr("vocadapt.lab.jobs.job.read_status", lambda folder: stranger)
         job._send(signal.SIGKILL)
     time.sleep(0.3)
     assert job.status().state == "running"
@@ -264,9 +265,9 @@ STARTER = """
 import sys, time
 from pathlib import Path
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab.jobs import start
-from vocadapt.lab.spec import Spec
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs.queue import start
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.workspace import Workspace
 time.sleep(max(0.0, float(sys.argv[3]) - time.time()))
 try:
     print(start(Workspace(Path(sys.argv[1])), Spec.from_json(sys.argv[2]), "mine").id, flush=True)
@@ -567,7 +568,7 @@ def test_a_status_on_a_full_disk_is_written_over_the_old_one(tmp_path, monkeypat
 
 
 def test_metrics_are_bounded_and_outlive_a_kill(tmp_path, monkeypatch):
-    monkeypatch.setattr("vocadapt.lab.status.MOST_LINES", 100)
+    monkeypatch.setattr("vocadapt.lab.jobs.status.MOST_LINES", 100)
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     metrics = Metrics(tmp_path, 1.0)

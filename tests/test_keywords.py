@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from vocadapt.analysis.error_report import Report
-from vocadapt.analysis.example_context import each_in_examples, in_examples
-from vocadapt.analysis.keywords import KeywordSettings, keywords
+from vocadapt.analysis.errors.example_context import each_in_examples, in_examples
+from vocadapt.analysis.errors.keywords import KeywordSettings, keywords
+from vocadapt.analysis.errors.report import Report
 from vocadapt.errors import InputError
-from vocadapt.lab.ledgers import PairSpec, open_pair
-from vocadapt.text.context import ContextSettings, each_in_context, in_context
+from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.text.corpus import Corpus
+from vocadapt.text.keyword_in_context import ContextSettings, each_in_context, in_context
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Sentence
 

@@ -14,14 +14,14 @@ import pytest
 from tests import counting_step
 from tests.counting_step import MOMENTS, RESULT, CountStep
 from tests.lab_material import write_text
-from vocadapt.lab.jobs import find_job, list_jobs, resume, start, tidy
-from vocadapt.lab.spec import PretrainStep, Spec
-from vocadapt.lab.status import read_status
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.pretrain import ScratchSettings
-from vocadapt.training.watching import begun
+from vocadapt.lab.jobs.queue import find_job, list_jobs, resume, start, tidy
+from vocadapt.lab.jobs.status import read_status
+from vocadapt.lab.steps.spec import PretrainStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.callbacks import begun
+from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.trainer import MaskedSettings
 
 LONG = 60
 SQUARES = "\n".join(str(sum(i * i for i in range(n + 1))) for n in range(40))

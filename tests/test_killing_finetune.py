@@ -11,11 +11,11 @@ import pytest
 from tests.conftest import build_tiny_bert
 from tests.finetune_material import sentences, write_conll
 from tests.test_killing import LONG, kill
-from vocadapt.lab.jobs import list_jobs, resume, start
-from vocadapt.lab.spec import FinetuneStep, Spec
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.watching import begun
+from vocadapt.lab.jobs.queue import list_jobs, resume, start
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.callbacks import begun
+from vocadapt.training.finetune.settings import FinetuneSettings
 
 
 @pytest.fixture

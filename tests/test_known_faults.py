@@ -15,21 +15,27 @@ from tokenizers import AddedToken, Tokenizer, models
 
 from tests.conftest import SPECIAL, TINY_TOKENS, build_tiny_bert, edit_json
 from vocadapt.errors import InputError
-from vocadapt.models.adapt import apply_plan
+from vocadapt.models.adapted_model import apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.augmentation import AUGMENTATIONS, AugmentationMaterials, propose
-from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, RowSettings, initialise
-from vocadapt.vocabulary.materials import Provenance
-from vocadapt.vocabulary.plan import AddedWord, PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.tokenizer import exact_word, insertion
-from vocadapt.vocabulary.wordpiece import (
+from vocadapt.vocabulary.families.wordpiece import (
     Vocabulary,
     read_tokenizer,
     tokenizer_of_tokens,
     vocabulary_of,
 )
+from vocadapt.vocabulary.initializers.initialize import (
+    INITIALISERS,
+    Materials,
+    Rows,
+    RowSettings,
+    initialise,
+)
+from vocadapt.vocabulary.initializers.materials import Provenance
+from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS, AugmentationMaterials, propose
+from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.plan.tokenizer import exact_word, insertion
 
 TOKENS = (*TINY_TOKENS, "cake", "##cake", "graft", "##hyper", "##oo", "oma")
 UNCASED = Splitter.bert()

@@ -7,15 +7,15 @@ import time
 import numpy as np
 import pytest
 
-from vocadapt.analysis.confusion import confusion
+from vocadapt.analysis.errors.confusion import confusion
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.training.answering import best_answers
-from vocadapt.training.outputs import MOST_CLASSES, MOST_LABELS, Outputs, check_values
-from vocadapt.training.scoring.tally import MOST_CELLS, check_cells, count_items
-from vocadapt.training.tasks import windows
+from vocadapt.training.finetune.outputs import MOST_CLASSES, MOST_LABELS, Outputs, check_values
+from vocadapt.training.prediction.answering import best_answers
+from vocadapt.training.scoring.counts import MOST_CELLS, check_cells, count_items
+from vocadapt.training.tasks import context_windows
 from vocadapt.training.tasks.base import Sentence, Text
-from vocadapt.training.tasks.windows import best_spans, word_bounds
+from vocadapt.training.tasks.context_windows import best_spans, word_bounds
 
 
 def sentences(types):
@@ -113,7 +113,7 @@ def test_spans_are_the_same_in_blocks(most, monkeypatch):
         key=lambda span: -span[2],
     )
     assert whole == brute[:most]
-    monkeypatch.setattr(windows, "SPANS", 37)
+    monkeypatch.setattr(context_windows, "SPANS", 37)
     assert best_spans(start, end, bounds, 40, most) == whole
 
 

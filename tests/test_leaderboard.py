@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vocadapt.analysis import leaderboard
-from vocadapt.analysis.leaderboard import LeaderboardSettings, compare_initialisers
-from vocadapt.analysis.row_judges import Truth, hide, materials_without
+from vocadapt.analysis.leaderboard import leaderboard
+from vocadapt.analysis.leaderboard.judges import Truth, hide, materials_without
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initialisers
 from vocadapt.errors import InputError
-from vocadapt.spaces.alignment import fit_alignment
+from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.vocabulary.initialise import Materials, Rows, RowSettings, initialise
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.initialize import Materials, Rows, RowSettings, initialise
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 RNG = np.random.default_rng(7)
 LETTERS = [chr(ord("a") + i) for i in range(26)]

@@ -2,12 +2,12 @@
 
 import pytest
 
-from vocadapt.analysis.error_kinds import Judging
-from vocadapt.analysis.fates import fates
-from vocadapt.analysis.ledger import ADDED, KEPT, REMOVED, Side, judging_of, ledger
+from vocadapt.analysis.errors.kinds import Judging
+from vocadapt.analysis.errors.ledger import ADDED, KEPT, REMOVED, Side, judging_of, ledger
+from vocadapt.analysis.errors.outcomes import fates
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.counts import USUAL, Rules
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL, Rules
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
 
 SPLIT = Split(

@@ -9,12 +9,12 @@ import pytest
 from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.run_material import write_run
 from vocadapt.errors import InputError
-from vocadapt.lab.ledgers import PairSpec, open_pair
-from vocadapt.lab.run_sources import corpus_of, training_examples
-from vocadapt.lab.spec import FinetuneStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.training.finetune_settings import FinetuneSettings
-from vocadapt.training.run_files import load_run
+from vocadapt.lab.artifacts.run_sources import corpus_of, training_examples
+from vocadapt.lab.reports.ledgers import PairSpec, open_pair
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.base import Sentence, Text
 
 GOLD = (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cough"), ("O", "B-D")))

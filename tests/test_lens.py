@@ -16,6 +16,12 @@ from tests.test_adapt import adapted_folder
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.families.wordpiece import (
+    read_tokenizer,
+    read_tokens,
+    tokenizer_of_tokens,
+    vocabulary_of,
+)
 from vocadapt.vocabulary.lens import (
     TERMS,
     Change,
@@ -29,13 +35,7 @@ from vocadapt.vocabulary.lens import (
     recount,
     refines,
 )
-from vocadapt.vocabulary.tokenizer import exact_word
-from vocadapt.vocabulary.wordpiece import (
-    read_tokenizer,
-    read_tokens,
-    tokenizer_of_tokens,
-    vocabulary_of,
-)
+from vocadapt.vocabulary.plan.tokenizer import exact_word
 
 TOKENS = (
     "[PAD]",

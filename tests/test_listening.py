@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled
-from vocadapt.models.contextual import Window, masked_word_loss
+from vocadapt.models.contextual.masked_loss import Window, masked_word_loss
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
-from vocadapt.training import listening
-from vocadapt.training.further import FurtherSettings, pretrain_further
-from vocadapt.training.listening import HeldOutCurve, Listener, Point, evenly, read_curve
-from vocadapt.training.masked import MaskedSettings
+from vocadapt.training.masked import validation
+from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.validation import HeldOutCurve, Listener, Point, evenly, read_curve
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -59,7 +59,7 @@ def test_the_ends_are_always_asked_and_little_between_in_a_short_training(
 def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, monkeypatch):
     dropping = {"dropout": 0.3}  # draws from the random state that asking must leave alone
     seldom = train(tiny_bert, long_text, tmp_path / "a", training=dropping)
-    monkeypatch.setattr(listening, "APART", 1)
+    monkeypatch.setattr(validation, "APART", 1)
     often = train(tiny_bert, long_text, tmp_path / "b", training=dropping)
     assert [point.step for point in often.curve.points] == list(range(13))
     assert often.losses.after == seldom.losses.after
@@ -68,7 +68,7 @@ def test_asking_changes_nothing_of_the_training(tiny_bert, long_text, tmp_path, 
 def test_a_training_that_goes_on_takes_over_what_it_heard(
     tiny_bert, long_text, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(listening, "APART", 1)
+    monkeypatch.setattr(validation, "APART", 1)
     saving = {"save_minutes": 1e-6}
     whole = train(tiny_bert, long_text, tmp_path / "whole", training=saving)
 
@@ -124,7 +124,7 @@ def test_windows_are_taken_evenly_and_one_that_hides_a_word_is_among_them():
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"points": [[1]]}', '{"points": []}'])
 def test_what_cannot_be_read_is_an_empty_curve(content, tmp_path):
     if content is not None:
-        (tmp_path / listening.CURVE).write_text(content)
+        (tmp_path / validation.CURVE).write_text(content)
     assert read_curve(tmp_path) == HeldOutCurve() and HeldOutCurve().tokens_per_second == 0
 
 

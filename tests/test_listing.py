@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.listing import Fault, read_listing
-from vocadapt.vocabulary.wordpiece import read_tokenizer, read_tokens
+from vocadapt.vocabulary.families.vocab_file import Fault, read_listing
+from vocadapt.vocabulary.families.wordpiece import read_tokenizer, read_tokens
 
 FAULTY = [
     ("[PAD]\n[UNK]\n\nheart\n\n", 3, "is empty"),

@@ -6,8 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from vocadapt.analysis.columns import Column
-from vocadapt.analysis.map_figure import (
+from vocadapt.analysis.figures.projection import (
     Drawing,
     Name,
     Points,
@@ -19,6 +18,7 @@ from vocadapt.analysis.map_figure import (
     side_by_side,
     uncrowded,
 )
+from vocadapt.analysis.token_columns import Column
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -11,15 +11,15 @@ import pytest
 
 from vocadapt.cli import main
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.map_files import map_html, map_table, write_map
-from vocadapt.lab.mapping import draw_map, load_map, save_map
-from vocadapt.lab.opening import Opened, open_space
-from vocadapt.lab.spec import MapStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace, open_artefact
-from vocadapt.spaces.choosing import TokenChoice
-from vocadapt.spaces.projection import ProjectionSettings
+from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.artifacts.projection_files import map_html, map_table, write_map
+from vocadapt.lab.steps.projection import draw_map, load_map, save_map
+from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.spaces.projection.projection import ProjectionSettings
+from vocadapt.spaces.projection.token_choice import TokenChoice
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.spreadsheet import unescape_cell
 

@@ -12,14 +12,14 @@ import torch
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import NEW
 from vocadapt.cli import main
-from vocadapt.cli.adapt import _followed
-from vocadapt.lab.spec import ModelStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.models.adapt import before_of
+from vocadapt.cli.vocabulary.adapt import _followed
+from vocadapt.lab.steps.spec import ModelStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.adapted_model import before_of
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import FOLLOWED, PRESETS, is_preset, preset
-from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.training.stages import new_ids
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.training.masked.stages import new_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -123,7 +123,7 @@ def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
     def counting(*arguments, **options):
         raise AssertionError("the plan does not look at counts")
 
-    monkeypatch.setattr("vocadapt.lab.adapting.kept_counts", counting)
+    monkeypatch.setattr("vocadapt.lab.steps.adapt.kept_counts", counting)
     monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
     name, option = given
     source = target if option == "--target" else long_vectors

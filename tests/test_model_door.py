@@ -22,14 +22,14 @@ from tests.conftest import edit_json
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models import language_model
-from vocadapt.models.checks import check_network, read_config
+from vocadapt.models.config_checks import check_network, read_config
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import convert_library_errors
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenization import encode, encode_batch
-from vocadapt.vocabulary import trial
-from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens
+from vocadapt.vocabulary.families import tokenizer_trial
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens
 
 Damage = Callable[[Path], object]
 SECONDS = 30  # that no refusal takes, on the busiest machine
@@ -495,7 +495,9 @@ def test_a_sharded_model_opens(folder: Path) -> None:
 
 def test_the_parts_of_bert_are_not_tried(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("a process was started")
+        tokenizer_trial.subprocess,
+        "Popen",
+        lambda *arguments, **more: pytest.fail("a process was started"),
     )
     _ = open_model(tiny_bert).fast_tokenizer
 
@@ -507,7 +509,7 @@ def test_a_sound_pattern_passes_and_its_verdict_is_remembered(
     part("pre_tokenizer", type="Split", pattern=pattern, behavior="Isolated", invert=False)(folder)
     _ = open_model(folder).fast_tokenizer
     monkeypatch.setattr(
-        trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("tried again")
+        tokenizer_trial.subprocess, "Popen", lambda *arguments, **more: pytest.fail("tried again")
     )
     _ = open_model(folder).fast_tokenizer
 
@@ -523,35 +525,37 @@ def test_parts_that_expand_only_together_are_refused(folder: Path) -> None:
 
 
 def test_a_part_that_never_ends_is_ended_with_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "SECONDS", 0.5)
-    monkeypatch.setattr(trial, "SCRIPT", "print('Replace', flush=True)\nwhile True: pass")
-    trial._try.cache_clear()
+    monkeypatch.setattr(tokenizer_trial, "SECONDS", 0.5)
+    monkeypatch.setattr(tokenizer_trial, "SCRIPT", "print('Replace', flush=True)\nwhile True: pass")
+    tokenizer_trial._try.cache_clear()
     begun = time.monotonic()
     with pytest.raises(InputError, match=r"Replace: it takes more than 0\.5 s"):
-        trial.try_parts(
+        tokenizer_trial.try_parts(
             {"normalizer": {"type": "Replace", "pattern": {"String": "never"}, "content": ""}}
         )
     assert time.monotonic() - begun < 10
-    trial._try.cache_clear()
+    tokenizer_trial._try.cache_clear()
 
 
 def test_a_busy_machine_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that waits for its turn takes no processor time: stopped here for longer than the
     limit.
     """
-    monkeypatch.setattr(trial, "SECONDS", 0.5)
-    monkeypatch.setattr(trial, "SCRIPT", "import time\ntime.sleep(1.5)\nprint('done', flush=True)")
-    trial._try.cache_clear()
-    trial.try_parts(
+    monkeypatch.setattr(tokenizer_trial, "SECONDS", 0.5)
+    monkeypatch.setattr(
+        tokenizer_trial, "SCRIPT", "import time\ntime.sleep(1.5)\nprint('done', flush=True)"
+    )
+    tokenizer_trial._try.cache_clear()
+    tokenizer_trial.try_parts(
         {"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}}
     )
-    monkeypatch.setattr(trial, "PATIENCE", 0.5)
-    trial._try.cache_clear()
+    monkeypatch.setattr(tokenizer_trial, "PATIENCE", 0.5)
+    tokenizer_trial._try.cache_clear()
     with pytest.raises(InputError, match=r"it takes more than 0\.5 s"):
-        trial.try_parts(
+        tokenizer_trial.try_parts(
             {"normalizer": {"type": "Replace", "pattern": {"String": "waits"}, "content": ""}}
         )
-    trial._try.cache_clear()
+    tokenizer_trial._try.cache_clear()
 
 
 def test_what_the_library_panics_with_is_an_input_error() -> None:
@@ -610,7 +614,9 @@ def test_a_panic_in_a_process_of_its_own_is_one_sentence(folder: Path) -> None:
 
 
 def test_every_safe_part_is_one_of_the_library(folder: Path) -> None:
-    for name in sorted(trial.SAFE - {"BertNormalizer", "BertPreTokenizer", "CharDelimiterSplit"}):
+    for name in sorted(
+        tokenizer_trial.SAFE - {"BertNormalizer", "BertPreTokenizer", "CharDelimiterSplit"}
+    ):
         spec = json.loads(Tokenizer.from_file(str(folder / "tokenizer.json")).to_str())
         part = {"type": name, **OPTIONS.get(name, {})}
         assert any(_opens(spec | {kind: part}) for kind in ("normalizer", "pre_tokenizer")), name

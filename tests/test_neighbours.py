@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces import nearest as nearest_module
-from vocadapt.spaces.alignment import AlignmentSettings, fit_alignment
-from vocadapt.spaces.neighbours import CrossSpace, ListSettings, as_known, hubness, nearest, shared
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.neighbors import search as nearest_module
+from vocadapt.spaces.neighbors.cross_space import (
+    CrossSpace,
+    ListSettings,
+    as_known,
+    hubness,
+    nearest,
+    shared,
+)
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.splitter import Splitter
 
@@ -247,7 +254,7 @@ def test_the_words_that_land_most_firmly_come_first():
 )
 @pytest.mark.parametrize("k", [1, 10, 180])
 def test_the_best_of_many_are_those_of_a_full_sort(values, k):
-    from vocadapt.spaces.nearest import select_top_k
+    from vocadapt.spaces.neighbors.search import select_top_k
 
     rng = np.random.default_rng(1)
     closeness = np.stack([rng.permutation(values) for _ in range(5)]).astype(np.float32)

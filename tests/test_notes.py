@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.notes import FILE, LONGEST, notes_of, save_note, tags_in
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace.notes import FILE, LONGEST, notes_of, save_note, tags_in
+from vocadapt.lab.workspace.workspace import Workspace
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 from vocadapt.vocabulary.overlap import (
     common_tokens,
     length_of,
@@ -18,7 +19,6 @@ from vocadapt.vocabulary.overlap import (
     profile,
     unreachable,
 )
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 
 BERT = Splitter.bert()
 

@@ -9,8 +9,8 @@ from zipfile import ZipFile
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab import packing
-from vocadapt.lab.packing import pack, packed, packed_size
+from vocadapt.lab.workspace import packing
+from vocadapt.lab.workspace.packing import pack, packed, packed_size
 
 
 def a_folder(place: Path) -> Path:

@@ -13,18 +13,18 @@ from tests.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
 from tests.test_exbert_adapt import made
 from vocadapt.cli import main
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.models.extending import extended
-from vocadapt.models.extension import ModuleSettings, of_extension
+from vocadapt.models.exbert.extend import extended
+from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training.blocks import NOT_ASKED, MaskedReading
-from vocadapt.training.further import FurtherSettings, pretrain_further
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.masked_losses import losses
-from vocadapt.training.material import gather
-from vocadapt.training.pairs import NEXT, OTHER, _pairs, pack_pairs
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.training.masked.blocks import NOT_ASKED, MaskedReading
+from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
+from vocadapt.training.masked.losses import losses
+from vocadapt.training.masked.sentence_pairs import NEXT, OTHER, _pairs, pack_pairs
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.training_text import gather
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.spaces import picture_quality as module
-from vocadapt.spaces.picture_quality import near_in_plane, picture_quality
+from vocadapt.spaces.projection import quality as module
+from vocadapt.spaces.projection.quality import near_in_plane, picture_quality
 from vocadapt.spaces.space import EmbeddingSpace
 
 
@@ -39,7 +39,7 @@ def test_blocks_change_nothing(monkeypatch):
         random.normal(size=(300, 2)).astype(np.float32),
     )
     whole = picture_quality(space, xy)
-    monkeypatch.setattr("vocadapt.spaces.nearest.BLOCK", 1000)
+    monkeypatch.setattr("vocadapt.spaces.neighbors.search.BLOCK", 1000)
     assert picture_quality(space, xy) == whole
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.conftest import TINY_TOKENS, WORDS
 from vocadapt.errors import InputError
-from vocadapt.models.certificate import CHECKS, Edit
+from vocadapt.models.certificate.certificate import CHECKS, Edit
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt, departures_on
 from vocadapt.recipe import PRESETS, Recipe, preset
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import Corpus, open_corpus
 
 NEW = ("tachycardia", "euthymia", "hypertension")

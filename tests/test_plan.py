@@ -7,11 +7,16 @@ from tests.conftest import TINY_TOKENS
 from vocadapt.errors import InputError
 from vocadapt.spaces.space import EmbeddingSpace
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
-from vocadapt.vocabulary.plan import PlanKind, PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import OVER_THE_CAP, PlanSources, plan_from_words, plan_vocabulary
-from vocadapt.vocabulary.tokenizer import tokenizer_after
-from vocadapt.vocabulary.wordpiece import Vocabulary, tokenizer_of_tokens
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, tokenizer_of_tokens
+from vocadapt.vocabulary.plan.plan import PlanKind, PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.planning import (
+    OVER_THE_CAP,
+    PlanSources,
+    plan_from_words,
+    plan_vocabulary,
+)
+from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, TOO_LONG
+from vocadapt.vocabulary.plan.tokenizer import tokenizer_after
 
 VOCABULARY = Vocabulary(
     tuple(TINY_TOKENS), frozenset({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})

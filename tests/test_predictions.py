@@ -9,7 +9,6 @@ from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import is_collapsed
-from vocadapt.training.tasks.own import read_split
 from vocadapt.training.tasks.predictions import (
     BY_ORDER,
     MISSING,
@@ -18,6 +17,7 @@ from vocadapt.training.tasks.predictions import (
     read_predictions,
     tally_of,
 )
+from vocadapt.training.tasks.task_file import read_split
 
 GOLD = {
     "ner": "No\tO\ngout\tB-D\n\nIt\tO\n",

@@ -13,18 +13,18 @@ import pytest
 from tests.conftest import TINY_TOKENS
 from tests.test_rearranged import HEADS
 from vocadapt.__main__ import main
-from vocadapt.cli.adapt import _recut
+from vocadapt.cli.vocabulary.adapt import _recut
 from vocadapt.errors import InputError
-from vocadapt.lab.commands import command_of
-from vocadapt.lab.spec import ModelStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.models.certificate import CHECKS, Edit, run_check
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import open_model
 from vocadapt.recipe import PRESETS, called, is_preset, preset, reduced_to
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.reduction import ReductionSettings, protected
-from vocadapt.vocabulary.wordpiece import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, protected
 
 LONG = [
     "hypertension",

@@ -10,17 +10,17 @@ from vocadapt.models.language_model import open_model
 from vocadapt.progress import silent
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
-from vocadapt.training import budget as budget_module
-from vocadapt.training import material as material_module
-from vocadapt.training.blocks import Blocks, MaskedReading, pack
-from vocadapt.training.budget import seconds_a_step
-from vocadapt.training.listening import read_curve
-from vocadapt.training.masked import MaskedSettings, _trainer, train_masked
-from vocadapt.training.material import gather
-from vocadapt.training.pretrain import ScratchSettings, build, pretrain_from_scratch
-from vocadapt.training.watching import begun
-from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens, vocabulary_of
-from vocadapt.vocabulary.wordpiece_training import count_sentences, train_wordpiece
+from vocadapt.training.callbacks import begun
+from vocadapt.training.masked import budget as budget_module
+from vocadapt.training.masked import training_text as material_module
+from vocadapt.training.masked.blocks import Blocks, MaskedReading, pack
+from vocadapt.training.masked.budget import seconds_a_step
+from vocadapt.training.masked.from_scratch import ScratchSettings, build, pretrain_from_scratch
+from vocadapt.training.masked.trainer import MaskedSettings, _trainer, train_masked
+from vocadapt.training.masked.training_text import gather
+from vocadapt.training.masked.validation import read_curve
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece_training import count_sentences, train_wordpiece
 
 UNCASED = Splitter.bert()
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 60, seed=1)

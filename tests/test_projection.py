@@ -14,9 +14,9 @@ import pytest
 from tqdm.auto import tqdm
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.exact_neighbors import find_exact_neighbors
-from vocadapt.spaces.picture_quality import picture_quality
-from vocadapt.spaces.projection import (
+from vocadapt.spaces.projection.exact_neighbors import find_exact_neighbors
+from vocadapt.spaces.projection.methods import principal
+from vocadapt.spaces.projection.projection import (
     METHODS,
     Projection,
     ProjectionSettings,
@@ -27,9 +27,9 @@ from vocadapt.spaces.projection import (
     project,
     project_pair,
 )
-from vocadapt.spaces.projectors import principal
+from vocadapt.spaces.projection.quality import picture_quality
+from vocadapt.spaces.projection.tsne import CROSS_OVER, ENGINES, engine_for
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.tsne import CROSS_OVER, ENGINES, engine_for
 
 ENGINE = list(ENGINES)
 QUICK = {"method": "tsne", "perplexity": 8.0, "iterations": 250}
@@ -345,7 +345,7 @@ def test_what_umap_compiles_is_kept_for_the_next_process(tmp_path):
     program = (
         "import time, numpy as np\n"
         "from vocadapt.spaces.space import EmbeddingSpace\n"
-        "from vocadapt.spaces.projection import ProjectionSettings, project\n"
+        "from vocadapt.spaces.projection.projection import ProjectionSettings, project\n"
         "rows = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)\n"
         "settings = ProjectionSettings('umap', neighbours=5, iterations=5)\n"
         "from umap import umap_\n"

@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab import jobs, strict_json
-from vocadapt.lab.corpora import kept_counts
+from vocadapt.lab.artifacts.corpora import kept_counts
 from vocadapt.lab.demo import open_demo
-from vocadapt.lab.notes import save_note
-from vocadapt.lab.packing import packed
-from vocadapt.lab.slices import Slice, delete_slice, save_slice, slices_of
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.notes import save_note
+from vocadapt.lab.workspace.packing import packed
+from vocadapt.lab.workspace.slices import Slice, delete_slice, save_slice, slices_of
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter
 
@@ -30,7 +31,7 @@ NOBODY = 65534
 
 
 def upload(workspace: Workspace) -> object:
-    from vocadapt.ui.intake import save_uploads
+    from vocadapt.ui.components.intake import save_uploads
 
     file = io.BytesIO(b"text")
     file.name = "text.txt"
@@ -38,7 +39,7 @@ def upload(workspace: Workspace) -> object:
 
 
 def start_job(workspace: Workspace) -> object:
-    return jobs.start(workspace, Spec("corpus", CorpusStep(), {"text": (__file__,)}), "c")
+    return queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (__file__,)}), "c")
 
 
 WRITES: dict[str, Callable[[Workspace], object]] = {
@@ -68,7 +69,7 @@ def check_as_visitor(root: Path) -> None:
     with pytest.raises(InputError, match="cannot write there"):
         delete_slice(workspace, "kept")
     assert [one.id for one in slices_of(workspace)] == ["kept"]
-    jobs.tidy(workspace)
+    queue.tidy(workspace)
     text = open_corpus([root / "text.txt"])
     assert kept_counts(root, text, Splitter.bert()).words > 0 and not (root / "counts").exists()
     tempfile.tempdir = str(root.parent / "temporary")

@@ -16,13 +16,13 @@ from tests.conftest import SPECIAL, TINY_TOKENS, edit_json
 from tests.test_adapt import HEADS
 from tests.test_certificate import change, untie
 from vocadapt.errors import InputError
-from vocadapt.models.adapt import apply_plan
-from vocadapt.models.certificate import CHECKS, Edit, certify, run_check
+from vocadapt.models.adapted_model import apply_plan
+from vocadapt.models.certificate.certificate import CHECKS, Edit, certify, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
-from vocadapt.vocabulary.initialise import Provenance, Rows
-from vocadapt.vocabulary.plan import PlanSettings, VocabularyPlan
-from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.initialize import Provenance, Rows
+from vocadapt.vocabulary.plan.plan import PlanSettings, VocabularyPlan
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
 
 # Another order, some tokens gone, some new; the special tokens stand elsewhere too.
 TARGET = (

@@ -9,8 +9,8 @@ import pytest
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.recut import mask_of, texts, word_table
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.growth.retokenization import mask_of, texts, word_table
 
 SPECIAL = ("[PAD]", "[UNK]")
 WORDS = {"hypertension": 10, "hyper": 2, "hypers": 1, "tension": 5}
@@ -121,7 +121,7 @@ def test_totals_on_real_text(shared: Path, tmp_path: Path, name: str) -> None:
     """
     import gzip
 
-    from vocadapt.vocabulary.wordpiece import tokenizer_of_tokens
+    from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens
 
     with gzip.open(shared / "data/text/biomedical-fulltext.txt.gz", "rt", encoding="utf-8") as file:
         text = file.read(2_000_000)

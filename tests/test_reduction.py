@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.reduction import (
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.plan.reduction import (
     NEEDED,
     PUBLISHED,
     REDUCTIONS,
@@ -16,7 +17,6 @@ from vocadapt.vocabulary.reduction import (
     dropped,
     protected,
 )
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 
 SPECIAL = ("[PAD]", "[UNK]")
 LETTERS = "abcdehirst"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vocadapt.spaces.regions import Region, Regions, find_regions, regions_for
+from vocadapt.spaces.projection.regions import Region, Regions, find_regions, regions_for
 
 RANDOM = np.random.default_rng(2)
 XY = np.concatenate(

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces.diagnostics import mean_cosine
-from vocadapt.spaces.relation_lists import (
+from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
+from vocadapt.spaces.diagnostics.relation_lists import (
     PARTS_OF_SPEECH,
     THESIS,
     bundled_relations,
     read_relations,
 )
-from vocadapt.spaces.relations import (
+from vocadapt.spaces.diagnostics.relations import (
     NullSettings,
     Relation,
     few,

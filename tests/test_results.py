@@ -10,8 +10,16 @@ import pytest
 
 from tests.run_material import write_run, write_runs
 from vocadapt.__main__ import main
-from vocadapt.analysis.confusion import NONE, Case, confusion
-from vocadapt.analysis.report import (
+from vocadapt.analysis.errors.confusion import NONE, Case, confusion
+from vocadapt.analysis.results.results import (
+    BETTER,
+    NOISE,
+    WORSE,
+    benchmark,
+    means_of_groups,
+    verdict,
+)
+from vocadapt.analysis.results.tables import (
     as_csv,
     as_latex,
     as_markdown,
@@ -19,14 +27,13 @@ from vocadapt.analysis.report import (
     latex_text,
     markdown_text,
 )
-from vocadapt.analysis.results import BETTER, NOISE, WORSE, benchmark, means_of_groups, verdict
 from vocadapt.errors import InputError
-from vocadapt.lab.results import results_of
-from vocadapt.lab.runs import open_runs, runs_of
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.scoring.certainty import compare_tallies, mean_tally
+from vocadapt.lab.artifacts.runs import open_runs, runs_of
+from vocadapt.lab.reports.results import results_of
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import over_seeds
+from vocadapt.training.scoring.uncertainty import compare_tallies, mean_tally
 from vocadapt.training.tasks.base import Sentence, Text
 
 GOLD = tuple(Sentence((f"w{place}", "fever", "."), ("O", "B-D", "O")) for place in range(10))

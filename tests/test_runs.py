@@ -6,8 +6,15 @@ import pytest
 
 from tests.run_material import write_run, write_runs
 from vocadapt.errors import InputError
-from vocadapt.lab.runs import open_runs, opened, passed_over, runs_and_unreadable, runs_of, tasks_of
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.artifacts.runs import (
+    open_runs,
+    opened,
+    passed_over,
+    runs_and_unreadable,
+    runs_of,
+    tasks_of,
+)
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence
 
 GOLD = (Sentence(("No", "fever", "."), ("O", "B-D", "O")), Sentence(("A", "cough"), ("O", "B-D")))

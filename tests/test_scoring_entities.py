@@ -7,10 +7,10 @@ import random
 import pytest
 
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.counts import USUAL, Rules
 from vocadapt.training.scoring.entities import on_pieces
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL, Rules
-from vocadapt.training.tags import Span, scheme_of, spans_of, stray_insides, tags_of
+from vocadapt.training.tasks.tags import Span, scheme_of, spans_of, stray_insides, tags_of
 
 ALPHABETS = {
     "bare": ["O", "B", "I"],

@@ -11,8 +11,8 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.answers import exact, normalised, overlap, substring
+from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.scoring.registry import DEFAULTS, SCORERS, scorer_of
-from vocadapt.training.scoring.tally import Rules
 
 CLASSES = ["CPR:3", "CPR:4", "CPR:5", "false"]
 

@@ -14,13 +14,19 @@ from tests.test_finetune_questions import questions, squad
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.spaces.files import save_space
+from vocadapt.spaces.io.storage import save_space
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.training.finetune import prepare
-from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.training.finetune.finetune import prepare
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Task, Text
-from vocadapt.training.tasks.qa import read_questions
-from vocadapt.training.tasks.seen import count_seen, fingerprints, read_seen, seen_in, write_seen
+from vocadapt.training.tasks.kinds.qa import read_questions
+from vocadapt.training.tasks.seen_examples import (
+    count_seen,
+    fingerprints,
+    read_seen,
+    seen_in,
+    write_seen,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -17,10 +17,10 @@ from vocadapt.cli import main
 from vocadapt.cli.parser import Number, Parser
 from vocadapt.cli.run import COMMANDS
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import FORMS, Spec
+from vocadapt.lab.steps.spec import FORMS, Spec
 from vocadapt.recipe import Recipe, read_recipe
 from vocadapt.settings import LARGEST_SEED, bounded, bounds_of, check_settings, limits, show_value
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 ALSO = {
     "Draws",

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab.slices import FOLDER, delete_slice, load_slice, save_slice, slices_of
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace.slices import FOLDER, delete_slice, load_slice, save_slice, slices_of
+from vocadapt.lab.workspace.workspace import Workspace
 
 HOSTILE = (
     "<script>alert(1)</script>",

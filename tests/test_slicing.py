@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from vocadapt.analysis.error_kinds import Judging
-from vocadapt.analysis.ledger import Side, ledger
-from vocadapt.analysis.slicing import ALL, REST, SLICES, Sliced, SliceSettings, Slicing
-from vocadapt.analysis.word_cuts import Trained, WordBook, WordCut
+from vocadapt.analysis.errors.kinds import Judging
+from vocadapt.analysis.errors.ledger import Side, ledger
+from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, Sliced, SliceSettings, Slicing
+from vocadapt.analysis.errors.word_tokenizations import Trained, WordBook, WordCut
 from vocadapt.catalogue import catalogue
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.counts import USUAL
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL
 from vocadapt.training.tasks.base import Sentence, Split, Text
 
 SPLIT = Split(

@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from vocadapt.analysis.columns import read_table
+from vocadapt.analysis.token_columns import read_table
 from vocadapt.text.spreadsheet import (
     FORMULA,
     escape_cell,

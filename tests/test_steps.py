@@ -12,10 +12,10 @@ from vocadapt.cli.parser import Parser
 from vocadapt.cli.run import COMMANDS, find
 from vocadapt.cores import count_cores
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.lab.alignments import load_judged
-from vocadapt.lab.commands import command_of
-from vocadapt.lab.corpora import counts_path, kept_counts, read_corpus
-from vocadapt.lab.spec import (
+from vocadapt.lab.artifacts.alignments import load_judged
+from vocadapt.lab.artifacts.corpora import counts_path, kept_counts, read_corpus
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import (
     FORMS,
     AlignmentStep,
     ContextualStep,
@@ -29,22 +29,22 @@ from vocadapt.lab.spec import (
     Spec,
     VectorsStep,
 )
-from vocadapt.lab.steps import STEPS, run_step
-from vocadapt.lab.workspace import Workspace, open_artefact
+from vocadapt.lab.steps.steps import STEPS, run_step
+from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.models.contextual.occurrences import ContextualSettings
 from vocadapt.models.language_model import open_model
-from vocadapt.models.occurrences import ContextualSettings
 from vocadapt.recipe import PRESETS, Recipe, preset
-from vocadapt.spaces.alignment import Alignment, AlignmentSettings, AnchorFilter
-from vocadapt.spaces.choosing import TokenChoice
-from vocadapt.spaces.files import load_space
-from vocadapt.spaces.projectors import ProjectionSettings
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, AnchorFilter
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.projection.methods import ProjectionSettings
+from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.corpus import CorpusSettings
 from vocadapt.text.words import Splitter
-from vocadapt.training.finetune_settings import training_preset
-from vocadapt.training.further import FurtherSettings
-from vocadapt.training.stages import pretraining_preset
-from vocadapt.vocabulary.initialise import RowSettings
+from vocadapt.training.finetune.settings import training_preset
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.stages import pretraining_preset
+from vocadapt.vocabulary.initializers.initialize import RowSettings
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
     def unreadable(*arguments):
         raise InputError("not UTF-8")
 
-    monkeypatch.setattr("vocadapt.lab.adapting.departures_on", unreadable)
+    monkeypatch.setattr("vocadapt.lab.steps.adapt.departures_on", unreadable)
     step = ModelStep(PRESETS["green-bert-random"], certify=False)
     made = run_step(
         Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m"

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.training.run_files import called_after, folder_name
-from vocadapt.training.scoring.tally import Rules
+from vocadapt.training.finetune.run_files import called_after, folder_name
+from vocadapt.training.scoring.counts import Rules
 from vocadapt.training.tasks.base import Sentence, Split, Task, labels_of
 from vocadapt.training.tasks.folds import of_fold, without_fold
-from vocadapt.training.tasks.own import read_task, read_task_file, task_of_files
+from vocadapt.training.tasks.task_file import read_task, read_task_file, task_of_files
 
 
 def write(folder, toml, **files):

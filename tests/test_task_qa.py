@@ -10,8 +10,7 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer
-from vocadapt.training.tasks.qa import located, read_questions
-from vocadapt.training.tasks.windows import (
+from vocadapt.training.tasks.context_windows import (
     AnswerSettings,
     Window,
     best_spans,
@@ -19,6 +18,7 @@ from vocadapt.training.tasks.windows import (
     windows,
     word_bounds,
 )
+from vocadapt.training.tasks.kinds.qa import located, read_questions
 
 CONTEXT = "The cat sat. The dog ran away. The cat slept."
 

@@ -6,9 +6,9 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.training.tasks.base import NO_AGREEMENT, NO_PAIR, NO_TEXT, Text
-from vocadapt.training.tasks.labelled import by_document, has_pair, marks_of, read_texts
-from vocadapt.training.tasks.ner import read_sentences
-from vocadapt.training.tasks.rows import PREDICTIONS, rows_of
+from vocadapt.training.tasks.kinds.labeled_texts import by_document, has_pair, marks_of, read_texts
+from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.table_rows import PREDICTIONS, rows_of
 
 
 @pytest.fixture

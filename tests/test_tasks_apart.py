@@ -5,10 +5,10 @@ their files.
 from dataclasses import replace
 
 from tests.run_material import write_runs
-from vocadapt.lab.manifest import Input
-from vocadapt.lab.results import results_of
-from vocadapt.lab.runs import disambiguate_tasks, runs_of, tasks_of
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.artifacts.runs import disambiguate_tasks, runs_of, tasks_of
+from vocadapt.lab.reports.results import results_of
+from vocadapt.lab.workspace.manifest import Input
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import Sentence, Text
 
 WORDS = [Sentence(("no", "fever"), ("O", "B")), Sentence(("a", "cough"), ("O", "B"))]

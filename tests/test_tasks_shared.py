@@ -6,12 +6,12 @@ import pytest
 
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED
-from vocadapt.training.tasks.card import cards
+from vocadapt.training.tasks.benchmark_card import cards
 from vocadapt.training.tasks.download import checksum
-from vocadapt.training.tasks.labelled import by_document, read_texts
-from vocadapt.training.tasks.ner import read_sentences
-from vocadapt.training.tasks.qa import read_questions
-from vocadapt.training.tasks.slices import suffix_slice
+from vocadapt.training.tasks.kinds.labeled_texts import by_document, read_texts
+from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.kinds.qa import read_questions
+from vocadapt.training.tasks.word_endings import suffix_slice
 
 SENTENCES = {
     "NCBI-disease": ("devel", (5424, 923, 940), (5134, 787, 960)),

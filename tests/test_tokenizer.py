@@ -7,14 +7,14 @@ import pytest
 
 from vocadapt.errors import InputError
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.tokenizer import departures, exact_word, insertion, tokenizer_after
-from vocadapt.vocabulary.wordpiece import (
+from vocadapt.vocabulary.families.wordpiece import (
     read_tokenizer,
     read_tokens,
     tokenizer_of_tokens,
     vocabulary_of,
 )
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
+from vocadapt.vocabulary.plan.tokenizer import departures, exact_word, insertion, tokenizer_after
 
 ADDED = ["placebos", "tachycardia", "hypertension"]
 

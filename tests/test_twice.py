@@ -10,13 +10,13 @@ import pytest
 from tests.conftest import SPECIAL, TINY_TOKENS
 from tests.test_adapt import adapted_folder
 from vocadapt.errors import InputError
-from vocadapt.models.certificate import CHECKS, Edit, run_check
+from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.pipeline import Sources, adapt
 from vocadapt.recipe import Recipe, preset
-from vocadapt.vocabulary.initialise import RowSettings
-from vocadapt.vocabulary.plan import PlanSettings
-from vocadapt.vocabulary.wordpiece import vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import vocabulary_of
+from vocadapt.vocabulary.initializers.initialize import RowSettings
+from vocadapt.vocabulary.plan.plan import PlanSettings
 
 COUNTS = {"semaglutide": 40, "metformin": 30, "insulin": 20, "obesity": 20}
 PERMUTED = [*SPECIAL, *reversed(TINY_TOKENS[5:])]

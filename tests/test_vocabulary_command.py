@@ -11,7 +11,7 @@ from vocadapt.cli import main
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import count_words
-from vocadapt.vocabulary.reduction import ReductionSettings, dropped
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from vocadapt.analysis.votes import vote_on
-from vocadapt.training.mixture import pooled
-from vocadapt.training.outputs import Outputs
+from vocadapt.analysis.errors.votes import vote_on
+from vocadapt.training.finetune.mixture import pooled
+from vocadapt.training.finetune.outputs import Outputs
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Text
 
 SENTENCE = Sentence(("no", "fever"), ("O", "B-D"))

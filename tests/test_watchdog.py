@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from tests.lab_material import wait_for
-from vocadapt.lab import jobs
-from vocadapt.lab.spec import Spec, VectorsStep
-from vocadapt.lab.watchdog import watch
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.watchdog import watch
+from vocadapt.lab.steps.spec import Spec, VectorsStep
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.progress import report_block, watch_blocks
 from vocadapt.text.corpus import open_corpus
 from vocadapt.text.words import Splitter, count_words
@@ -88,8 +88,8 @@ def test_inside_a_block_that_names_the_file_nothing_else_is_reported():
 def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(
     tmp_path, text, tiny_bert, monkeypatch
 ):
-    monkeypatch.setattr(jobs, "WORKER", (str(Path(__file__).with_name("stuck_tokenizer.py")),))
-    job = jobs.start(
+    monkeypatch.setattr(queue, "WORKER", (str(Path(__file__).with_name("stuck_tokenizer.py")),))
+    job = queue.start(
         Workspace(tmp_path / "w"),
         Spec("vectors", VectorsStep(), {"text": text, "model": tiny_bert}),
         "v",

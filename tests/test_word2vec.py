@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.spaces import word2vec
-from vocadapt.spaces.word2vec import (
+from vocadapt.spaces.word2vec import trainer
+from vocadapt.spaces.word2vec.trainer import (
     Slice,
     Word2VecSettings,
     cut_into_slices,
@@ -201,7 +201,7 @@ def test_the_learning_rate_falls_evenly(tmp_path, monkeypatch):
 
 
 def test_progress_within_epochs_with_speed_and_time_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(word2vec, "REPORT", 0.0)
+    monkeypatch.setattr(trainer, "REPORT", 0.0)
     told = []
     path, counts = words_file(tmp_path, [["a", "b"] * 500] * 200)
     train_word2vec(
@@ -321,8 +321,8 @@ def test_the_words_trained_on_are_gensims(tmp_path):
         )
         model.build_vocab_from_freq(dict(counts.counts))
         trained, _ = model.train(corpus_file=str(path), total_words=counts.words, epochs=1)
-        assert word2vec.trained_words(counts, settings) == pytest.approx(trained, rel=0.01)
-    assert word2vec.trained_words(counts, Word2VecSettings(min_count=10**9)) == 0
+        assert trainer.trained_words(counts, settings) == pytest.approx(trained, rel=0.01)
+    assert trainer.trained_words(counts, Word2VecSettings(min_count=10**9)) == 0
 
 
 def test_all_usable_cores_by_default():
@@ -336,10 +336,10 @@ def test_slice_is_a_value():
 
 def test_threads_work_in_different_parts_of_the_text():
     slices = [Slice(n, 1) for n in range(7)]
-    assert [part.offset for part in word2vec.spread(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
-    assert word2vec.spread(slices, 1) == slices
-    assert sorted(part.offset for part in word2vec.spread(slices, 3)) == list(range(7))
-    assert word2vec.spread(slices[:2], 8) == slices[:2]
+    assert [part.offset for part in trainer.spread(slices, 2)] == [0, 4, 1, 5, 2, 6, 3]
+    assert trainer.spread(slices, 1) == slices
+    assert sorted(part.offset for part in trainer.spread(slices, 3)) == list(range(7))
+    assert trainer.spread(slices[:2], 8) == slices[:2]
 
 
 def test_what_ends_a_thread_ends_the_training():
@@ -348,5 +348,5 @@ def test_what_ends_a_thread_ends_the_training():
 
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="slice 0"):
-        word2vec._each(broken, [Slice(0, 5)] * 3, 1, lambda words: None)
+        trainer._each(broken, [Slice(0, 5)] * 3, 1, lambda words: None)
     assert threading.active_count() == before

@@ -4,14 +4,20 @@ import pytest
 
 from tests.conftest import build_tiny_bert
 from tests.finetune_material import tiny_adapted
-from vocadapt.analysis.entry_view import view_of
-from vocadapt.analysis.error_kinds import Judging
-from vocadapt.analysis.example_context import in_examples
-from vocadapt.analysis.ledger import Side, ledger
-from vocadapt.analysis.word_cuts import WordBook, added_to, met, trained_on, word_book
+from vocadapt.analysis.errors.entry_lines import view_of
+from vocadapt.analysis.errors.example_context import in_examples
+from vocadapt.analysis.errors.kinds import Judging
+from vocadapt.analysis.errors.ledger import Side, ledger
+from vocadapt.analysis.errors.word_tokenizations import (
+    WordBook,
+    added_to,
+    met,
+    trained_on,
+    word_book,
+)
 from vocadapt.errors import InputError
 from vocadapt.models.language_model import open_model
-from vocadapt.text.context import ContextSettings
+from vocadapt.text.keyword_in_context import ContextSettings
 from vocadapt.text.splitter import Splitter
 from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Text
 

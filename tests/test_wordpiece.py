@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models
 
 from tests.conftest import TINY_TOKENS, edit_json
 from vocadapt.errors import InputError
-from vocadapt.vocabulary.wordpiece import (
+from vocadapt.vocabulary.families.wordpiece import (
     Vocabulary,
     is_lowercase,
     read_tokenizer,

@@ -15,9 +15,9 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.vocabulary.merging import rounded_down
-from vocadapt.vocabulary.wordpiece import SPECIAL_TOKENS, Vocabulary
-from vocadapt.vocabulary.wordpiece_training import (
+from vocadapt.vocabulary.families.merging import rounded_down
+from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary
+from vocadapt.vocabulary.families.wordpiece_training import (
     TRAINERS,
     TrainerSettings,
     count_sentences,
@@ -132,7 +132,7 @@ def test_the_order_of_the_counts_and_the_process_do_not_matter(trainer: str) -> 
         for _ in range(400)
     }
     program = (
-        "import sys, json\nfrom vocadapt.vocabulary.wordpiece_training import"
+        "import sys, json\nfrom vocadapt.vocabulary.families.wordpiece_training import"
         " *\nprint(json.dumps(train_wordpiece(json.loads(sys.stdin.read()), 300,"
         f" TrainerSettings({trainer!r}, 2))))"
     )

@@ -15,7 +15,7 @@ import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.text import tally, words
+from vocadapt.text import counting, words
 from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
 from vocadapt.text.words import Splitter, WordCounts, count_words, write_sentences
 
@@ -214,7 +214,7 @@ def test_folding_changes_nothing(limit: int, tmp_path: Path, monkeypatch: pytest
     text = "".join(f"é{i % 7}, word{i % 11} x{i}\n" for i in range(500))
     corpus = corpus_of(tmp_path, text)
     expected = whole_lines(Splitter.bert(), text.split("\n"))
-    monkeypatch.setattr(tally, "MAX_PIECES", limit)
+    monkeypatch.setattr(counting, "MAX_PIECES", limit)
     assert dict(count_words(corpus, Splitter.bert()).counts) == dict(expected)
     assert dict(write_sentences(corpus, Splitter.bert(), tmp_path / "s").counts) == dict(expected)
 
@@ -223,7 +223,7 @@ def test_block_borders_change_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     text = "".join(f"Zeile {i}: naïve é, “x{i}”\r\n" for i in range(300))
     corpus = corpus_of(tmp_path, text)
     before = dict(count_words(corpus, Splitter.bert()).counts)
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", 7)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 7)
     assert dict(count_words(corpus, Splitter.bert()).counts) == before
 
 
@@ -266,7 +266,7 @@ def test_one_line_of_ten_megabytes(tmp_path: Path):
 def test_progress_rises_to_one_and_says_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("vocadapt.text.source.BLOCK", 100)
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 100)
     seen: list[tuple[float | None, str]] = []
     corpus = corpus_of(tmp_path, "a line of text\n" * 100 + "x\n", min_length=5)
     count_words(

@@ -10,10 +10,10 @@ import pytest
 
 from vocadapt.errors import Cancelled, InputError
 from vocadapt.files import open_file
-from vocadapt.lab import strict_json
-from vocadapt.lab.locks import held, hold, take
-from vocadapt.lab.manifest import Manifest, content_stamp, seen_stamp, take_input
-from vocadapt.lab.workspace import (
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.locks import held, hold, take
+from vocadapt.lab.workspace.manifest import Manifest, content_stamp, seen_stamp, take_input
+from vocadapt.lab.workspace.workspace import (
     KINDS,
     Workspace,
     adapted_models,
@@ -21,7 +21,7 @@ from vocadapt.lab.workspace import (
     open_artefact,
     writing,
 )
-from vocadapt.lab.writing import check_free_file, sweep, writing_file
+from vocadapt.lab.workspace.writing import check_free_file, sweep, writing_file
 
 ROOT = Path(__file__).parents[1]
 BAD_NAMES = [
@@ -127,7 +127,7 @@ def test_an_artefact_is_written_listed_and_read_again(tmp_path):
 
 
 def test_a_converted_model_is_not_an_adapted_one(tmp_path):
-    from vocadapt.ui.walk import WALK, headline, made_by
+    from vocadapt.ui.home.walk import WALK, headline, made_by
 
     workspace = Workspace(tmp_path)
     for name, numbers in {"adapted": {"added": 5}, "converted": {"tensors": 3}}.items():
@@ -278,7 +278,7 @@ def test_an_upload_onto_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     import errno
     import io
 
-    from vocadapt.ui.intake import save_uploads
+    from vocadapt.ui.components.intake import save_uploads
 
     class Upload(io.BytesIO):
         name = "text.txt"
@@ -350,7 +350,7 @@ def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):
 KILLED_WRITER = """
 import sys, time
 from pathlib import Path
-from vocadapt.lab.workspace import writing
+from vocadapt.lab.workspace.workspace import writing
 with writing(Path(sys.argv[1])) as draft:
     (draft / "half").write_text("half")
     print("writing", flush=True)
@@ -376,7 +376,7 @@ def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
 
 
 def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch):
-    from vocadapt.lab import writing as module
+    from vocadapt.lab.workspace import writing as module
 
     swept = []
 
@@ -442,7 +442,8 @@ def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
     os.utime(text, (1, 1))
     opened = []
     monkeypatch.setattr(
-        "vocadapt.lab.manifest.open_file", lambda path: opened.append(path) or open_file(path)
+        "vocadapt.lab.workspace.manifest.open_file",
+        lambda path: opened.append(path) or open_file(path),
     )
     assert [made.stale(workspace) for _ in range(3)] == [[], [], []]
     assert opened.count(text) == 1

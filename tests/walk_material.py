@@ -5,11 +5,18 @@ from pathlib import Path
 import numpy as np
 
 from tests.lab_material import KNOWN, NEW, write_text
-from vocadapt.lab.spec import AlignmentStep, CorpusStep, ImportStep, ModelStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.lab.steps.spec import (
+    AlignmentStep,
+    CorpusStep,
+    ImportStep,
+    ModelStep,
+    Spec,
+    VectorsStep,
+)
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 HOSTILE = ["<img/src=x/onerror=alert(1)>", "$x$", ":red[x]", "**bold**", "[UNK]"]
 

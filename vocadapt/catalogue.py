@@ -7,22 +7,22 @@ siblings and appears here by that.
 
 from collections.abc import Mapping
 
-from vocadapt.analysis.slicing import SLICES
-from vocadapt.models.extension import SIZES
+from vocadapt.analysis.errors.slicing import SLICES
+from vocadapt.models.extension_size import SIZES
 from vocadapt.recipe import PRESETS
-from vocadapt.spaces.alignment import METHODS
-from vocadapt.spaces.projectors import METHODS as PROJECTIONS
-from vocadapt.training.finetune_settings import TRAININGS
-from vocadapt.training.mixture import TOKENIZATIONS
+from vocadapt.spaces.alignment.alignment import METHODS
+from vocadapt.spaces.projection.methods import METHODS as PROJECTIONS
+from vocadapt.training.finetune.mixture import TOKENIZATIONS
+from vocadapt.training.finetune.settings import TRAININGS
+from vocadapt.training.masked.stages import PRETRAININGS, STAGES
 from vocadapt.training.scoring.registry import SCORERS
-from vocadapt.training.stages import PRETRAININGS, STAGES
 from vocadapt.training.tasks.base import KINDS as TASKS
-from vocadapt.vocabulary.augmentation import AUGMENTATIONS
-from vocadapt.vocabulary.initialise import INITIALISERS
-from vocadapt.vocabulary.plan import KINDS
-from vocadapt.vocabulary.reduction import REDUCTIONS
-from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
-from vocadapt.vocabulary.wordpiece_training import TRAINERS
+from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS
+from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
+from vocadapt.vocabulary.plan.plan import KINDS
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 
 def catalogue() -> Mapping[str, Mapping[str, str]]:

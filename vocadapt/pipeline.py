@@ -20,22 +20,22 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
-from vocadapt.models.adapt import AdaptedModel, apply_plan
+from vocadapt.models.adapted_model import AdaptedModel, apply_plan
 from vocadapt.models.language_model import LanguageModel, open_model
 from vocadapt.progress import Progress, part, parts, silent
 from vocadapt.recipe import Recipe, preset
-from vocadapt.spaces.alignment import fit_alignment
-from vocadapt.spaces.resampled import train_resampled
+from vocadapt.spaces.alignment.alignment import fit_alignment
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
+from vocadapt.spaces.word2vec.resampling import train_resampled
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus, open_corpus
 from vocadapt.text.words import count_words, write_sentences
 from vocadapt.training.token_space import token_space
-from vocadapt.vocabulary.initialise import INITIALISERS, Materials, Rows, initialise
-from vocadapt.vocabulary.materials import Distil
-from vocadapt.vocabulary.plan import VocabularyPlan
-from vocadapt.vocabulary.planning import PlanSources, plan_vocabulary
-from vocadapt.vocabulary.tokenizer import Departures, departures
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS, Materials, Rows, initialise
+from vocadapt.vocabulary.initializers.materials import Distil
+from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.planning import PlanSources, plan_vocabulary
+from vocadapt.vocabulary.plan.tokenizer import Departures, departures
 
 __all__ = [
     "Sources",
@@ -190,7 +190,7 @@ def distilling(
             f"The recipe {recipe.name} needs a text to fit its rows to, and got none.",
             "Give --corpus.",
         )
-    from vocadapt.training.distil import Distiller
+    from vocadapt.training.distillation import Distiller
 
     with TemporaryDirectory(prefix="vocadapt-", dir=scratch) as folder:
         sentences = Path(folder) / "sentences.txt"

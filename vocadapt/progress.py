@@ -4,7 +4,7 @@ of times and counts.
 A caller that wants the work to stop raises `Cancelled` from its Progress.
 
 The tokenizers library cannot be interrupted, so `report_block` reports the begin and end of each
-block of lines, and a watchdog in another process (`vocadapt.lab.watchdog`) can stop a block that
+block of lines, and a watchdog in another process (`vocadapt.lab.jobs.watchdog`) can stop a block that
 takes too long.
 """
 

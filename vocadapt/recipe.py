@@ -10,17 +10,17 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vocadapt.errors import InputError
 from vocadapt.files import read_toml
-from vocadapt.models.extension import SIZES, ModuleSettings
+from vocadapt.models.extension_size import SIZES, ModuleSettings
 from vocadapt.settings import show_value
-from vocadapt.spaces.alignment import AlignmentSettings
-from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.training.further import FurtherSettings
-from vocadapt.training.stages import STAGES
-from vocadapt.vocabulary.initialise import INITIALISERS, RowSettings
-from vocadapt.vocabulary.plan import KINDS, PlanKind, PlanSettings
-from vocadapt.vocabulary.planning import plan_needs
-from vocadapt.vocabulary.reduction import ReductionSettings
-from vocadapt.vocabulary.tokenizer import TOKENIZER_MODES
+from vocadapt.spaces.alignment.alignment import AlignmentSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.stages import STAGES
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS, RowSettings
+from vocadapt.vocabulary.plan.plan import KINDS, PlanKind, PlanSettings
+from vocadapt.vocabulary.plan.planning import plan_needs
+from vocadapt.vocabulary.plan.reduction import ReductionSettings
+from vocadapt.vocabulary.plan.tokenizer import TOKENIZER_MODES
 
 T = TypeVar("T")
 

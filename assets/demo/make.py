@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from vocadapt.lab.demo import BIOMEDICAL, MAP, MODEL, VECTORS
-from vocadapt.lab.manifest import take_input
-from vocadapt.lab.spec import AlignmentStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import open_artefact, writing
+from vocadapt.lab.steps.spec import AlignmentStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.manifest import take_input
+from vocadapt.lab.workspace.workspace import open_artefact, writing
 from vocadapt.models.language_model import open_model
-from vocadapt.spaces.files import load_space, save_space
+from vocadapt.spaces.io.storage import load_space, save_space
 
 HERE = Path(__file__).parent
 WORDS = 20_000

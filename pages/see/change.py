@@ -4,7 +4,11 @@ luck explains it.
 
 import streamlit as st
 
-from vocadapt.ui import change_view, choose, contextual_view, frame, job_panel, mistakes, null_view
+from vocadapt.ui.change import noise_baseline, view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.vectors import contextual
 
 workspace = frame.workspace()
 st.title("Neighbourhood change")
@@ -13,16 +17,16 @@ st.markdown(
     " adapting or fine-tuning, in two models, in two texts? Told in the original spaces, and held"
     " against what luck does."
 )
-job_panel.job_panel(workspace, ["vectors", "contextual"])
+panel.job_panel(workspace, ["vectors", "contextual"])
 
 spaces, asked = st.columns([5, 6], gap="medium")
 with spaces, st.container(horizontal=True):
-    before = choose.pick_space(workspace, "Before", "change_before")
-    after = choose.pick_space(workspace, "After", "change_after", default=1)
+    before = pickers.pick_space(workspace, "Before", "change_before")
+    after = pickers.pick_space(workspace, "After", "change_after", default=1)
 with asked:
-    settings = change_view.ask()
+    settings = view.ask()
 if not (before and after):
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There are no two spaces to compare yet.",
         "Make word vectors or adapt a model, or name any two models above: a folder on this"
         " machine, or a hub name that was used here before.",
@@ -31,11 +35,11 @@ if not (before and after):
     )
 else:
     with mistakes.shown():
-        null = null_view.choose_null(workspace, before, after, settings)
-        found = change_view.compared(before, after, settings, null.pair, null.about)
+        null = noise_baseline.choose_null(workspace, before, after, settings)
+        found = view.compared(before, after, settings, null.pair, null.about)
         if found:
-            choose.crowded_note(before, after)
-            change_view.headline(*found)
-            change_view.pictures_and_list(workspace, *found)
-            change_view.details(*found, before, after, null.pair)
-contextual_view.form(workspace)
+            pickers.crowded_note(before, after)
+            view.headline(*found)
+            view.pictures_and_list(workspace, *found)
+            view.details(*found, before, after, null.pair)
+contextual.form(workspace)

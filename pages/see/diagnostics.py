@@ -4,7 +4,9 @@ relation lie.
 
 import streamlit as st
 
-from vocadapt.ui import choose, diagnosed, diagnostics_view, frame, mistakes, relations_view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.diagnostics import cached, relations, view
+from vocadapt.ui.frame import frame, mistakes
 
 workspace = frame.workspace()
 st.title("Diagnostics")
@@ -12,9 +14,9 @@ st.markdown(
     "What does a cosine mean in these spaces? How near two tokens are on average, how evenly the"
     " rows fill the space, and where words of a relation lie."
 )
-spaces = diagnostics_view.choose_spaces(workspace)
+spaces = view.choose_spaces(workspace)
 if not spaces:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no space to look at yet.",
         "Name one under *Spaces*: the folder of a model on this machine, or a hub name that was"
         " used here before. Word vectors and models that you make in this workspace are offered"
@@ -25,10 +27,10 @@ if not spaces:
     st.stop()
 
 with mistakes.shown():
-    tables = diagnosed.tables(spaces)
-    diagnostics_view.cosine_tables(spaces, tables)
-    diagnostics_view.cards(spaces, tables)
-    diagnostics_view.norms_against_frequency(spaces)
-    file = relations_view.relations(workspace, spaces)
-    files = relations_view.downloads(spaces, file)
-    diagnostics_view.details(spaces, tables, relations_view.command(spaces, file), files)
+    tables = cached.tables(spaces)
+    view.cosine_tables(spaces, tables)
+    view.cards(spaces, tables)
+    view.norms_against_frequency(spaces)
+    file = relations.relations(workspace, spaces)
+    files = relations.downloads(spaces, file)
+    view.details(spaces, tables, relations.command(spaces, file), files)

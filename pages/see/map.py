@@ -4,16 +4,11 @@ what moved.
 
 import streamlit as st
 
-from vocadapt.ui import (
-    choose,
-    frame,
-    job_panel,
-    map_controls,
-    map_making,
-    map_sources,
-    map_view,
-    mistakes,
-)
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.projection import controls, form, sources
+from vocadapt.ui.projection import view as map_view
 
 workspace = frame.workspace()
 st.title("Map")
@@ -22,24 +17,24 @@ st.markdown(
     " show it. **What is near is asked of the space itself**, never of the picture."
 )
 with st.container():  # always there, so that a job that begins does not move the map to another place, and draw it anew
-    job_panel.job_panel(workspace, ["map"])
+    panel.job_panel(workspace, ["map"])
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    spaces = map_controls.pick_spaces(workspace)
+    spaces = controls.pick_spaces(workspace)
     if spaces:
-        made = map_sources.maps_of(workspace, spaces)
-        view = map_controls.pick_view(made)
+        made = sources.maps_of(workspace, spaces)
+        view = controls.pick_view(made)
         with st.popover("Tokens", icon=":material/filter_alt:"):
-            choice = map_controls.pick_tokens(view)
-        making = map_making.popover()
+            choice = controls.pick_tokens(view)
+        making = form.popover()
         st.button(
-            map_controls.EXAMPLE,
+            controls.EXAMPLE,
             icon=":material/travel_explore:",
-            on_click=map_controls.show_example,
-            help=map_controls.HELP["example"],
+            on_click=controls.show_example,
+            help=controls.HELP["example"],
         )
 if not spaces:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no space to map yet.",
         "A map needs word vectors of your domain, or a language model: make vectors, or type a"
         " model above.",
@@ -49,10 +44,10 @@ if not spaces:
     st.stop()
 
 with making, mistakes.shown():
-    map_making.make_map(workspace, spaces, choice, len(map_sources.at_once(spaces, choice).words))
+    form.make_map(workspace, spaces, choice, len(sources.at_once(spaces, choice).words))
 with mistakes.shown():
     if view:
-        choose.stale_note(view, workspace)
+        pickers.stale_note(view, workspace)
     map_view.explore(
-        workspace, map_sources.kept(spaces, view) if view else map_sources.at_once(spaces, choice)
+        workspace, sources.kept(spaces, view) if view else sources.at_once(spaces, choice)
     )

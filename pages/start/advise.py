@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from vocadapt.ui import advise_view, choose, count_cache, frame
+from vocadapt.ui.advise import view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import count_cache, frame
 
 workspace = frame.workspace()
 st.title("Advise")
@@ -13,7 +15,7 @@ st.markdown(
 
 corpora = workspace.artefacts("corpora")
 if not corpora:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no text in this workspace yet.",
         "Take in a text of your domain and choose a model: the advice looks at how the model cuts"
         " its words. Nothing is trained.",
@@ -24,29 +26,29 @@ if not corpora:
 
 left, middle, right = st.columns([1, 1, 0.6], gap="large", vertical_alignment="bottom")
 with left:
-    corpus = choose.pick("Text", corpora, "advise_corpus")
+    corpus = pickers.pick("Text", corpora, "advise_corpus")
 with middle:
-    model = choose.pick_model(
-        workspace, "advise_model", default=choose.model_behind(corpus, workspace)
+    model = pickers.pick_model(
+        workspace, "advise_model", default=pickers.model_behind(corpus, workspace)
     )
 with right:
-    task = advise_view.pick_task(workspace)
-choose.stale_note(corpus, workspace)
+    task = view.pick_task(workspace)
+pickers.stale_note(corpus, workspace)
 
 asked = count_cache.advice_of(corpus, model, workspace.root, task)
 if asked is None:
-    if advise_view.not_counted(corpus, model):
-        advise_view.count_now(corpus, model, workspace)
+    if view.not_counted(corpus, model):
+        view.count_now(corpus, model, workspace)
     st.stop()
 
-advise_view.verdict(asked)
-advise_view.headline(asked)
+view.verdict(asked)
+view.headline(asked)
 chart, words = st.columns(2, gap="large")
 with chart:
-    advise_view.pieces_chart(asked)
+    view.pieces_chart(asked)
 with words:
-    advise_view.most_cut(asked)
+    view.most_cut(asked)
 if asked.advice.recipes:
-    advise_view.recipes(asked, corpus, workspace, model)
-advise_view.gains(asked)
-advise_view.details(asked, corpus, model, task)
+    view.recipes(asked, corpus, workspace, model)
+view.gains(asked)
+view.details(asked, corpus, model, task)

@@ -3,7 +3,9 @@
 import streamlit as st
 
 from vocadapt.lab.demo import shipped
-from vocadapt.ui import frame, job_panel, start_view, walk
+from vocadapt.ui.frame import frame
+from vocadapt.ui.home import start, walk
+from vocadapt.ui.jobs import panel
 
 workspace = frame.workspace()
 st.title("vocadapt")
@@ -12,7 +14,7 @@ st.markdown(
     " every step in the open."
 )
 walk.strip(workspace)
-job_panel.job_panel(
+panel.job_panel(
     workspace, [stop for stop in ("corpus", "vectors", "import", "alignment", "model", "finetune")]
 )
 
@@ -21,9 +23,9 @@ if recent:
     st.subheader("Made here lately")
     st.dataframe(recent, hide_index=True, width="stretch")
     if shipped() and not workspace.artefacts("corpora"):
-        start_view.bring_a_text(workspace)
+        start.bring_a_text(workspace)
 else:
-    start_view.ways_to_begin(workspace)
+    start.ways_to_begin(workspace)
 st.markdown(
     f":small[:gray[The workspace is the folder `{workspace.root}`. Nothing you put in leaves this"
     " machine.]]"

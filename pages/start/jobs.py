@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from vocadapt.ui import frame, job_view
+from vocadapt.ui.frame import frame
+from vocadapt.ui.jobs import view
 
 workspace = frame.workspace()
 st.title("Jobs")
@@ -10,4 +11,4 @@ st.markdown(
     "Long steps run beside the pages and go on without them: see how far each is, stop it, or let"
     " it go on."
 )
-job_view.board(workspace)
+view.board(workspace)

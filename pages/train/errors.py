@@ -4,19 +4,22 @@ were cut.
 
 import streamlit as st
 
-from vocadapt.ui import choose, comparable, error_notes, errors_view, frame, job_panel, mistakes
+from vocadapt.ui.components import pickers
+from vocadapt.ui.errors import comparable, notes, view
+from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.jobs import panel
 
 workspace = frame.workspace()
 st.title("Error analysis")
 st.markdown(
     "Where two runs disagree on the same examples, and how the words they disagree on were cut."
 )
-job_panel.job_panel(workspace, ["finetune"])
+panel.job_panel(workspace, ["finetune"])
 
-choose.passed_over(workspace)
+pickers.passed_over(workspace)
 there = comparable.of_workspace(workspace)
 if not there:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no run with predictions in this workspace yet.",
         "Fine-tune a model on a task with a test file; of an adapted model, one run is enough: its"
         " cuts are compared. Or bring in the predictions of other programs, below.",
@@ -25,20 +28,20 @@ if not there:
     )
 else:
     with mistakes.shown():
-        found = errors_view.choose_two(there)
+        found = view.choose_two(there)
         if found is not None:
-            sliced = errors_view.sliced(found)
-            entries = errors_view.filtered(sliced)
-            errors_view.headline(found, sliced, entries)
+            sliced = view.sliced(found)
+            entries = view.filtered(sliced)
+            view.headline(found, sliced, entries)
             left, right = st.columns([1.75, 1], gap="medium")
             with left:
-                shown = errors_view.cards(found, entries, error_notes.kept(workspace))
+                shown = view.cards(found, entries, notes.kept(workspace))
             with right:
-                errors_view.slices(found, sliced)
-                errors_view.cuts(sliced)
-                error_notes.note(workspace, shown)
-            error_notes.contexts(workspace, shown)
-            error_notes.details(workspace, found, sliced)
+                view.slices(found, sliced)
+                view.cuts(sliced)
+                notes.note(workspace, shown)
+            notes.contexts(workspace, shown)
+            notes.details(workspace, found, sliced)
 with (
     st.expander(
         "Bring in predictions of another program", icon=":material/add:", expanded=not there

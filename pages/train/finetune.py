@@ -4,16 +4,9 @@ at once.
 
 import streamlit as st
 
-from vocadapt.ui import (
-    choose,
-    finetune_live,
-    finetune_result,
-    finetune_view,
-    frame,
-    mistakes,
-    run_cache,
-    task_intake,
-)
+from vocadapt.ui.components import pickers
+from vocadapt.ui.finetune import live, result, task_intake, view
+from vocadapt.ui.frame import frame, mistakes, run_cache
 
 workspace = frame.workspace()
 st.title("Fine-tune")
@@ -22,14 +15,14 @@ st.markdown(
     " with as many seeds as you like: each run is scored under every cut, and pooled."
 )
 with st.container():
-    finetune_live.running(workspace)
+    live.running(workspace)
 runs = run_cache.runs_in(workspace)
 if runs:
-    finetune_result.last(workspace, runs)
+    result.last(workspace, runs)
 
 st.subheader("Which models, on what" if not runs else "Fine-tune others")
 if not workspace.artefacts("tasks"):
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no task in this workspace yet.",
         "Fine-tuning needs labelled examples: download a benchmark or bring files of your own,"
         " below; or type the path of a task's .toml. Then choose models and press Start: nothing"
@@ -37,12 +30,12 @@ if not workspace.artefacts("tasks"):
     )
 wanted = None
 with mistakes.shown():
-    wanted = finetune_view.form(workspace)
+    wanted = view.form(workspace)
     if wanted:
-        finetune_view.about_task(wanted)
-        finetune_view.cost(workspace, wanted, runs)
-        finetune_view.start(workspace, wanted)
+        view.about_task(wanted)
+        view.cost(workspace, wanted, runs)
+        view.start(workspace, wanted)
 with st.expander("Get a task", icon=":material/add:", expanded=not workspace.artefacts("tasks")):
     task_intake.bring(workspace)
 if wanted:
-    finetune_result.command(workspace, wanted)
+    result.command(workspace, wanted)

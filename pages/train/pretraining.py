@@ -4,16 +4,10 @@ gates of an exBERT.
 
 import streamlit as st
 
-from vocadapt.lab.pretraining import pretrained_models
-from vocadapt.ui import (
-    choose,
-    frame,
-    gates_view,
-    mistakes,
-    pretraining_live,
-    pretraining_result,
-    pretraining_view,
-)
+from vocadapt.lab.reports.pretraining import pretrained_models
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.pretraining import gates, live, result, view
 
 workspace = frame.workspace()
 st.title("Pretraining")
@@ -22,19 +16,19 @@ st.markdown(
     " or all of it. What it gains shows in how well it guesses words of lines that it never read."
 )
 with st.container():
-    pretraining_live.running(workspace)
+    live.running(workspace)
 made, corpora = pretrained_models(workspace), workspace.artefacts("corpora")
-looked_at = pretraining_result.result(workspace, made) if made else None
+looked_at = result.result(workspace, made) if made else None
 if looked_at:
-    pretraining_result.curves(made, looked_at)
+    result.curves(made, looked_at)
 with mistakes.shown():
-    gates_view.gates(workspace, corpora, looked_at.name if looked_at else "")
+    gates.gates(workspace, corpora, looked_at.name if looked_at else "")
 if looked_at:
-    pretraining_result.details(looked_at)
+    result.details(looked_at)
 
 st.subheader("Pretrain a model" if not made else "Pretrain another")
 if not corpora:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no text to pretrain on yet.",
         "Take in a text of your domain first. For an exBERT, adapt a model with a preset `exbert-…`"
         " before: then its stage *extension* is offered here.",
@@ -43,7 +37,7 @@ if not corpora:
     )
     st.stop()
 with mistakes.shown():
-    wanted = pretraining_view.form(workspace, corpora)
+    wanted = view.form(workspace, corpora)
     if wanted:
-        pretraining_view.cost(workspace, wanted, made)
-        pretraining_view.start(workspace, wanted)
+        view.cost(workspace, wanted, made)
+        view.start(workspace, wanted)

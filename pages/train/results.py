@@ -4,7 +4,9 @@ claimed of the difference.
 
 import streamlit as st
 
-from vocadapt.ui import choose, confusion_view, frame, mistakes, results_view, run_cache
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes, run_cache
+from vocadapt.ui.results import confusion, view
 
 workspace = frame.workspace()
 st.title("Results")
@@ -12,10 +14,10 @@ st.markdown(
     "Which model is better on a task, and is it more than luck? Mean ± sd over seeds under each"
     " cut, and a paired test against a baseline that you pin."
 )
-choose.passed_over(workspace)
+pickers.passed_over(workspace)
 runs = [one for one in run_cache.runs_in(workspace) if one.cuts]
 if not runs:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no scored run in this workspace yet.",
         "Fine-tune a model on a task whose test split holds labels, best with three seeds: its"
         " scores stand here, and as soon as there are two models, the difference between them.",
@@ -25,16 +27,16 @@ if not runs:
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    task = results_view.pick_task(runs)
+    task = view.pick_task(runs)
     own = [one for one in runs if one.task == task]
-    baseline = results_view.pick_baseline(own)
-    scorer = results_view.pick_score(own[0].kind)
+    baseline = view.pick_baseline(own)
+    scorer = view.pick_score(own[0].kind)
 with mistakes.shown():
-    board = results_view.results(own, baseline, scorer).boards[0]
-    results_view.headline(board)
-    results_view.leaderboard(board)
-    results_view.curves(own, own[0].metric)
-    confusion_view.taken_for(task)
+    board = view.results(own, baseline, scorer).boards[0]
+    view.headline(board)
+    view.leaderboard(board)
+    view.curves(own, own[0].metric)
+    confusion.taken_for(task)
     if len({one.task for one in runs}) > 1:
-        results_view.group_means(results_view.results(runs, None, "").groups)
-    results_view.details(workspace, board, scorer)
+        view.group_means(view.results(runs, None, "").groups)
+    view.details(workspace, board, scorer)

@@ -4,7 +4,9 @@ together say.
 
 import streamlit as st
 
-from vocadapt.ui import choose, frame, mistakes, try_file, try_view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame, mistakes
+from vocadapt.ui.try_it import file, view
 
 workspace = frame.workspace()
 st.title("Try it")
@@ -12,12 +14,12 @@ st.markdown(
     "Type a text and see what a fine-tuned model makes of it: cut into its old"
     " :blue[**wordpieces**], with the :green[**added words**], and with both votes pooled."
 )
-choose.passed_over(workspace)
+pickers.passed_over(workspace)
 left, right = st.columns([1.7, 1], gap="large")
 with right:
-    folder = try_view.choose_run(workspace)
+    folder = view.choose_run(workspace)
 if not folder:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no fine-tuned model to try yet.",
         "Fine-tune one, or type the folder of a model with a task's head under *Another folder*.",
         "pages/train/finetune.py",
@@ -26,13 +28,13 @@ if not folder:
     st.stop()
 
 with mistakes.shown():
-    run = try_view.opened(folder)
+    run = view.opened(folder)
     with left:
-        example = try_view.ask(run)
+        example = view.ask(run)
     if example is not None:
-        try_view.answer_to(folder, run, example)
+        view.answer_to(folder, run, example)
     else:
         st.markdown("Type something above, or click an example.")
     st.divider()
-    try_file.on_a_file(folder, run)
-    try_file.details(folder, run, example)
+    file.on_a_file(folder, run)
+    file.details(folder, run, example)

@@ -4,7 +4,9 @@ each of them.
 
 import streamlit as st
 
-from vocadapt.ui import choose, frame, initialisers_view, leaderboard_view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame
+from vocadapt.ui.initializers import leaderboard, view
 
 workspace = frame.workspace()
 st.title("Initialisers")
@@ -13,26 +15,26 @@ st.markdown(
     " and judge all of them before any training, on tokens whose true rows are known."
 )
 
-targets = initialisers_view.targets(workspace)
+targets = view.targets(workspace)
 with st.container(horizontal=True):
-    shown = choose.pick_open(
+    shown = pickers.pick_open(
         workspace,
         "Target: where new tokens come from",
         {label: str(one.folder) for label, one in targets.items()},
         "initialisers_target",
         next(iter(targets), ""),
         "Type a model folder, or a vocab.txt",
-        initialisers_view.HELP["target"],
+        view.HELP["target"],
         ("vectors", "models"),
     )
     target = next((one for one in targets.values() if str(one.folder) == shown), None)
-    name = choose.pick_model(
+    name = pickers.pick_model(
         workspace,
         "initialisers_model",
-        default=choose.model_behind(target, workspace) if target else None,
+        default=pickers.model_behind(target, workspace) if target else None,
     )
 if not shown:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is nothing to transfer rows from yet.",
         "Type a target above: the folder of another model, or a `vocab.txt`. Or make word vectors"
         " from a text of your domain.",
@@ -41,10 +43,10 @@ if not shown:
     )
     st.stop()
 if target:
-    choose.stale_note(target, workspace)
-transfer = initialisers_view.transfer(workspace, name, target or str(shown))
+    pickers.stale_note(target, workspace)
+transfer = view.transfer(workspace, name, target or str(shown))
 if transfer is None:
     st.stop()
-initialisers_view.headline(transfer.materials)
-initialisers_view.token_inspector(transfer)
-leaderboard_view.leaderboard(workspace, transfer)
+view.headline(transfer.materials)
+view.token_inspector(transfer)
+leaderboard.leaderboard(workspace, transfer)

@@ -4,7 +4,10 @@ whole text.
 
 import streamlit as st
 
-from vocadapt.ui import choose, frame, job_panel, lens_corpus, lens_view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import frame
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.lens import corpus, view
 
 workspace = frame.workspace()
 st.title("Tokenizer lens")
@@ -12,15 +15,15 @@ st.markdown(
     "A model reads no words: it reads :blue[**wordpieces**]. See how each model cuts a text, and"
     " which words a new vocabulary keeps whole."
 )
-job_panel.job_panel(workspace, ["corpus"])
+panel.job_panel(workspace, ["corpus"])
 
 left, right = st.columns([1.7, 1], gap="large")
 with right:
-    models = lens_view.choose_models(workspace, "lens_models")
+    models = view.choose_models(workspace, "lens_models")
 with left:
-    text = lens_view.ask_for_text()
+    text = view.ask_for_text()
 if not models:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no model to look through yet.",
         "Name one under *Models* (a folder on this machine, or a hub name that was used here"
         " before), or add a `vocab.txt`: a vocabulary is enough. Models that you adapt in this"
@@ -28,7 +31,7 @@ if not models:
     )
     st.stop()
 
-lens_view.cuts(models, text)
+view.cuts(models, text)
 st.divider()
-lens_corpus.on_a_corpus(workspace, models)
-lens_view.details(workspace, models, text)
+corpus.on_a_corpus(workspace, models)
+view.details(workspace, models, text)

@@ -4,17 +4,13 @@ smaller.
 
 import streamlit as st
 
-from vocadapt.ui import (
-    choose,
-    count_cache,
-    frame,
-    job_panel,
-    lens_corpus,
-    lens_view,
-    mistakes,
-    vocabulary_profiles,
-    vocabulary_view,
-)
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import count_cache, frame, mistakes
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.lens import corpus as lens_corpus
+from vocadapt.ui.lens import view as lens_view
+from vocadapt.ui.vocabulary import profiles
+from vocadapt.ui.vocabulary import view as vocabulary_view
 
 workspace = frame.workspace()
 st.title("Vocabulary")
@@ -22,16 +18,18 @@ st.markdown(
     "Which :blue[**wordpieces**] does a model need? Take some away, see at once how much longer"
     " your text becomes, and compare with other vocabularies."
 )
-job_panel.job_panel(workspace, ["corpus"])
+panel.job_panel(workspace, ["corpus"])
 
 left, right = st.columns([2, 1], gap="large")
 with left:
     models = lens_view.choose_models(workspace, "vocabulary_models")
 corpora = workspace.artefacts("corpora")
 with right:
-    corpus = choose.pick("Text of the workspace", corpora, "vocabulary_corpus") if corpora else None
+    corpus = (
+        pickers.pick("Text of the workspace", corpora, "vocabulary_corpus") if corpora else None
+    )
 if not models:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no model to look into yet.",
         "Name one under *Models* (a folder on this machine, or a hub name that was used here"
         " before), or add a `vocab.txt`: a vocabulary is enough. The first one is the one that is"
@@ -41,7 +39,7 @@ if not models:
 
 reducer = None
 if corpus is None:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There is no text in this workspace yet.",
         "Take one in, and see here how much longer it gets as the vocabulary shrinks.",
         "pages/words/vectors.py",
@@ -55,6 +53,6 @@ else:
         else:
             lens_corpus.not_counted(workspace, corpus, models[:1])
 with mistakes.shown():
-    vocabulary_profiles.beside(workspace, models, corpus)
+    profiles.beside(workspace, models, corpus)
 if corpus and reducer:
     vocabulary_view.details(corpus, models, reducer)

@@ -4,9 +4,12 @@ and its neighbours.
 
 import streamlit as st
 
-from vocadapt.lab.spec import AlignmentStep, Spec
-from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.ui import alignment_view, cache, choose, frame, job_panel, maps
+from vocadapt.lab.steps.spec import AlignmentStep, Spec
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.ui.alignment import methods, view
+from vocadapt.ui.components import pickers
+from vocadapt.ui.frame import cache, frame
+from vocadapt.ui.jobs import panel
 
 workspace = frame.workspace()
 st.title("Alignment")
@@ -14,11 +17,11 @@ st.markdown(
     "Fit a map from your :orange[**domain words**] into the model's :blue[**wordpieces**], "
     "and see what each new word lands next to."
 )
-job_panel.job_panel(workspace, ["alignment"])
+panel.job_panel(workspace, ["alignment"])
 
 found = workspace.artefacts("vectors")
 if not found:
-    choose.nothing_yet(
+    pickers.nothing_yet(
         "There are no word vectors to align yet.",
         "An alignment needs the words of your domain with vectors, and a language model.",
         "pages/words/vectors.py",
@@ -28,41 +31,39 @@ if not found:
 
 figures, controls = st.columns([2, 1], gap="large")
 with controls, st.container(horizontal=True):
-    vectors = choose.pick("Word vectors", found, "alignment_vectors")
-    name = choose.pick_model(
-        workspace, "alignment_model", default=choose.model_behind(vectors, workspace)
+    vectors = pickers.pick("Word vectors", found, "alignment_vectors")
+    name = pickers.pick_model(
+        workspace, "alignment_model", default=pickers.model_behind(vectors, workspace)
     )
 model = cache.model_of(name)
-alignments = maps.alignments_of(workspace, vectors, model)
-judged = maps.judged_maps(alignments)
+alignments = methods.alignments_of(workspace, vectors, model)
+judged = methods.judged_maps(alignments)
 anchors = cache.anchors_of(vectors, name)
-offered = maps.offered(cache.space_of(vectors), model.space, anchors, judged)
+offered = methods.offered(cache.space_of(vectors), model.space, anchors, judged)
 with controls:
-    chosen = choose.pick_name("Map", list(offered), "alignment_map", next(iter(offered)))
+    chosen = pickers.pick_name("Map", list(offered), "alignment_map", next(iter(offered)))
 settings, first = offered[chosen], next(iter(offered.values()))
-detail = maps.detailed(alignments, settings)
-waiting = maps.slow(settings) and not detail
+detail = methods.detailed(alignments, settings)
+waiting = methods.slow(settings) and not detail
 spaces = cache.crossing(
     vectors, name, first if waiting else settings, detail
 )  # first: for the number of anchors alone
 with figures:
-    alignment_view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)
+    view.headline({} if waiting else judged, chosen, spaces.alignment.anchors)
     if first != AlignmentSettings():
-        alignment_view.without_the_papers_map(first, anchors, spaces.words.dim)
-choose.stale_note(vectors, workspace)
+        view.without_the_papers_map(first, anchors, spaces.words.dim)
+pickers.stale_note(vectors, workspace)
 
 
 def judge(which: AlignmentSettings, compare: bool) -> None:
     """Start a job that judges a map in detail, and all others beside it where asked."""
     inputs = {"vectors": (str(vectors.folder),), "model": (str(model.path),)}
     name = workspace.free_name("alignments", f"{vectors.name}-{which.method}")
-    job_panel.start(
-        workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name
-    )
+    panel.start(workspace, Spec("alignment", AlignmentStep(which, compare=compare), inputs), name)
 
 
 if waiting:
-    alignment_view.not_fitted_yet(settings, judge)
+    view.not_fitted_yet(settings, judge)
 else:
-    alignment_view.neighbours(spaces, model, vectors, workspace)
-alignment_view.held_out(judged, spaces, settings, detail, judge)
+    view.neighbours(spaces, model, vectors, workspace)
+view.held_out(judged, spaces, settings, detail, judge)

@@ -84,7 +84,14 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
     def start(workspace: Path | None = None) -> str:
         port = free_port()
-        command = [sys.executable, "-m", "vocadapt.ui.server", "--no-browser", "--port", str(port)]
+        command = [
+            sys.executable,
+            "-m",
+            "vocadapt.ui.serving.server",
+            "--no-browser",
+            "--port",
+            str(port),
+        ]
         command += ["--workspace", str(workspace or tmp_path / "workspace")]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
         # Another working folder on purpose: nothing may depend on standing in the repository.

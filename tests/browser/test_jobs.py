@@ -8,11 +8,11 @@ import pytest
 
 from tests.browser.test_walk import JOB, go
 from tests.lab_material import write_text
-from vocadapt.lab import jobs
-from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 pytestmark = pytest.mark.browser
 
@@ -22,14 +22,14 @@ def workspace(tmp_path, page):
     page.set_default_timeout(JOB)
     found = Workspace(tmp_path / "trials")
     yield found
-    for job in jobs.list_jobs(found):
+    for job in queue.list_jobs(found):
         job.cancel(grace=2)
 
 
-def start_endless(workspace: Workspace, model: Path) -> jobs.Job:
+def start_endless(workspace: Workspace, model: Path) -> queue.Job:
     text = write_text(workspace.root.parent / "long.txt", lines=4000)
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
-    return jobs.start(workspace, Spec("vectors", settings, {"text": text, "model": model}), "long")
+    return queue.start(workspace, Spec("vectors", settings, {"text": text, "model": model}), "long")
 
 
 def in_state(page, state):
@@ -64,7 +64,7 @@ def test_a_job_is_started_seen_found_again_cancelled_and_resumed(serve, page, wo
 
     page.get_by_role("button", name="Resume").click()
     page.get_by_text(re.compile("earlier: cancelled")).wait_for()
-    [job] = jobs.list_jobs(workspace)
+    [job] = queue.list_jobs(workspace)
     assert job.status().alive and job.id in page.url
     assert page.get_by_test_id("stException").count() == 0
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.browser.test_walk import JOB, drawn
 from tests.walk_material import HOSTILE, seed_hostile, seed_workspace
-from vocadapt.lab.slices import slices_of
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace.slices import slices_of
+from vocadapt.lab.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.browser
 

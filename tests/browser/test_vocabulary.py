@@ -11,10 +11,10 @@ from tests.browser.test_walk import JOB, drawn, go
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import NEW, write_text
 from tests.walk_material import inputs
-from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 pytestmark = pytest.mark.browser
 

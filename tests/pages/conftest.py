@@ -5,8 +5,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.walk_material import seed_hostile, seed_workspace
-from vocadapt.lab.workspace import Workspace
-from vocadapt.ui.server import ROOT, WORKSPACE
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.serving.server import ROOT, WORKSPACE
 
 Open = Callable[..., AppTest]
 
@@ -16,7 +16,7 @@ def idle(monkeypatch):
     """Estimates are multiplied by the load: here the machine counts as idle, whatever else it
     does.
     """
-    monkeypatch.setattr("vocadapt.lab.estimating._read_load_average", lambda: 0.0)
+    monkeypatch.setattr("vocadapt.lab.jobs.estimates._read_load_average", lambda: 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 from tests.conftest import TINY_TOKENS
 from tests.lab_material import write_text
 from tests.pages.test_pages import PRETRAINING, texts
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import choose
-from vocadapt.ui.numbers import count
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.number_formats import count
 
 ADAPT = "pages/vocabulary/adapt.py"
 WORDS = [f"word{i}" for i in range(500)]
@@ -54,7 +54,7 @@ def test_a_reduction_needs_a_model_only(open_page, tmp_path, pair):
 
 def test_a_transfer_asks_for_the_target(open_page, tmp_path, pair):
     app = open_page(ADAPT, tmp_path / "empty", adapt_preset="transfer-syntactic")
-    app.selectbox(key="adapt_target").set_value(choose.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     assert not app.exception and not app.error
     assert (metrics(app)["Tokens added"], metrics(app)["Tokens dropped"]) == ("500", "500")
     tables = [table for table in app.dataframe if "new token" in table.value.columns]
@@ -94,7 +94,7 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
     open_page, uncounted, pair
 ):
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
-    app.selectbox(key="adapt_target").set_value(choose.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     assert (
         not app.exception and not app.error and metrics(app)["Tokens added"] == "500"
     )  # a text to train on need not be counted
@@ -107,12 +107,12 @@ def test_a_preset_that_trains_says_what_that_takes_as_the_page_pretraining_does(
     other = open_page(
         PRETRAINING,
         uncounted,
-        pretraining_model=choose.shown_model(str(pair[0])),
+        pretraining_model=pickers.shown_model(str(pair[0])),
         pretraining_stage="embeddings",
     )
     assert cost_of(other).removeprefix("About") == said.removeprefix("Then training, about")
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic")
-    app.selectbox(key="adapt_target").set_value(choose.shown_model(str(pair[1]))).run()
+    app.selectbox(key="adapt_target").set_value(pickers.shown_model(str(pair[1]))).run()
     assert not any("wordpieces in" in text for text in texts(app))
 
 
@@ -135,7 +135,7 @@ def test_a_model_that_cannot_be_trained_is_refused_before_it_is_adapted(
     in_use(monkeypatch, [bare, str(make_bert("b"))])
     app = open_page(ADAPT, uncounted, adapt_preset="transfer-syntactic+mlm")
     app.selectbox(key="adapt_target").set_value(
-        choose.shown_model(choose.models_in_use(uncounted)[1])
+        pickers.shown_model(pickers.models_in_use(uncounted)[1])
     ).run()
     assert not app.exception and any("has no masked-word head" in text for text in texts(app))
     assert not any(button.key == "adapt" for button in app.button)
@@ -157,7 +157,7 @@ def test_departures_from_the_exact_word_rule_are_counted_or_said_not_to_be(numbe
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.model_view import departures
+        from vocadapt.ui.adapt.model import departures
 
         departures(st.session_state["numbers"])
 

@@ -30,13 +30,13 @@ from tests.pages.test_pages import (
     texts,
 )
 from tests.walk_material import inputs
-from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.spec import Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.word2vec import Word2VecSettings
-from vocadapt.ui.names import build_address_filter, models_of
-from vocadapt.ui.server import ROOT
+from vocadapt.lab.steps.spec import Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.ui.frame.names import build_address_filter, models_of
+from vocadapt.ui.serving.server import ROOT
 
 INITIALISERS = "pages/vocabulary/initialisers.py"
 PREFIXES = {
@@ -297,9 +297,9 @@ def test_what_may_stand_in_an_address(value, seeded):
 def test_a_path_in_an_address_is_not_opened(page, key, open_page, seeded, monkeypatch):
     opened, value = [], "/proc/self/environ"
     for name in (
-        "vocadapt.ui.cache.open_model",
-        "vocadapt.ui.cache.open_space",
-        "vocadapt.ui.finetune_view.find_task",
+        "vocadapt.ui.frame.cache.open_model",
+        "vocadapt.ui.frame.cache.open_space",
+        "vocadapt.ui.finetune.view.find_task",
     ):
         monkeypatch.setattr(name, watching(name, opened))
     app = open_page(page, seeded, **{key: value})

@@ -6,11 +6,11 @@ import pytest
 
 from tests.pages.test_pages import ADVISE, markup, texts
 from tests.walk_material import HOSTILE
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text import words as counting
-from vocadapt.vocabulary import advice_rules
+from vocadapt.vocabulary.advice import rules
 
 
 @pytest.fixture
@@ -26,18 +26,17 @@ def workspace(tmp_path, seeded, tiny_bert):
 @pytest.fixture
 def lenient(monkeypatch):
     """Rules that an invented text of ten thousand words passes."""
-    monkeypatch.setattr(
-        advice_rules, "RULES", [rule for rule in advice_rules.RULES if not rule.stops]
-    )
-    monkeypatch.setattr("vocadapt.vocabulary.advise.RULES", advice_rules.RULES)
-    monkeypatch.setattr("vocadapt.vocabulary.advise.LEAST_ADDED", 1)
+    monkeypatch.setattr(rules, "RULES", [rule for rule in rules.RULES if not rule.stops])
+    monkeypatch.setattr("vocadapt.vocabulary.advice.advice.RULES", rules.RULES)
+    monkeypatch.setattr("vocadapt.vocabulary.advice.advice.LEAST_ADDED", 1)
 
 
 def test_nothing_is_counted_on_load_only_by_the_button(open_page, workspace, monkeypatch):
     counted = []
     fold = counting.count_words
     monkeypatch.setattr(
-        "vocadapt.lab.corpora.count_words", lambda *given: counted.append(1) or fold(*given)
+        "vocadapt.lab.artifacts.corpora.count_words",
+        lambda *given: counted.append(1) or fold(*given),
     )
     app = open_page(ADVISE, workspace)
     assert not app.exception and not app.error and not app.metric

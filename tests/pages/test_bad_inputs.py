@@ -10,9 +10,9 @@ from tests.finetune_material import one_thread, sentences, texts, write_conll
 from tests.pages.test_pages import texts as shown
 from tests.test_finetune_questions import questions, squad
 from vocadapt.cli import main
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import EMPTY, INSIDE, NOT_IN_CONTEXT, Answer, Question, Sentence
-from vocadapt.ui.markup import plain
+from vocadapt.ui.components.markup import plain
 
 FINETUNE, TRY = "pages/train/finetune.py", "pages/train/try_it.py"
 TWO, OTHER = Sentence(("cancer", "was"), ("B-A", "O")), Sentence(("heart", "was"), ("B-B", "B-A"))

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from tests.walk_material import HOSTILE
-from vocadapt.lab import jobs
-from vocadapt.lab.nulls import next_seed, resampled, spec_of
-from vocadapt.lab.slices import slices_of
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.change import ChangeSettings, neighbourhood_change
-from vocadapt.ui import change_view
-from vocadapt.ui.change_view import three_cards, whole_list, within
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.reports.noise_baselines import next_seed, resampled, spec_of
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.slices import slices_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.neighbors.change import ChangeSettings, neighbourhood_change
+from vocadapt.ui.change import view
+from vocadapt.ui.change.view import three_cards, whole_list, within
 
 PAGE = "pages/see/change.py"
 SAME = {"change_before": "word vectors · trials-vectors", "change_after": "model · trials-model"}
@@ -69,7 +69,7 @@ def test_without_a_null_the_page_says_so_and_offers_one(open_page, seeded):
 
 def test_a_null_is_made_as_a_job(open_page, workspace, monkeypatch):
     started = []
-    monkeypatch.setattr(jobs, "start", lambda workspace, spec, name: started.append((spec, name)))
+    monkeypatch.setattr(queue, "start", lambda workspace, spec, name: started.append((spec, name)))
     app = open_page(PAGE, workspace, **SAME)
     app.button(key="null_seed").click().run()
     app.button(key="null_lines").click().run()
@@ -94,7 +94,7 @@ def test_a_draw_that_was_made_already_is_not_made_again(
     shutil.rmtree(root / "vectors" / "lines")
     started = []
     monkeypatch.setattr(
-        jobs, "start", lambda workspace, spec, name: started.append(spec.settings.resample)
+        queue, "start", lambda workspace, spec, name: started.append(spec.settings.resample)
     )
     app = open_page(PAGE, Workspace(root), **SAME)
     app.button(key="null_lines").click().run()
@@ -184,7 +184,7 @@ def test_hostile_words_are_shown_as_they_are(open_page, hostile, word):
 
 
 def test_what_is_costly_waits_for_a_click(open_page, seeded, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.change_view.AT_ONCE", 0.0)
+    monkeypatch.setattr("vocadapt.ui.change.view.AT_ONCE", 0.0)
     app = open_page(PAGE, seeded, **SAME)
     assert not app.metric and any("Every word against every other" in text for text in texts(app))
     app.button(key="compare").click().run()
@@ -195,7 +195,7 @@ def test_what_is_costly_waits_for_a_click(open_page, seeded, monkeypatch):
 
 def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monkeypatch):
     started = []
-    monkeypatch.setattr(jobs, "start", lambda workspace, spec, name: started.append((spec, name)))
+    monkeypatch.setattr(queue, "start", lambda workspace, spec, name: started.append((spec, name)))
     app = open_page(PAGE, seeded, **SAME)
     assert any("39** words" in text and "of 2 layers" in text for text in texts(app))
     app.button(key="make_contextual").click().run()
@@ -225,6 +225,6 @@ def test_the_parts_by_hand():
 
 def test_a_selected_row_becomes_the_word_that_is_asked(monkeypatch):
     state = {"ranked_0_5": {"selection": {"rows": [1]}}, "change_word": "aspirin"}
-    monkeypatch.setattr(change_view.st, "session_state", state)
-    change_view._take_selected("ranked_0_5", ["aspirin", "lidocaine"])
+    monkeypatch.setattr(view.st, "session_state", state)
+    view._take_selected("ranked_0_5", ["aspirin", "lidocaine"])
     assert state["change_word"] == "lidocaine"

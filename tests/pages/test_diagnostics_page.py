@@ -10,12 +10,12 @@ import pytest
 
 from tests.pages.test_pages import markup, texts
 from tests.walk_material import HOSTILE
-from vocadapt.lab.opening import open_space
-from vocadapt.lab.spec import ImportStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.diagnostics import cosine_tables
-from vocadapt.ui.numbers import fraction
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.steps.spec import ImportStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.diagnostics.mean_cosines import cosine_tables
+from vocadapt.ui.components.number_formats import fraction
 
 PAGE = "pages/see/diagnostics.py"
 VECTORS = "word vectors · trials-vectors"

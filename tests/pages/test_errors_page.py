@@ -10,14 +10,15 @@ import pytest
 from tests.finetune_material import tiny_adapted
 from tests.pages.test_pages import markup, texts
 from tests.run_material import write_runs
-from vocadapt.lab.ledgers import PairSpec, open_pair
-from vocadapt.lab.notes import notes_of
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.reports.ledgers import PairSpec, open_pair
+from vocadapt.lab.workspace.notes import notes_of
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.tasks.base import Sentence, Text
-from vocadapt.ui import comparable, error_notes, run_cache
-from vocadapt.ui.comparable import Comparable
-from vocadapt.ui.errors_view import Shown
+from vocadapt.ui.errors import comparable, notes
+from vocadapt.ui.errors.comparable import Comparable
+from vocadapt.ui.errors.view import Shown
+from vocadapt.ui.frame import run_cache
 
 PAGE = "pages/train/errors.py"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
@@ -238,7 +239,7 @@ def test_the_text_behind_the_words_stands_in_the_command_where_it_is_looked_thro
     app = open_page(PAGE, workspace)
     asked = next(code.value for code in app.code if " compare " in code.value)
     assert asked.endswith(f"--corpus {tmp_path / 'text.txt'} --html errors.html")
-    monkeypatch.setattr(error_notes, "AT_MOST", -1.0)  # every text takes longer
+    monkeypatch.setattr(notes, "AT_MOST", -1.0)  # every text takes longer
     app = open_page(PAGE, workspace)
     assert not app.exception and not any("--corpus" in code.value for code in app.code)
 
@@ -252,11 +253,9 @@ def test_a_text_that_takes_too_long_is_said_to_be_left_out(workspace, tmp_path, 
         run_cache, "corpus_behind", lambda run: open_corpus([tmp_path / "text.txt"])
     )
     one, other = (Comparable(name, name, "ner", "toy", workspace.root, "") for name in "ab")
-    made = partial(
-        error_notes.report_of, workspace, Shown(pair, (one, other)), pair.slicing(), "all", ""
-    )
+    made = partial(notes.report_of, workspace, Shown(pair, (one, other)), pair.slicing(), "all", "")
     assert made().corpus is not None and made().why_no_corpus == ""
-    monkeypatch.setattr(error_notes, "AT_MOST", -1.0)
+    monkeypatch.setattr(notes, "AT_MOST", -1.0)
     assert made().corpus is None and "corpus, which takes about" in made().html()
 
 

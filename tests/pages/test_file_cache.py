@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.lab import strict_json
-from vocadapt.lab.file_cache import SETTLED, CachedReader
-from vocadapt.lab.job import Job
-from vocadapt.lab.jobs import list_jobs
-from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.status import Status, write_status
-from vocadapt.lab.workspace import Workspace, open_artefact
+from vocadapt.lab.jobs.job import Job
+from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.jobs.status import Status, write_status
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.file_cache import SETTLED, CachedReader
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace, open_artefact
 
 
 def settle() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from tests.lab_material import wait_for, write_text
 from tests.walk_material import seed_workspace
-from vocadapt.analysis.leaderboard import LeaderboardSettings
-from vocadapt.lab.jobs import list_jobs
-from vocadapt.lab.spec import LeaderboardStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
+from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.steps.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
 
 PAGE = "pages/vocabulary/initialisers.py"
 

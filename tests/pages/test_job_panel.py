@@ -2,9 +2,9 @@
 
 import pytest
 
-from vocadapt.lab import jobs
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
 
 VECTORS = "pages/words/vectors.py"
 
@@ -15,7 +15,7 @@ def failed(tmp_path):
     workspace = Workspace(tmp_path / "trials")
     empty = tmp_path / "empty.txt"
     empty.touch()
-    job = jobs.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(empty),)}), "trials")
+    job = queue.start(workspace, Spec("corpus", CorpusStep(), {"text": (str(empty),)}), "trials")
     assert job.wait(60).state == "failed"
     return workspace
 
@@ -37,5 +37,5 @@ def test_a_job_can_be_resumed(open_page, failed):
     app = open_page(VECTORS, failed)
     next(button for button in app.button if button.label == "Resume").click().run()
     assert not app.exception
-    assert len(jobs.list_jobs(failed)) == 1
-    assert jobs.list_jobs(failed)[0].wait(60).state == "failed"
+    assert len(queue.list_jobs(failed)) == 1
+    assert queue.list_jobs(failed)[0].wait(60).state == "failed"

@@ -9,18 +9,18 @@ import pytest
 
 from tests.lab_material import write_text
 from tests.pages.test_pages import JOBS, VECTORS, texts
-from vocadapt.lab import jobs
-from vocadapt.lab.spec import CorpusStep, Spec, VectorsStep
-from vocadapt.lab.status import Status, read_status, write_status
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.status import Status, read_status, write_status
+from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 
 
 @pytest.fixture
 def workspace(tmp_path):
     found = Workspace(tmp_path / "trials")
     yield found
-    for job in jobs.list_jobs(found):
+    for job in queue.list_jobs(found):
         job.cancel(grace=2)
 
 
@@ -28,7 +28,7 @@ def workspace(tmp_path):
 def take(workspace, tmp_path):
     def start(name="trials", content="a line\n"):
         (tmp_path / f"{name}.txt").write_text(content)
-        return jobs.start(
+        return queue.start(
             workspace, Spec("corpus", CorpusStep(), {"text": tmp_path / f"{name}.txt"}), name
         )
 
@@ -39,7 +39,7 @@ def take(workspace, tmp_path):
 def endless(workspace, tmp_path, tiny_bert):
     text = write_text(tmp_path / "long.txt", lines=4000)
     settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
-    return jobs.start(
+    return queue.start(
         workspace, Spec("vectors", settings, {"text": text, "model": tiny_bert}), "long"
     )
 
@@ -168,6 +168,6 @@ def test_the_sidebar_tells_of_living_jobs_and_of_those_just_ended(
 
 
 def test_names_of_living_jobs_are_not_offered(open_page, workspace, endless):
-    from vocadapt.lab.jobs import promised
+    from vocadapt.lab.jobs.queue import promised
 
     assert workspace.free_name("vectors", "long", promised(workspace, "vectors")) == "long-2"

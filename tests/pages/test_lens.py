@@ -3,9 +3,9 @@
 import pytest
 
 from tests.conftest import TINY_TOKENS
-from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import lens_view
-from vocadapt.ui.lens_corpus import changed_csv
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.lens import view
+from vocadapt.ui.lens.corpus import changed_csv
 from vocadapt.vocabulary.lens import TERMS, Change
 
 LENS = "pages/vocabulary/lens.py"
@@ -110,9 +110,7 @@ def test_uploaded_vocabularies_are_offered(tmp_path):
     folder = tmp_path / "w" / "uploads" / "vocabularies"
     folder.mkdir(parents=True)
     (folder / "mine.txt").write_text("[UNK]\n")
-    assert lens_view.models_offered(Workspace(tmp_path / "w"))["mine.txt"] == str(
-        folder / "mine.txt"
-    )
+    assert view.models_offered(Workspace(tmp_path / "w"))["mine.txt"] == str(folder / "mine.txt")
 
 
 def test_the_csv_keeps_every_word_whole():

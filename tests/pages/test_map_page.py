@@ -10,13 +10,13 @@ import pytest
 
 from tests.pages.test_pages import markup, texts
 from tests.walk_material import HOSTILE
-from vocadapt.lab.slices import load_slice, save_slice, slices_of
-from vocadapt.lab.spec import MapStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.choosing import TokenChoice
-from vocadapt.spaces.projection import ProjectionSettings
-from vocadapt.ui.map_colours import TABLES
+from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.projection.projection import ProjectionSettings
+from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.ui.projection.colors import TABLES
 
 MAP = "pages/see/map.py"
 VECTORS = "word vectors · trials-vectors"

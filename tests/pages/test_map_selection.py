@@ -2,8 +2,8 @@
 
 import pytest
 
-from vocadapt.ui.map_chart import window_of
-from vocadapt.ui.map_selection import MOST_IN_ADDRESS, from_address, ids_of, to_address
+from vocadapt.ui.projection.chart import window_of
+from vocadapt.ui.projection.selection import MOST_IN_ADDRESS, from_address, ids_of, to_address
 
 
 def test_ids_come_from_customdata_never_from_the_point_number():

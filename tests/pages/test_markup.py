@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import streamlit as st
 
-from vocadapt.ui import markup
+from vocadapt.ui.components import markup
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

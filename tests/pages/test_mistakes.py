@@ -3,8 +3,8 @@
 import pytest
 
 from vocadapt.errors import InputError
-from vocadapt.text.visible import bounded
-from vocadapt.ui import mistakes
+from vocadapt.text.display import bounded
+from vocadapt.ui.frame import mistakes
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 10, 11])

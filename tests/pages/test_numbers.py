@@ -1,6 +1,6 @@
 import pytest
 
-from vocadapt.ui.numbers import count, duration, fraction, megabytes, signed
+from vocadapt.ui.components.number_formats import count, duration, fraction, megabytes, signed
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,20 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from vocadapt.lab import estimating
-from vocadapt.lab.estimating import estimate_slowdown
-from vocadapt.lab.status import Status
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.jobs import estimates as estimating
+from vocadapt.lab.jobs.estimates import estimate_slowdown
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models import hub_cache as cache
-from vocadapt.ui import choose, estimates, job_panel, job_strip, job_view, markup
-from vocadapt.ui.names import models_of
+from vocadapt.ui.components import estimates, markup, pickers
+from vocadapt.ui.frame.names import models_of
+from vocadapt.ui.jobs import panel, strip, view
 
 
 def form():
     import streamlit as st
 
-    from vocadapt.ui.optional_input import optional_number
+    from vocadapt.ui.components.optional_input import optional_number
 
     st.text(str(optional_number("Cap", (0, 100), 0, "all", key="cap")))
     st.text(str(optional_number("Chunk", (0, 100), 30, "as many as fit", key="chunk")))
@@ -35,7 +36,7 @@ def test_an_empty_field_is_the_settings_0():
 
 
 def test_an_optional_field_with_a_usual_value_needs_a_key():
-    from vocadapt.ui.optional_input import optional_number
+    from vocadapt.ui.components.optional_input import optional_number
 
     with pytest.raises(ValueError, match="needs a key"):
         optional_number("Chunk", (0, 100), 30, "all")
@@ -44,7 +45,7 @@ def test_an_optional_field_with_a_usual_value_needs_a_key():
 def test_no_field_says_that_0_stands_for_something():
     from pathlib import Path
 
-    for file in Path(choose.__file__).parent.glob("*.py"):
+    for file in Path(pickers.__file__).parent.glob("*.py"):
         text = file.read_text(encoding="utf-8")
         for words in ('help="0: ', "; 0: all", " 0: all.", " 0: none.", " 0: never"):
             assert words not in text or file.name == "map_controls.py", (file.name, words)
@@ -64,7 +65,7 @@ def test_with_nothing_in_the_cache_the_demos_model_is_offered(open_page, monkeyp
     monkeypatch.setattr(cache, "is_cached", lambda name: False)
     app = open_page("pages/words/vectors.py")
     (picker,) = (box for box in app.main.selectbox if box.label == "Language model")
-    assert not app.exception and picker.options == [choose.demo.MODEL[1]]
+    assert not app.exception and picker.options == [pickers.demo.MODEL[1]]
 
 
 @pytest.mark.parametrize(
@@ -107,11 +108,11 @@ def test_the_strip_tells_how_far_a_job_is_and_escapes_its_name(monkeypatch):
     now = 1000.0
     monkeypatch.setattr("time.time", lambda: now)
     running = Status("running", fraction=0.25, started=now - 20, updated=now)
-    markup.strip(job_strip.strip_of(Made, running, 2))
+    markup.strip(strip.strip_of(Made, running, 2))
     drawn = written[0].removeprefix(markup.STYLE)
     assert "&lt;b&gt;mine" in drawn and "<b>mine" not in drawn
     assert "25 % · about 60 s left · 2 waiting" in drawn and "width:25%" in drawn
-    assert job_strip.strip_of(Made, Status("waiting"), 0).far == "waiting"
+    assert strip.strip_of(Made, Status("waiting"), 0).far == "waiting"
 
 
 def test_the_running_job_stands_before_those_that_wait():
@@ -122,7 +123,7 @@ def test_the_running_job_stands_before_those_that_wait():
     found = [One("5"), One("4"), One("3"), One("2"), One("1")]
     states = {"5": "waiting", "4": "running", "3": "waiting", "2": "done", "1": "failed"}
     stands = {id: Status(state) for id, state in states.items()}
-    assert [job.id for job in job_panel.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
+    assert [job.id for job in panel.sort_by_urgency(found, stands)] == ["4", "3", "5", "2", "1"]
 
 
 def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkeypatch, tmp_path):
@@ -134,10 +135,10 @@ def test_the_link_of_the_strip_names_the_job_as_the_page_of_jobs_reads_it(monkey
             return Status("running", fraction=0.25, started=0.0, updated=1.0)
 
     links = []
-    monkeypatch.setattr(job_strip.jobs, "list_jobs", lambda *_: [Running()])
-    monkeypatch.setattr(job_strip, "sort_by_urgency", lambda found, _: found)
+    monkeypatch.setattr(strip.jobs, "list_jobs", lambda *_: [Running()])
+    monkeypatch.setattr(strip, "sort_by_urgency", lambda found, _: found)
     monkeypatch.setattr(
-        job_strip.st, "page_link", lambda page, **given: links.append(given["query_params"])
+        strip.st, "page_link", lambda page, **given: links.append(given["query_params"])
     )
-    job_strip._strip(tmp_path)
-    assert links == [{job_view.JOB: Running.id}]
+    strip._strip(tmp_path)
+    assert links == [{view.JOB: Running.id}]

@@ -9,13 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 from tests.lab_material import KNOWN, NEW
 from tests.walk_material import HOSTILE
-from vocadapt.lab.spec import AlignmentStep, ImportStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.steps.spec import AlignmentStep, ImportStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.recipe import settings_from
-from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.ui import maps
-from vocadapt.ui.numbers import signed
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.ui.alignment import methods
+from vocadapt.ui.components.number_formats import signed
 
 CHANGE = "pages/see/change.py"
 HOME, ADVISE, JOBS, VECTORS, ALIGNMENT, LENS, VOCABULARY, ADAPT, MAP = (
@@ -242,12 +242,12 @@ def test_a_text_that_was_changed_since_is_not_shown(open_page, seeded, tmp_path)
 def test_lines_of_a_long_text_wait_for_a_click_and_of_a_longer_one_for_the_command_line(
     open_page, seeded, monkeypatch
 ):
-    monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1000.0)
+    monkeypatch.setattr("vocadapt.ui.components.keyword_in_context.SPEED", 1000.0)
     app = open_page(VECTORS, seeded, vectors_word="aspirin")
     assert 'va-line"' not in markup(app)
     app.button(key="context_show").click().run()
     assert not app.exception and 'va-line"' in markup(app)
-    monkeypatch.setattr("vocadapt.ui.context_view.SPEED", 1.0)
+    monkeypatch.setattr("vocadapt.ui.components.keyword_in_context.SPEED", 1.0)
     app.text_input(key="vectors_word").set_value("sepsis").run()
     command = next(code.value for code in app.code if "vocadapt context" in code.value)
     assert command.startswith("python -m vocadapt context --corpus ") and command.endswith(
@@ -306,7 +306,7 @@ def test_each_score_is_compared_with_the_same_score_of_the_papers_map(open_page,
         (seeded.root / "alignments" / "trials-map" / "heldout.json").read_text(encoding="utf-8")
     )["maps"]
     judged = {
-        maps.label(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
+        methods.label(settings_from(AlignmentSettings, row["settings"])): row["held_out"]
         for row in table
     }
     app.selectbox(key="alignment_map").select("Procrustes").run()
@@ -443,14 +443,14 @@ def test_after_the_demo_home_offers_a_text_to_train_on(open_page, seeded, tmp_pa
 def ask_in_two_spaces():
     import streamlit as st
 
-    from vocadapt.ui import probe
+    from vocadapt.ui.components import word_query
 
     words = {
         "medical": ["baseline", "placebo", "outcomes"],
         "news": ["arafat", "taliban", "outcomes"],
     }
     space = words[st.selectbox("Space", list(words), key="space")]
-    probe.ask_for_word("vectors_word", "Type a word", space[:2], space)
+    word_query.ask_for_word("vectors_word", "Type a word", space[:2], space)
 
 
 @pytest.mark.parametrize(

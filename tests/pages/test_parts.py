@@ -7,35 +7,29 @@ import time
 import numpy as np
 import pytest
 
-from vocadapt.analysis import figures
+from vocadapt.analysis.figures import figures
 from vocadapt.errors import InputError
-from vocadapt.lab import strict_json
-from vocadapt.lab.jobs import Job
-from vocadapt.lab.spec import AlignmentStep, CorpusStep, Spec
-from vocadapt.lab.status import Status
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
-from vocadapt.spaces.anchors import AnchorFilter
-from vocadapt.spaces.maps import AlignmentSettings
-from vocadapt.spaces.neighbours import ListSettings
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.spec import AlignmentStep, CorpusStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.alignment.anchors import AnchorFilter
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.neighbors.cross_space import ListSettings
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.text.words import WordCounts
-from vocadapt.ui import (
-    bars,
-    choose,
-    export,
-    intake,
-    job_panel,
-    making,
-    maps,
-    paths,
-    plan_view,
-    probe,
-    walk,
-)
-from vocadapt.vocabulary.plan import AddedWord, VocabularyPlan
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.ui.adapt import plan as plan_view
+from vocadapt.ui.alignment import methods
+from vocadapt.ui.components import bars, export, intake, pickers, word_query
+from vocadapt.ui.home import walk
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.serving import paths
+from vocadapt.ui.vectors import forms
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
 
 
 @pytest.mark.parametrize(
@@ -59,32 +53,32 @@ from vocadapt.vocabulary.wordpiece import Vocabulary
     ],
 )
 def test_maps_have_names_for_people(settings, name):
-    assert maps.label(settings) == name
+    assert methods.label(settings) == name
 
 
 def test_the_papers_map_is_offered_first_and_no_two_share_a_name():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
-    offered = maps.offered(space, space, 2, {})
+    offered = methods.offered(space, space, 2, {})
     assert next(iter(offered.values())) == AlignmentSettings()
     assert len(set(offered)) == len(offered) and "Identity" in offered
-    assert "Identity" not in maps.offered(
+    assert "Identity" not in methods.offered(
         space, EmbeddingSpace(("a",), np.ones((1, 3), dtype=np.float32)), 2, {}
     )
-    assert next(iter(maps.offered(space, space, 1, {}).values())) == AlignmentSettings("ridge")
+    assert next(iter(methods.offered(space, space, 1, {}).values())) == AlignmentSettings("ridge")
 
 
 def judged_row(settings=None, anchors=9, folds=10, **more):
-    return maps.Row(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
+    return methods.Row(settings or AlignmentSettings(), anchors, {"folds": folds}, **more)
 
 
 def test_a_judged_variant_never_takes_the_name_of_a_known_map():
     space = EmbeddingSpace(("a", "b"), np.eye(2, dtype=np.float32))
     filtered = AlignmentSettings(anchors=AnchorFilter(digits=True))
-    offered = maps.offered(
+    offered = methods.offered(
         space,
         space,
         2,
-        {"Least squares": judged_row(filtered), maps.label(filtered): judged_row(filtered)},
+        {"Least squares": judged_row(filtered), methods.label(filtered): judged_row(filtered)},
     )
     assert (
         offered["Least squares"] == AlignmentSettings()
@@ -99,19 +93,19 @@ def test_a_table_holds_maps_of_one_set_of_anchors_and_folds():
         "b": judged_row(folds=5),
         "c": judged_row(anchors=8),
     }
-    assert list(maps.comparable(rows)) == ["Least squares", "a"]
-    assert list(maps.comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
-    assert maps.comparable({}) == {}
+    assert list(methods.comparable(rows)) == ["Least squares", "a"]
+    assert list(methods.comparable({**rows, "b": judged_row(folds=5, best=True)})) == ["b"]
+    assert methods.comparable({}) == {}
 
 
 def test_the_newest_table_names_the_best():
-    rows = {name: maps.Row(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"}
-    assert maps.best(rows) == "b" and maps.best({}) is None
+    rows = {name: methods.Row(AlignmentSettings(), 9, {}, best=name == "b") for name in "abc"}
+    assert methods.best(rows) == "b" and methods.best({}) is None
 
 
 def test_what_a_training_costs_is_counted_from_the_words(tmp_path):
     counts = WordCounts({"a": 10, "b": 5, "c": 4}, lines=1, bytes=38)
-    said = making.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
+    said = forms.cost(Workspace(tmp_path), counts, Word2VecSettings(dim=100, min_count=5))
     assert said.startswith(
         "**2** of 3 different words occur 5 times or more · 19 running words · width 100 ·"
     )
@@ -202,7 +196,7 @@ def test_a_path_that_is_not_there_is_a_mistake(tmp_path):
     ],
 )
 def test_models_are_shown_without_the_folders_round_them(name, shown):
-    assert choose.shown_model(name) == shown
+    assert pickers.shown_model(name) == shown
 
 
 def test_the_four_lists_to_take_away_say_what_each_score_is():
@@ -212,7 +206,9 @@ def test_the_four_lists_to_take_away_say_what_each_score_is():
         "to_pieces": [("c", 0.25)],
         "to_words": None,
     }
-    table = probe.four_lists_table(probe.Answer("w", lists, ("w",)), ListSettings(csls=True))
+    table = word_query.four_lists_table(
+        word_query.Answer("w", lists, ("w",)), ListSettings(csls=True)
+    )
     assert table.splitlines() == [
         "word\tlist\trank\tneighbour\tscore\tmeasure",
         "w\twithin_words\t1\ta b\t0.5\tcosine",
@@ -236,12 +232,12 @@ def test_bars_of_distances_are_as_long_as_the_distance():
 
 def test_the_nearest_words_leave_the_word_itself_out():
     space = EmbeddingSpace(("a", "b", "c"), np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float32))
-    assert [(word, round(score, 3)) for word, score in probe.similar(space, "a", 2)] == [
+    assert [(word, round(score, 3)) for word, score in word_query.similar(space, "a", 2)] == [
         ("b", 0.707),
         ("c", 0.0),
     ]
     with pytest.raises(InputError, match="'d'"):
-        probe.similar(space, "d", 2)
+        word_query.similar(space, "d", 2)
 
 
 def test_tables_to_take_away_keep_one_line_per_row():
@@ -271,9 +267,7 @@ def test_the_time_left_is_said_where_progress_is_steady_only(tmp_path, spec, sai
     )
     now = time.time()
     assert (
-        job_panel.pace(
-            Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now)
-        )
+        panel.pace(Job(tmp_path), Status("running", fraction=0.5, started=now - 20, updated=now))
         == said
     )
 

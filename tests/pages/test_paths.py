@@ -7,9 +7,11 @@ import pytest
 import streamlit as st
 
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import CorpusStep, Spec
-from vocadapt.ui import cache, frame, job_panel, paths
-from vocadapt.ui.server import list_allowed_hosts
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.ui.frame import cache, frame
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.serving import paths
+from vocadapt.ui.serving.server import list_allowed_hosts
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def test_no_job_of_a_page_reads_another_path_and_names_on_the_hub_stay_names(ser
     workspace = frame.workspace()
     for path in ("/etc/passwd", "../x", "~/x"):
         with pytest.raises(InputError, match="do not open this path"):
-            job_panel.launch(workspace, Spec("corpus", CorpusStep(), {"text": (path,)}), "c")
+            panel.launch(workspace, Spec("corpus", CorpusStep(), {"text": (path,)}), "c")
     assert not (workspace.root / "jobs").exists()
     paths.check_model("bert-base-uncased")
     paths.check_model("allenai/scibert_scivocab_uncased")

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from vocadapt.lab.manifest import Manifest
-from vocadapt.lab.workspace import Workspace
-from vocadapt.ui import preload
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.serving import preload
 
 
 @pytest.fixture

@@ -11,21 +11,21 @@ from tests.finetune_material import one_thread
 from tests.lab_material import LONG, wait_for, write_text
 from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
 from tests.test_exbert_adapt import made
-from vocadapt.lab.jobs import list_jobs
-from vocadapt.lab.pretraining import (
+from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.reports.pretraining import (
     asked_alike,
     has_masked_word_head,
     pretrained_models,
     stages_for,
 )
-from vocadapt.lab.spec import CorpusStep, FurtherStep, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Workspace
+from vocadapt.lab.steps.spec import CorpusStep, FurtherStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.models.language_model import open_model
-from vocadapt.training.further import FurtherSettings
-from vocadapt.training.masked import MaskedSettings
-from vocadapt.training.pretraining_cost import modelled_masked_pace, pretraining_cost
-from vocadapt.ui.gates_view import listening
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.estimates import modelled_masked_pace, pretraining_cost
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.ui.pretraining.gates import listening
 
 QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 6)
 

@@ -10,8 +10,8 @@ import urllib.request
 import pytest
 
 from tests.browser.conftest import ROOT, free_port, wait_until_up
-from vocadapt.ui import server
-from vocadapt.ui.guard import is_same_origin
+from vocadapt.ui.serving import server
+from vocadapt.ui.serving.guard import is_same_origin
 
 
 @pytest.fixture(scope="module")

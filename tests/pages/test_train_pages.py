@@ -10,18 +10,18 @@ import pytest
 from tests.finetune_material import sentences, write_conll
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
 from tests.run_material import write_runs
-from vocadapt.analysis.result_figures import dev_scores, losses
+from vocadapt.analysis.figures.results import dev_scores, losses
 from vocadapt.errors import InputError
-from vocadapt.lab.benchmarks import take_in_task
-from vocadapt.lab.jobs import list_jobs
-from vocadapt.lab.runs import runs_of
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.estimating import estimate, examples_of_epoch, modelled_pace
-from vocadapt.training.finetune_settings import FinetuneSettings
+from vocadapt.lab.artifacts.benchmarks import take_in_task
+from vocadapt.lab.artifacts.runs import runs_of
+from vocadapt.lab.jobs.queue import list_jobs
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.callbacks import read_live, write_curve
+from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modelled_pace
+from vocadapt.training.finetune.settings import FinetuneSettings
 from vocadapt.training.tasks.base import Sentence, Split, Task, Text
-from vocadapt.training.watching import read_live, write_curve
-from vocadapt.ui.choose import runs_to_pick
-from vocadapt.ui.finetune_view import seeds_of
+from vocadapt.ui.components.pickers import runs_to_pick
+from vocadapt.ui.finetune.view import seeds_of
 
 EVIL = "<img/src=x/onerror=alert(1)> **b** $x$"
 GOLD = tuple(Sentence((f"w{place}", EVIL, "."), ("O", "B-D", "O")) for place in range(8))
@@ -192,7 +192,7 @@ def test_a_form_says_what_it_costs_and_starts_a_job_for_each_model(
 ):
     started = []
     monkeypatch.setattr(
-        "vocadapt.ui.job_panel.jobs.start",
+        "vocadapt.ui.jobs.panel.jobs.start",
         lambda workspace, spec, name: started.append((spec, name)),
     )
     app = open_page(FINETUNE, tasked)

@@ -12,15 +12,15 @@ from streamlit.testing.v1 import AppTest
 
 from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
 from tests.test_finetune_questions import questions, squad
-from vocadapt.analysis.trying import Tried, disagreed, try_out
+from vocadapt.analysis.errors.single_example import Tried, disagreed, try_out
 from vocadapt.cli import main
 from vocadapt.errors import InputError
-from vocadapt.lab.workspace import Workspace
-from vocadapt.training.outputs import Outputs
-from vocadapt.training.plain import plain_examples
-from vocadapt.training.run_files import load_run
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.finetune.outputs import Outputs
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.prediction.plain_text import plain_examples
 from vocadapt.training.tasks.base import Sentence, Text
-from vocadapt.ui.numbers import fraction
+from vocadapt.ui.components.number_formats import fraction
 
 PAGE = "pages/train/try_it.py"
 HOSTILE = [
@@ -166,7 +166,7 @@ def test_broken_weights_are_a_message(open_page, tried, tmp_path):
 
 
 def test_a_file_of_text_is_predicted_and_what_is_left_out_said(open_page, tried, monkeypatch):
-    monkeypatch.setattr("vocadapt.ui.try_file.MOST", 3)
+    monkeypatch.setattr("vocadapt.ui.try_it.file.MOST", 3)
     app = opened(open_page, tried, "ner")
     lines = ["the patients", "with tachycardia", "cancer", "a heart", "trials"]
     app.file_uploader(key="try_file").set_value(
@@ -244,7 +244,7 @@ def test_the_word_rule_is_a_widget_of_fine_tuning_on_questions_alone():
     def page() -> None:
         import streamlit as st
 
-        from vocadapt.ui.finetune_view import all_settings
+        from vocadapt.ui.finetune.view import all_settings
 
         st.text(all_settings("quick", st.session_state.get("questions", False)).word_rule)
 

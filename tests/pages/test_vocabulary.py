@@ -8,9 +8,9 @@ import shutil
 import numpy as np
 
 from tests.conftest import TINY_TOKENS
-from vocadapt.analysis import figures
-from vocadapt.ui.names import shown_model
-from vocadapt.ui.numbers import count
+from vocadapt.analysis.figures import figures
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame.names import shown_model
 
 VOCABULARY = "pages/vocabulary/vocabulary.py"
 

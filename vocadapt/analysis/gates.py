@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
-from vocadapt.models.contextual import Window, WindowSettings, windows
-from vocadapt.models.extension import ModuleSize
+from vocadapt.models.contextual.masked_loss import Window, WindowSettings, windows
+from vocadapt.models.contextual.padding import padded
+from vocadapt.models.extension_size import ModuleSize
 from vocadapt.models.language_model import LanguageModel
-from vocadapt.models.padding import padded
 from vocadapt.progress import Progress, silent
-from vocadapt.training.stages import new_ids
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.training.masked.stages import new_ids
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 BATCH = 16  # windows at a time
 ALL = "all"

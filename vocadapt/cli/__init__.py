@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def format_error(error: InputError) -> str:
     """Format an error for a terminal: few lines of bounded length, invisible characters escaped."""
-    from vocadapt.text.visible import visible
+    from vocadapt.text.display import visible
 
     lines = [part for text in (error.problem, error.remedy) for part in text.split("\n") if part]
     return "\n".join(_shorten(visible(_shorten(line))) for line in lines[:MOST_LINES])

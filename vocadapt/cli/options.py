@@ -8,12 +8,12 @@ from vocadapt.cli.parser import Parser, setting
 from vocadapt.cli.run import Answer
 from vocadapt.cli.tables import facts
 from vocadapt.errors import InputError
-from vocadapt.lab.spec import CASINGS, Spec
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Artefact, Workspace
+from vocadapt.lab.steps.spec import CASINGS, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
 from vocadapt.progress import Progress
 from vocadapt.text.corpus import READABLE, CorpusSettings
-from vocadapt.training.tasks.windows import WORD_RULES
+from vocadapt.training.tasks.context_windows import WORD_RULES
 
 M = "hub name, model folder, or a bare vocab.txt where only the vocabulary matters"
 TEXT = f"files and folders: {READABLE}"

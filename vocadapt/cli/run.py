@@ -221,7 +221,7 @@ def run(arguments: list[str]) -> int:
 
 def _answer(command: Command, options: Namespace) -> int:
     """Run the command with stdout kept clean, and print what it found."""
-    from vocadapt.lab.strict_json import dumps
+    from vocadapt.lab.workspace.strict_json import dumps
 
     if not options.verbose:
         warnings.simplefilter("ignore")

@@ -15,20 +15,20 @@ from typing import Any
 
 import vocadapt
 from vocadapt.errors import InputError
-from vocadapt.lab.commands import command_of
-from vocadapt.lab.manifest import MANIFEST
-from vocadapt.lab.spec import AlignmentStep, CorpusStep, ModelStep, Spec, VectorsStep
-from vocadapt.lab.steps import run_step
-from vocadapt.lab.workspace import Artefact, Workspace, writing
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import AlignmentStep, CorpusStep, ModelStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, writing
 from vocadapt.models.language_model import open_model
 from vocadapt.progress import Progress, part, silent
 from vocadapt.recipe import PRESETS
-from vocadapt.spaces.alignment import Alignment, AlignmentSettings
-from vocadapt.spaces.bundled import find_gensim_file
-from vocadapt.spaces.diagnostics import cosine_tables
-from vocadapt.spaces.files import load_space
-from vocadapt.spaces.neighbours import CrossSpace, ListSettings
-from vocadapt.spaces.word2vec import Word2VecSettings
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings
+from vocadapt.spaces.diagnostics.mean_cosines import cosine_tables
+from vocadapt.spaces.io.bundled import find_gensim_file
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.neighbors.cross_space import CrossSpace, ListSettings
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
 from vocadapt.vocabulary.overlap import overlap
 
 DEMO = Path(vocadapt.__file__).parents[1] / "assets" / "demo"

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from vocadapt.models.extension import MODULE
-from vocadapt.vocabulary.firing import CANNOT_FIRE, SPACED, TOO_LONG
-from vocadapt.vocabulary.plan import KINDS
+from vocadapt.models.extension_size import MODULE
+from vocadapt.vocabulary.plan.plan import KINDS
+from vocadapt.vocabulary.plan.reachable import CANNOT_FIRE, SPACED, TOO_LONG
 
 FEW = 12  # added words named on the card
 # letters of a new token that is likely a word: a symbol, or the beginning of words, shows less of

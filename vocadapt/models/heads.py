@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
-from vocadapt.models.checks import check_network
+from vocadapt.models.config_checks import check_network
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.loading import align_memory, auto, convert_library_errors, quietly
 from vocadapt.models.weights import read_headers

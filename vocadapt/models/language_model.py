@@ -20,12 +20,12 @@ from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
 from vocadapt.files import check_path, expand_path, show_path
-from vocadapt.models.checks import read_config
+from vocadapt.models.config_checks import read_config
 from vocadapt.models.weights import NUMBERS, read_headers
 from vocadapt.models.weights import weight_files as weight_files  # others take it from here
 from vocadapt.spaces.space import EmbeddingSpace, Matrix
 from vocadapt.text.words import Splitter
-from vocadapt.vocabulary.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, read_tokenizer, vocabulary_of
 
 if TYPE_CHECKING:
     import transformers

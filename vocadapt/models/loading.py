@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import show_path
-from vocadapt.models.checks import CONFIG, check_network
-from vocadapt.models.extension import is_extended
+from vocadapt.models.config_checks import CONFIG, check_network
+from vocadapt.models.extension_size import is_extended
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.weights import read_headers
 from vocadapt.text.tokenization import is_library_error, summarize_error

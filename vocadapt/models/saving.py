@@ -7,7 +7,15 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocadapt.models.adapt import BASE, RECORD, SEEN, before_of, carry_over, digest_of, write_record
+from vocadapt.models.adapted_model import (
+    BASE,
+    RECORD,
+    SEEN,
+    before_of,
+    carry_over,
+    digest_of,
+    write_record,
+)
 from vocadapt.models.language_model import LanguageModel
 from vocadapt.models.layers import input_rows
 from vocadapt.models.loading import Loaded, quietly

@@ -13,11 +13,15 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, check_path, open_file, show_path
 from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
-from vocadapt.text import source as sources
-from vocadapt.text.articles import SUFFIXES, begins_as_article, is_another_kind, read_articles
-from vocadapt.text.language import LanguageProfile, profile_of
-from vocadapt.text.parquet import read_parquet
-from vocadapt.text.readers import (
+from vocadapt.text.formats import text_file as sources
+from vocadapt.text.formats.articles import (
+    SUFFIXES,
+    begins_as_article,
+    is_another_kind,
+    read_articles,
+)
+from vocadapt.text.formats.parquet import read_parquet
+from vocadapt.text.formats.readers import (
     NO_ARTICLES,
     Articles,
     Block,
@@ -26,7 +30,8 @@ from vocadapt.text.readers import (
     read_table,
     read_text,
 )
-from vocadapt.text.source import SNIFF, lines_of, opened, refuse_binary
+from vocadapt.text.formats.text_file import SNIFF, lines_of, opened, refuse_binary
+from vocadapt.text.language import LanguageProfile, profile_of
 
 READERS: dict[str, Reader] = {
     ".txt": read_text,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vocadapt.errors import InputError
-from vocadapt.text.source import opened
+from vocadapt.text.formats.text_file import opened
 from vocadapt.text.splitter import Splitter
 
 TAG = re.compile(r"O|[BI](-\S+)?")

@@ -16,9 +16,9 @@ from vocadapt.errors import InputError
 from vocadapt.files import open_file
 from vocadapt.progress import Progress, report_block, silent
 from vocadapt.text.corpus import Corpus, Passage
-from vocadapt.text.readers import NO_ARTICLES, Articles
+from vocadapt.text.counting import tally_for
+from vocadapt.text.formats.readers import NO_ARTICLES, Articles
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.tally import tally_for
 
 __all__ = ["Splitter", "WordCounts", "count_words", "write_sentences"]
 

@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 from vocadapt.progress import Progress, part, silent
 from vocadapt.spaces.space import EmbeddingSpace
-from vocadapt.spaces.word2vec import Word2VecSettings, train_word2vec
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
 from vocadapt.text.corpus import Corpus
 from vocadapt.text.splitter import Splitter
 from vocadapt.text.words import WordCounts
-from vocadapt.training.blocks import cut_lines
-from vocadapt.training.material import Material, gather
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.training.masked.blocks import cut_lines
+from vocadapt.training.masked.training_text import Material, gather
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 
 def token_space(

@@ -4,7 +4,7 @@ otherwise.
 `cut_text` shows one text as the tokenizer itself cuts it. All figures come from distinct words ×
 counts: a word is cut once, however often it stands in the text. For a plain WordPiece model the two
 agree piece for piece. They differ where an exact-word tokenizer departs from its rule (see
-`vocadapt.vocabulary.tokenizer.departures`), and where a text spells out a special token such as
+`vocadapt.vocabulary.plan.tokenizer.departures`), and where a text spells out a special token such as
 [MASK], which the tokenizer takes for that token and the figures for the three words they are.
 """
 
@@ -17,10 +17,10 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from vocadapt.errors import InputError
+from vocadapt.text.counting import tally_for
 from vocadapt.text.splitter import Splitter
-from vocadapt.text.tally import tally_for
 from vocadapt.text.tokenization import encode
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 Counts = Mapping[str, int]  # distinct words and how often each stands in a text
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from vocadapt.spaces.choosing import UNUSED
+from vocadapt.spaces.projection.token_choice import UNUSED
 from vocadapt.text.splitter import Splitter
-from vocadapt.vocabulary.wordpiece import Vocabulary
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
 
 POSITIONS = ("word start", "continuation", "whole word", "special", "unused")
 CARRIERS = 8  # beginnings of a word that are tried before a continuation counts as unreachable

@@ -2,7 +2,7 @@
 
 from transformers import BertConfig
 
-from vocadapt.models.extension import MODEL_TYPE
+from vocadapt.models.extension_size import MODEL_TYPE
 
 
 class ExBertConfig(BertConfig):

@@ -25,7 +25,7 @@ from transformers.utils.output_capturing import OutputRecorder
 
 from vocadapt.models.exbert.config import ExBertConfig
 from vocadapt.models.exbert.layers import ExBertEncoder, ExBertLayer, Gate
-from vocadapt.models.extension import gate_bias
+from vocadapt.models.extension_size import gate_bias
 
 
 class ExBertPreTrainedModel(BertPreTrainedModel):

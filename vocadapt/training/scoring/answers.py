@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vocadapt.training.scoring.tally import Array, Rules, Scorer, Tally, share
+from vocadapt.training.scoring.counts import Array, Rules, Scorer, Tally, share
 
 NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")

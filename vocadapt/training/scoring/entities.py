@@ -5,8 +5,8 @@ order and of the same length.
 from collections.abc import Callable, Sequence
 
 from vocadapt.errors import InputError
-from vocadapt.training.scoring.tally import Items, Rules, Scorer, Tally, count_items, macro, micro
-from vocadapt.training.tags import spans_of, type_of
+from vocadapt.training.scoring.counts import Items, Rules, Scorer, Tally, count_items, macro, micro
+from vocadapt.training.tasks.tags import spans_of, type_of
 
 Tags = Sequence[str]
 Tagged = Sequence[Tags]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from vocadapt.training.scoring.tally import (
+from vocadapt.training.scoring.counts import (
     Array,
     Rules,
     Scorer,

@@ -4,9 +4,9 @@ otherwise.
 
 from vocadapt.errors import InputError
 from vocadapt.training.scoring.answers import ANSWER_SCORERS
+from vocadapt.training.scoring.counts import Scorer
 from vocadapt.training.scoring.entities import ENTITY_SCORERS
 from vocadapt.training.scoring.labels import LABEL_SCORERS
-from vocadapt.training.scoring.tally import Scorer
 
 SCORERS: dict[str, Scorer] = {
     scorer.name: scorer for scorer in (*ENTITY_SCORERS, *LABEL_SCORERS, *ANSWER_SCORERS)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from vocadapt.errors import InputError
+from vocadapt.training.scoring.counts import USUAL, Rules, Scorer
 from vocadapt.training.scoring.registry import scorer_of
-from vocadapt.training.scoring.tally import USUAL, Rules, Scorer
-from vocadapt.training.tags import type_of
+from vocadapt.training.tasks.tags import type_of
 
 KINDS = {
     "ner": "entities in sentences: a word and its tag a line",

@@ -13,14 +13,14 @@ from typing import Any
 
 from vocadapt.errors import InputError
 from vocadapt.files import parse_json
-from vocadapt.text.source import opened
+from vocadapt.text.formats.text_file import opened
+from vocadapt.training.scoring.counts import USUAL, Rules, Scorer, Tally
 from vocadapt.training.scoring.registry import scorer_of
 from vocadapt.training.scoring.summary import Baseline, constant_answers
-from vocadapt.training.scoring.tally import USUAL, Rules, Scorer, Tally
 from vocadapt.training.tasks.base import Question, Sentence, Split, Text
-from vocadapt.training.tasks.labelled import labels_in, united
-from vocadapt.training.tasks.ner import read_sentences
-from vocadapt.training.tasks.rows import PREDICTIONS, json_rows, rows_of
+from vocadapt.training.tasks.kinds.labeled_texts import labels_in, united
+from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.table_rows import PREDICTIONS, json_rows, rows_of
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,121 @@
+"""What was taken for what: gold labels against predicted ones, and behind every cell its examples.
+
+Texts of one label are counted by text; tags by entity: one found with its words and another type
+stands where the two meet, one that was missed or invented beside NONE. Of several labels a text
+each is either right, missed or invented.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.training.tasks.tags import spans_of, type_of
+
+NONE = "(none)"  # missed where it is predicted, invented where it is gold
+BARE = "(entity)"  # the type of a bare tag
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that was counted: the number of its example, and where it is a span of words, these
+    (end exclusive).
+    """
+
+    example: int
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Counts (gold, predicted), the names of both, what is counted, and the cases of each cell."""
+
+    unit: str
+    gold: tuple[str, ...]
+    predicted: tuple[str, ...]
+    counts: NDArray[np.int64]
+    cases: dict[tuple[str, str], tuple[Case, ...]]
+
+    @property
+    def mistakes(self) -> list[tuple[str, str]]:
+        """The cells that are wrong, the fullest first."""
+        wrong = [cell for cell in self.cases if cell[0] != cell[1]]
+        return sorted(wrong, key=lambda cell: (-len(self.cases[cell]), cell))
+
+    def most_confused(self, most: int) -> "Confusion":
+        """Return the matrix of the `most` classes with the most mistakes, in their original
+        order.
+        """
+        wrong = Counter(name for cell in self.mistakes for name in cell for _ in self.cases[cell])
+        names = sorted({*self.gold, *self.predicted}, key=lambda name: -wrong[name])[:most]
+        rows = [place for place, name in enumerate(self.gold) if name in names]
+        columns = [place for place, name in enumerate(self.predicted) if name in names]
+        return Confusion(
+            self.unit,
+            tuple(self.gold[place] for place in rows),
+            tuple(self.predicted[place] for place in columns),
+            self.counts[np.ix_(rows, columns)],
+            self.cases,
+        )
+
+
+def confusion(
+    kind: str, gold: Sequence[Any], predicted: Sequence[Any], untyped: bool = False
+) -> Confusion:
+    """Count what was taken for what, `untyped` with one type for all entities.
+
+    Raises InputError for questions, and where gold and predictions differ in number.
+    """
+    if kind == "qa":
+        raise InputError(
+            "Answers have no classes that could be taken for one another.",
+            "Look at them on Error analysis.",
+        )
+    if len(gold) != len(predicted):
+        raise InputError(
+            f"Expected a prediction for each of {len(gold):,} gold examples, got"
+            f" {len(predicted):,}."
+        )
+    found: dict[tuple[str, str], list[Case]] = {}
+    for place, (ours, theirs) in enumerate(zip(gold, predicted, strict=True)):
+        for cell, case in _cases(kind, place, ours, theirs, untyped):
+            found.setdefault(cell, []).append(case)
+    names = sorted({name for cell in found for name in cell} - {NONE})
+    rows = [*names, *([NONE] if any(cell[0] == NONE for cell in found) else [])]
+    columns = [*names, *([NONE] if any(cell[1] == NONE for cell in found) else [])]
+    counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    row_of, column_of = (
+        {name: place for place, name in enumerate(side)} for side in (rows, columns)
+    )
+    for (row, column), cases in found.items():
+        counts[row_of[row], column_of[column]] = len(cases)
+    unit = {"ner": "entities", "multilabel": "labels"}.get(kind, "texts")
+    return Confusion(
+        unit, tuple(rows), tuple(columns), counts, {k: tuple(v) for k, v in found.items()}
+    )
+
+
+def _cases(
+    kind: str, place: int, gold: Any, predicted: Any, untyped: bool
+) -> Iterator[tuple[tuple[str, str], Case]]:
+    if kind == "ner":
+        kind_of = (lambda tag: "") if untyped else type_of
+        ours, theirs = (
+            {(s.start, s.end): s.type or BARE for s in spans_of(tags, kind_of)}
+            for tags in (gold, predicted)
+        )
+        for span in sorted(ours.keys() | theirs.keys()):
+            yield (ours.get(span, NONE), theirs.get(span, NONE)), Case(place, *span)
+    elif kind == "multilabel":
+        for label in sorted(set(gold) | set(predicted)):
+            yield (
+                (label if label in gold else NONE, label if label in predicted else NONE),
+                Case(place),
+            )
+    else:
+        yield (gold[0], predicted[0]), Case(place)

@@ -1,0 +1,237 @@
+"""An entry of the error ledger as people read it: lines of text with what is marked in them, cuts,
+what rows are made of.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from vocadapt.analysis.errors.kinds import Claim, Unit
+from vocadapt.analysis.errors.ledger import Entry, Ledger, text_of
+from vocadapt.analysis.errors.word_tokenizations import WordBook, WordCut
+from vocadapt.training.finetune.mixture import POOLED
+from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+
+GOLD, OTHER, RIGHT, WRONG = "gold", "other", "right", "wrong"  # styles of marks
+BEFORE, AFTER, TAIL = (
+    40,
+    40,
+    12,
+)  # characters round what is marked; of the sides' own lines behind it
+LONGEST = 420  # characters of a line
+MOST_WORDS, MOST_MADE, MOST_SEEN = 12, 4, 6
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Characters `start` to `end` of a line, and in which style they are marked."""
+
+    start: int
+    end: int
+    style: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a card: its name, its text, what is marked in it, a note behind it."""
+
+    name: str
+    text: str
+    marks: tuple[Mark, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class EntryView:
+    """A card: its id, where the example stands, what happened, its lines, the words shown of so
+    many, made of, the vote.
+    """
+
+    id: str
+    title: str
+    event: str
+    lines: tuple[Line, ...]
+    words: tuple[WordCut, ...]
+    of: int
+    made: tuple[str, ...]
+    vote: str = ""
+
+
+NAMES = ("baseline", "compared")
+Near = Callable[[str], str]
+
+
+def view_of(book: Ledger, entry: Entry, words: WordBook, near: Near | None = None) -> EntryView:
+    """The card of an entry; `near` tells what lies near a new token's row."""
+    example = book.split.examples[entry.place]
+    held = words_of(example, entry, words)
+    shown = telling(held)
+    vote = book.vote(entry)
+    return EntryView(
+        entry.id,
+        book.titled(entry),
+        f"{entry.unit.label} · {entry.event}" if entry.unit.label else entry.event,
+        tuple(_lines(book, example, entry)),
+        shown,
+        len(held),
+        made_of(shown, words, near),
+        _vote_line(entry, vote.line, vote.at) if vote else "",
+    )
+
+
+def words_of(example: Example, entry: Entry, words: WordBook) -> tuple[WordCut, ...]:
+    """The words that an entry is about: those of what gold and either side mark; of a text all."""
+    units = [entry.unit, *entry.first.said, *entry.second.said]
+    if isinstance(example, Sentence):
+        return words.cut(
+            example.words[min(unit.start for unit in units) : max(unit.end for unit in units)]
+        )
+    if isinstance(example, Question):
+        return words.cut(
+            dict.fromkeys(word for unit in units for word in words.words_of(unit.text))
+        )
+    return words.cut(dict.fromkeys(words.words_of(text_of(example))))
+
+
+def made_of(shown: Sequence[WordCut], words: WordBook, near: Near | None = None) -> tuple[str, ...]:
+    """What the rows of new tokens are made of, how often they stand in the corpus and in training;
+    else how often words do.
+    """
+    tokens = {token: word for word in shown for token in word.new}
+    lines = [
+        _made_line(words, token, word, near) for token, word in list(tokens.items())[:MOST_MADE]
+    ]
+    if not lines:
+        seen = [f"{word.word} {word.seen:,}" for word in shown if word.seen is not None][:MOST_SEEN]
+        return (f"no new token · times in training: {', '.join(seen)}",) if seen else ()
+    more = (f"and {len(tokens) - MOST_MADE} more new tokens",) if len(tokens) > MOST_MADE else ()
+    return (*lines, *more)
+
+
+def said_of(claim: Claim) -> str:
+    """What a side says of a unit, in a few words; "" for nothing."""
+    return "; ".join(
+        " ".join(
+            filter(None, (unit.text, f"({unit.label})" if unit.text and unit.label else unit.label))
+        )
+        for unit in claim.said
+    )
+
+
+def _made_line(words: WordBook, token: str, word: WordCut, near: Near | None) -> str:
+    seen = "" if word.seen is None else f"{word.seen:,} in training"
+    return " · ".join(filter(None, (words.added[token].line, near(token) if near else "", seen)))
+
+
+def telling(words: Sequence[WordCut]) -> tuple[WordCut, ...]:
+    """The words to show: those cut otherwise where there are any, so many at most."""
+    changed = [word for word in words if word.changed]
+    return tuple(changed or words)[:MOST_WORDS]
+
+
+def _vote_line(entry: Entry, line: str, at: str) -> str:
+    """Who was outvoted, where, and whether that was well."""
+    where = f"at {at!r}: " if at else ""
+    pooled = entry.cuts.get(POOLED)
+    verdict = "" if pooled is None else ", rightly" if not pooled.error else ", wrongly"
+    return f"{where}{line}{verdict if 'outvoted' in line else ''}"
+
+
+def _lines(book: Ledger, example: Example, entry: Entry) -> Iterable[Line]:
+    sides = tuple(zip(NAMES, (entry.first, entry.second), strict=True))
+    if isinstance(example, Sentence):
+        yield from _sentence_lines(book, example, entry, sides)
+    elif isinstance(example, Question):
+        yield from _question_lines(example, entry, sides)
+    else:
+        yield from _text_lines(example, entry, sides)
+
+
+Sides = Sequence[tuple[str, Claim]]
+
+
+def _sentence_lines(book: Ledger, example: Sentence, entry: Entry, sides: Sides) -> Iterable[Line]:
+    begins = [0]
+    for word in example.words:
+        begins.append(begins[-1] + len(word) + 1)
+
+    def mark(unit: Unit, style: str) -> Mark:
+        return Mark(begins[unit.start], begins[unit.end] - 1, style)
+
+    text, gold = " ".join(example.words), book.judging.units(example, example.tags or ())
+    touched = [mark(unit, OTHER) for unit in (entry.unit, *entry.first.said, *entry.second.said)]
+    first, last = (
+        max(0, min(one.start for one in touched) - BEFORE),
+        max(one.end for one in touched),
+    )
+    styles = [mark(unit, GOLD if unit == entry.unit else OTHER) for unit in gold]
+    yield _window("gold", text, styles, first, last + AFTER, "nothing here" if entry.alarm else "")
+    for name, claim in sides:
+        marks = [mark(unit, WRONG if claim.error else RIGHT) for unit in claim.said]
+        end = max((one.end for one in marks), default=last)
+        yield _window(name, text, marks, first, end + TAIL, claim.error)
+
+
+def _question_lines(example: Question, entry: Entry, sides: Sides) -> Iterable[Line]:
+    yield _clipped("question", example.question)
+    others = [answer.text for answer in example.answers or () if answer.text != entry.unit.text]
+    also = f"also accepted: {'; '.join(dict.fromkeys(others))[:120]}" if others else ""
+    gold = entry.unit if not entry.alarm else None
+    yield _answer("gold", example.context, gold, GOLD, also if gold else "no answer")
+    for name, claim in sides:
+        said = claim.said[0] if claim.said else None
+        yield _answer(name, example.context, said, WRONG if claim.error else RIGHT, claim.error)
+
+
+def _answer(name: str, context: str, unit: Unit | None, style: str, note: str) -> Line:
+    """An answer where it stands in its context, or alone where it stands nowhere."""
+    if unit is None:
+        return Line(name, "", note=note)
+    if unit.start < 0:
+        return _clipped(name, unit.text, style, note)
+    return _window(
+        name,
+        context,
+        [Mark(unit.start, unit.end, style)],
+        max(0, unit.start - BEFORE),
+        unit.end + AFTER,
+        note,
+    )
+
+
+def _text_lines(example: Example, entry: Entry, sides: Sides) -> Iterable[Line]:
+    assert isinstance(example, Text)
+    yield _clipped("text", example.text)
+    if example.pair:
+        yield _clipped("second", example.pair)
+    yield _clipped("gold", "none" if entry.alarm else entry.unit.label, GOLD)
+    for name, claim in sides:
+        said = ", ".join(unit.label for unit in claim.said)
+        yield _clipped(name, said, WRONG if claim.error else RIGHT, claim.error)
+
+
+def _clipped(name: str, text: str, style: str = "", note: str = "") -> Line:
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    cut_off = "" if len(text) <= LONGEST else f"{LONGEST} of {len(text):,} characters"
+    marks = (Mark(0, len(shown), style),) if style and shown else ()
+    return Line(name, shown, marks, " · ".join(filter(None, (note, cut_off))))
+
+
+def _window(name: str, text: str, marks: Sequence[Mark], start: int, end: int, note: str) -> Line:
+    """A part of a text at the borders of words, and what is marked in it."""
+    start = 0 if start <= 0 else text.find(" ", start) + 1 or start
+    start = min([start, *(mark.start for mark in marks if mark.style != OTHER)])
+    space = text.find(" ", min(end, len(text)))
+    end = min(len(text) if space < 0 or end >= len(text) else space, start + LONGEST)
+    before, after = "… " if start else "", " …" if end < len(text) else ""
+    move = len(before) - start
+    kept = (
+        Mark(max(mark.start, start) + move, min(mark.end, end) + move, mark.style)
+        for mark in marks
+        if mark.start < end and mark.end > start
+    )
+    return Line(
+        name,
+        f"{before}{text[start:end]}{after}",
+        tuple(sorted(kept, key=lambda mark: mark.start)),
+        note,
+    )

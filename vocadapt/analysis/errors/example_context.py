@@ -1,0 +1,68 @@
+"""Keyword in context within the examples of a task: where a word stands in what was trained or
+tested on.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.analysis.errors.ledger import text_of
+from vocadapt.text.keyword_in_context import DRAWN, Context, ContextSettings, Hit, one_word
+from vocadapt.text.splitter import Splitter
+from vocadapt.training.tasks.base import Example
+
+
+def in_examples(
+    examples: Sequence[Example],
+    word: str,
+    splitter: Splitter,
+    name: str,
+    settings: ContextSettings = DRAWN,
+) -> Context:
+    """Every place of a word in the texts of examples, in any form that the splitter makes the same;
+    some of them shown.
+
+    A place's file is `name`, its line the number of the example, from 1. Raises InputError for
+    several words.
+    """
+    wanted = one_word(word, splitter)
+    return each_in_examples(examples, [wanted], splitter, name, settings)[wanted]
+
+
+def each_in_examples(
+    examples: Sequence[Example],
+    words: Sequence[str],
+    splitter: Splitter,
+    name: str,
+    settings: ContextSettings = DRAWN,
+) -> dict[str, Context]:
+    """The same for several words at once, as the splitter gives them: word → its places. Each text
+    is split once at most.
+    """
+    hits: dict[str, list[Hit]] = {word: [] for word in words}
+    cores = [word.lower() for word in words]
+    quick = splitter.lowercase and all(map(str.isascii, cores))
+    for number, example in enumerate(examples, start=1):
+        text = text_of(example)
+        if quick and text.isascii() and not any(map(text.lower().__contains__, cores)):
+            continue  # most examples need not be split
+        for own, start, end in splitter.spans(text):
+            if own in hits:
+                left, right = (
+                    text[max(0, start - settings.width) : start],
+                    text[end : end + settings.width],
+                )
+                hits[own].append(Hit(left, text[start:end], right, Path(name), number))
+    return {
+        word: Context(word, len(found), tuple(_drawn(found, settings)))
+        for word, found in hits.items()
+    }
+
+
+def _drawn(hits: list[Hit], settings: ContextSettings) -> list[Hit]:
+    """The first ones, or some at random, in their order."""
+    if len(hits) <= settings.limit or not settings.sample:
+        return hits[: settings.limit]
+    places = np.random.default_rng(settings.seed).choice(len(hits), settings.limit, replace=False)
+    return [hits[place] for place in np.sort(places)]

@@ -1,0 +1,205 @@
+"""Cards of the error ledger as HTML, for the page and for the report alike: everything shown is
+escaped first.
+
+Colours come as light-dark() pairs; a word goes with every colour.
+"""
+
+import html
+from collections.abc import Sequence
+from itertools import repeat
+
+from vocadapt.analysis.errors.entry_lines import EntryView, Line, Mark
+from vocadapt.analysis.errors.keywords import CORPUS, TEST, TRAINING, Keyword, Keywords
+from vocadapt.analysis.errors.word_tokenizations import WordCut
+from vocadapt.progress import count
+from vocadapt.text.display import visible
+from vocadapt.text.keyword_in_context import ContextSettings, Hit
+
+IN = {TEST: "the test", TRAINING: "training", CORPUS: "the corpus"}
+STYLE = """<style>
+.ve-card{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.6rem 1rem .7rem;min-width:0}
+.ve-card+.ve-card{margin-top:1rem}
+.ve-head{font-size:.82rem;font-weight:600;color:light-dark(#5C6873,#A9B4BE);margin-bottom:.25rem;overflow-wrap:anywhere}
+.ve-line{display:grid;grid-template-columns:5.2rem minmax(0,1fr);gap:.5rem;line-height:1.6;align-items:baseline;font-size:.95rem}
+.ve-name,.ve-note{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE)}
+.ve-note{margin-left:.6rem;white-space:normal}
+.ve-text{overflow-wrap:anywhere;min-width:0}
+.ve-text bdi{white-space:pre-wrap}
+.ve-gold,.ve-other,.ve-right,.ve-wrong{text-decoration:none;background:none;color:inherit;padding-bottom:.05rem;
+ -webkit-box-decoration-break:clone;box-decoration-break:clone}
+.ve-gold{border-bottom:3px solid light-dark(#7A8793,#9AA6B1)}
+.ve-other{border-bottom:1px dotted light-dark(#7A8793,#9AA6B1)}
+.ve-right{border-bottom:3px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A)}
+.ve-wrong{border-bottom:3px solid light-dark(#96446F,#E0A0C4);background:light-dark(#F9EFF4,#33232D)}
+.ve-chips{display:flex;flex-wrap:wrap;gap:.25rem .3rem;align-items:center}
+.ve-chip{font-family:"Source Code Pro",ui-monospace,monospace;font-size:.84rem;white-space:pre;max-width:16rem;overflow:hidden;
+ text-overflow:ellipsis;padding:.02rem .35rem;border-radius:.3rem;border:1px solid light-dark(#DDE3E9,#323D48);
+ background:light-dark(#F4F6F8,#1B232C);unicode-bidi:isolate}
+.ve-new{border:1.5px solid light-dark(#009E73,#2FC79A);background:light-dark(#E6F5F0,#12332A);font-weight:700}
+.ve-gap{width:.45rem}
+.ve-made{font-size:.82rem;color:light-dark(#5C6873,#A9B4BE);overflow-wrap:anywhere}
+.ve-counts{display:grid;grid-template-columns:repeat(4,minmax(0,1fr));gap:1rem}
+.ve-count{border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem;padding:.7rem 1rem;min-width:0}
+.ve-count.ve-chosen{border:2px solid light-dark(#0B6FB3,#58AEE6);padding:calc(.7rem - 1px) calc(1rem - 1px)}
+.ve-count b{display:block;font-size:1.45rem;line-height:1.5;font-weight:600;font-variant-numeric:tabular-nums}
+.ve-count span{font-size:.8rem;color:light-dark(#5C6873,#A9B4BE)}
+.ve-good{color:light-dark(#00714F,#5BD6B0)}
+.ve-bad{color:light-dark(#96446F,#E8B5D1)}
+.ve-table{width:100%;border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;
+ border:1px solid light-dark(#DDE3E9,#323D48);border-radius:.5rem}
+.ve-table th{font-weight:400;text-align:left;color:light-dark(#5C6873,#A9B4BE);padding:.32rem .5rem;
+ background:light-dark(#F4F6F8,#1B232C)}
+.ve-table td{padding:.32rem .5rem;border-top:1px solid light-dark(#DDE3E9,#323D48);overflow-wrap:anywhere}
+.ve-table td:not(:first-child),.ve-table th:not(:first-child){text-align:right;white-space:nowrap}
+.ve-table tr.ve-chosen td{background:light-dark(#E8F1F8,#1C2F40)}
+.ve-word{margin:.2rem 0}
+.ve-word>summary{font-size:.92rem;font-weight:400;margin:0}
+.ve-word>summary>bdi{font-weight:600}
+.ve-kwic{display:grid;grid-template-columns:minmax(0,1fr) auto minmax(0,1fr) 11rem;gap:.1rem .5rem;font-size:.88rem}
+.ve-kwic>span{white-space:nowrap;overflow:hidden;text-overflow:ellipsis;unicode-bidi:isolate}
+.ve-kwic>.ve-left{text-align:right;direction:rtl}
+.ve-kwic>.ve-left bdi{direction:ltr}
+@media(max-width:700px){.ve-counts{grid-template-columns:repeat(2,minmax(0,1fr))}}
+</style>"""
+
+
+def card(view: EntryView, note: str = "") -> str:
+    """One entry; `note` is what somebody wrote on it."""
+    head = f'<div class="ve-head">{safe(view.title)} · {safe(view.event)}</div>'
+    lines = "".join(map(_line, view.lines))
+    made = [*view.made, *([view.vote] if view.vote else [])]
+    below = [
+        ("cut", _cut(view)),
+        ("made of", f'<span class="ve-made">{"<br>".join(map(safe, made))}</span>' if made else ""),
+        ("note", safe(note)),
+    ]
+    rows = "".join(_row(name, body) for name, body in below if body)
+    return f'<article class="ve-card">{head}{lines}{rows}</article>'
+
+
+def cards(views: Sequence[EntryView], notes: Sequence[str] = ()) -> str:
+    """Several entries under each other."""
+    given = notes or [""] * len(views)
+    return "".join(card(view, note) for view, note in zip(views, given, strict=True))
+
+
+def counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> str:
+    """The four counts as cards: number, what it counts, its colour ("good", "bad" or ""); one of
+    them is the chosen one.
+    """
+    body = "".join(
+        f'<div class="ve-count{" ve-chosen" if place == chosen else ""}">'
+        f'<b class="{f"ve-{kind}" if kind else ""}">{count(number)}</b>'
+        f"<span>{safe(about)}</span></div>"
+        for place, (number, about, kind) in enumerate(shown)
+    )
+    return f'<div class="ve-counts">{body}</div>'
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> str:
+    """A table of texts; all columns but the first stand to the right."""
+    head = "".join(f"<th>{safe(name)}</th>" for name in header)
+    body = "".join(
+        f"<tr{' class=ve-chosen' if place == chosen else ''}>{''.join(f'<td>{safe(cell)}</td>' for cell in row)}</tr>"
+        for place, row in enumerate(rows)
+    )
+    return f'<table class="ve-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def in_context(found: Keywords) -> str:
+    """Each word with its places in the test, in training and in the corpus, folded up; how many of
+    how many each time.
+    """
+    return "".join(map(_keyword, found.words, repeat(found.settings.lines)))
+
+
+def _keyword(one: Keyword, lines: ContextSettings) -> str:
+    often = " · ".join(
+        f"{count(context.of)} in {IN[where]}" for where, context in one.found.items()
+    )
+    entries = f"{count(one.entries)} {'entry' if one.entries == 1 else 'entries'}"
+    parts = [
+        f'<details class="ve-word"><summary><bdi>{safe(one.word)}</bdi> · {entries} ·'
+        f" {often}</summary>"
+    ]
+    for where, context in one.found.items():
+        told = safe(context.describe(lines)) if context.of else "none"
+        hits = "".join(map(_hit, context.hits))
+        parts.append(
+            f'<p class="ve-note">In {IN[where]}: {told}.</p><div class="ve-kwic">{hits}</div>'
+        )
+    return "".join([*parts, "</details>"])
+
+
+def _hit(hit: Hit) -> str:
+    left, match, right = (safe(text) for text in (hit.left, hit.match, hit.right))
+    place = f"{safe(hit.file.name)} {count(hit.line)}"
+    return (
+        "<span"
+        f' class="ve-left"><bdi>{left}</bdi></span><b><bdi>{match}</bdi></b><span><bdi>{right}</bdi></span><span'
+        f' class="ve-name">{place}</span>'
+    )
+
+
+def safe(text: str) -> str:
+    """Text for HTML: marks without a shape are shown, everything is escaped; line breaks are
+    blanks.
+    """
+    return html.escape(visible(" ".join(text.splitlines()) if "\n" in text else text))
+
+
+def _row(name: str, body: str) -> str:
+    return (
+        f'<div class="ve-line"><span class="ve-name">{name}</span><div'
+        f' class="ve-text">{body}</div></div>'
+    )
+
+
+def _line(line: Line) -> str:
+    note = f'<span class="ve-note">{safe(line.note)}</span>' if line.note else ""
+    return _row(safe(line.name), f"<bdi>{_marked(line.text, line.marks)}</bdi>{note}")
+
+
+def _marked(text: str, marks: Sequence[Mark]) -> str:
+    """A text with its marks; they do not overlap."""
+    parts, at = [], 0
+    for mark in marks:
+        parts += [
+            safe(text[at : mark.start]),
+            f'<mark class="ve-{mark.style}">{safe(text[mark.start : mark.end])}</mark>',
+        ]
+        at = mark.end
+    return "".join([*parts, safe(text[at:])])
+
+
+def _cut(view: EntryView) -> str:
+    """The words' pieces before, an arrow, their pieces after; once where nothing changed."""
+    if not any(word.before for word in view.words):
+        return ""
+    before = _chips(view.words, [word.before for word in view.words])
+    after = _chips(view.words, [word.after for word in view.words])
+    arrow = (
+        f"<span>→</span>{after}"
+        if any(word.changed for word in view.words)
+        else '<span class="ve-note">same cut</span>'
+    )
+    some = (
+        f'<span class="ve-note">{len(view.words)} of {count(view.of)} words</span>'
+        if len(view.words) < view.of
+        else ""
+    )
+    return f'<div class="ve-chips">{before}{arrow}{some}</div>'
+
+
+def _chips(words: Sequence[WordCut], pieces: Sequence[tuple[str, ...]]) -> str:
+    groups = (
+        "".join(_chip(piece, piece in word.new) for piece in own)
+        for word, own in zip(words, pieces, strict=True)
+    )
+    return '<span class="ve-gap"></span>'.join(groups)
+
+
+def _chip(piece: str, new: bool) -> str:
+    shown = safe(piece)
+    title = f"{shown} (new token)" if new else shown
+    return f'<span class="ve-chip{" ve-new" if new else ""}" title="{title}">{shown}</span>'

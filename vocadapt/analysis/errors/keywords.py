@@ -1,0 +1,96 @@
+"""The words of an error report in context: where they stand in the test and training examples, and
+in a text.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vocadapt.analysis.errors.entry_lines import telling, words_of
+from vocadapt.analysis.errors.example_context import each_in_examples
+from vocadapt.analysis.errors.ledger import Entry, Ledger
+from vocadapt.analysis.errors.word_tokenizations import WordBook
+from vocadapt.progress import Progress, silent
+from vocadapt.settings import bounded, check_settings
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.keyword_in_context import Context, ContextSettings, each_in_context
+from vocadapt.text.splitter import Splitter
+from vocadapt.training.tasks.base import Example
+
+TEST, TRAINING, CORPUS = "test", "training", "corpus"
+
+
+@dataclass(frozen=True)
+class KeywordSettings:
+    """How many words are shown, the commonest of the entries first, and how many of the places of
+    each.
+
+    Raises InputError for less than one word.
+    """
+
+    words: int = bounded(40, 1, 10_000, "Words to show")
+    lines: ContextSettings = field(default_factory=lambda: ContextSettings(limit=4))
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A word, how many entries hold it, and its places in the test, in training and in the corpus,
+    as far as these are there.
+    """
+
+    word: str
+    entries: int
+    found: Mapping[str, Context]
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """The words that are shown, of how many that the entries hold."""
+
+    words: tuple[Keyword, ...]
+    of: int
+    settings: KeywordSettings
+
+
+def keywords(
+    book: Ledger,
+    entries: Sequence[Entry],
+    words: WordBook,
+    train: Sequence[Example] | None = None,
+    corpus: Corpus | None = None,
+    settings: KeywordSettings | None = None,
+    progress: Progress = silent,
+) -> Keywords:
+    """The words on the cards of entries in context; a corpus is read once, whatever the number of
+    words.
+    """
+    settings, splitter = settings or KeywordSettings(), words.splitter or Splitter.bert()
+    counts = Counter(word for entry in entries for word in _on_card(book, entry, words, splitter))
+    chosen = [word for word, _ in counts.most_common(settings.words)]
+    found = {TEST: each_in_examples(book.split.examples, chosen, splitter, TEST, settings.lines)}
+    if train is not None:
+        found[TRAINING] = each_in_examples(train, chosen, splitter, TRAINING, settings.lines)
+    if corpus is not None:
+        found[CORPUS] = each_in_context(corpus, chosen, splitter, settings.lines, progress)
+    shown = (
+        Keyword(word, counts[word], {where: own[word] for where, own in found.items()})
+        for word in chosen
+    )
+    return Keywords(tuple(shown), len(counts), settings)
+
+
+def _on_card(book: Ledger, entry: Entry, words: WordBook, splitter: Splitter) -> list[str]:
+    """The words that a card shows, as the model meets them, each once and in their order; signs
+    alone are none.
+    """
+    written = (
+        one.word for one in telling(words_of(book.split.examples[entry.place], entry, words))
+    )
+    return list(
+        dict.fromkeys(
+            word for one in written for word in splitter.words(one) if any(map(str.isalnum, word))
+        )
+    )

@@ -1,0 +1,336 @@
+"""The error ledger as files: a self-contained HTML page, CSV, JSON. Nothing is left out that is not
+said to be.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from vocadapt.analysis.errors import html as error_html
+from vocadapt.analysis.errors.entry_lines import made_of, said_of, view_of, words_of
+from vocadapt.analysis.errors.html import safe
+from vocadapt.analysis.errors.keywords import keywords
+from vocadapt.analysis.errors.ledger import ADDED, ALARMS, KEPT, REMOVED, Entry
+from vocadapt.analysis.errors.outcomes import BROKEN, FATES, FIXED, RIGHT, WRONG
+from vocadapt.analysis.errors.slicing import ALL, SliceScore, Slicing
+from vocadapt.analysis.results.results import SURE
+from vocadapt.analysis.results.tables import LEAST, figure_name, fraction, p_value, points
+from vocadapt.progress import Progress, count, silent
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.spreadsheet import format_csv
+from vocadapt.training.finetune.mixture import CUTS, named_cut
+from vocadapt.training.scoring.counts import Score
+from vocadapt.training.scoring.uncertainty import Comparison
+from vocadapt.training.tasks.base import Example
+
+LISTED = (
+    FIXED,
+    BROKEN,
+    WRONG,
+    REMOVED,
+    ADDED,
+    KEPT,
+)  # fates whose entries a report lists; both right are counted only
+SAID = {
+    FIXED: "wrong before, right now",
+    BROKEN: "right before, wrong now",
+    WRONG: "wrong before and now",
+    RIGHT: "right before and now",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A sliced ledger and what its report contains: names of both sides, the test, slices, notes,
+    the command.
+
+    `train` and `corpus`: texts that the HTML page searches for words, besides the test examples.
+    `why_no_corpus`: why a known corpus was left out.
+    """
+
+    slicing: Slicing
+    names: tuple[str, str]
+    test: Comparison
+    notes: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    slice: str = ALL
+    command: str = ""
+    train: Sequence[Example] | None = None
+    corpus: Corpus | None = None
+    why_no_corpus: str = ""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries that are listed, by fate."""
+        held = self.slicing.entries(self.slice)
+        return tuple(entry for fate in LISTED for entry in held if entry.fate == fate)
+
+    @property
+    def slices(self) -> tuple[SliceScore, ...]:
+        """Every slice there is, and everything else."""
+        return self.slicing.scores()
+
+    @property
+    def by_cut(self) -> dict[str, Score]:
+        """Score of each tokenization over the listed slice."""
+        return self.slicing.by_cut(self.slice)
+
+    @property
+    def definition(self) -> str:
+        """Name of the score and its definition."""
+        return f"{self.slicing.scorer.name}: {self.slicing.definition}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values: counts, slices, scores by cut, the entries but those that both have
+        right.
+        """
+        book, held = self.slicing.ledger, self.slicing.entries(self.slice)
+        listed = self.entries
+        return {
+            "first": self.names[0],
+            "second": self.names[1],
+            "kind": book.kind,
+            "slice": self.slice,
+            "definition": self.definition,
+            "counts": book.counts,
+            "by_label": book.by_label,
+            "kinds": book.kinds,
+            "slices": [one.to_dict() for one in self.slices],
+            "by_cut": {cut: dict(score.values) for cut, score in self.by_cut.items()},
+            "by_cut_of": self.slicing.title(self.slice),
+            "entries": [self._entry(entry) for entry in listed],
+            "entries_left_out": {RIGHT: len(held) - len(listed)},
+        }
+
+    def csv(self) -> str:
+        """The entries as CSV, one line each."""
+        rows = [_flat(self._entry(entry)) for entry in self.entries]
+        return format_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
+
+    def html(self, progress: Progress = silent) -> str:
+        """A page of its own that needs nothing else; a corpus is read for it."""
+        book, words = self.slicing.ledger, self.slicing.words
+        parts = [
+            f"<h1>Error analysis</h1><p>{safe(self.names[0])} → {safe(self.names[1])}</p>",
+            self._counts(),
+            self._tables(),
+        ]
+        if self.slice != ALL:
+            parts.append(
+                f"<p>Listed is the slice “{safe(self.slicing.title(self.slice))}” only.</p>"
+            )
+        for fate in LISTED:
+            held = [entry for entry in self.entries if entry.fate == fate]
+            views = [view_of(book, entry, words) for entry in held]
+            body = (
+                error_html.cards(views, [self._note(entry) for entry in held])
+                if held
+                else "<p>None.</p>"
+            )
+            opened = " open" if fate == FIXED else ""
+            parts.append(
+                f"<details{opened}><summary>{safe(fate)} {len(held):,}</summary>{body}</details>"
+            )
+        left = sum(entry.fate == RIGHT for entry in self.slicing.entries(self.slice))
+        parts.append(f"<p>The {left:,} units that both have right are not listed.</p>")
+        parts.append(self._words(progress))
+        if self.command:
+            parts.append(f"<h2>The same in a terminal</h2><pre>{safe(self.command)}</pre>")
+        return PAGE.format(style=error_html.STYLE, body="\n".join(parts))
+
+    def _counts(self) -> str:
+        counts = self.slicing.ledger.counts
+        shown = [
+            (counts[fate], f"{fate} · {SAID[fate]}", {FIXED: "good", BROKEN: "bad"}.get(fate, ""))
+            for fate in FATES
+        ]
+        alarms = " · ".join(f"{name} {counts[name]:,}" for name in ALARMS)
+        scores, difference = overall(self.test, self.slicing.metric)
+        told = f"<p><b>{safe(scores)}</b>, {safe(difference)}.</p><p>{safe(self.definition)}.</p>"
+        return f"{error_html.counts(shown)}{told}<p>{safe(alarms)}</p>"
+
+    def _tables(self) -> str:
+        parts = [
+            "<h2>Where the change comes from</h2>",
+            error_html.table(SLICE_HEADER, slice_rows(self.slices)),
+        ]
+        if self.by_cut:
+            title = f"Which cut was right: {self.slicing.title(self.slice)}"
+            parts += [
+                f"<h2>{safe(title)}</h2>",
+                error_html.table(("", *self.by_cut), cut_rows(self.by_cut)),
+            ]
+        kinds = [
+            (kind, f"{n['first']:,}", f"{n['second']:,}")
+            for kind, n in self.slicing.ledger.kinds.items()
+        ]
+        parts += [
+            "<h2>Kinds of errors</h2>",
+            error_html.table(("kind", "baseline", "compared"), kinds),
+        ]
+        return "".join(parts)
+
+    def _words(self, progress: Progress) -> str:
+        """The words of the entries in context, so many of so many."""
+        found = keywords(
+            self.slicing.ledger,
+            self.entries,
+            self.slicing.words,
+            self.train,
+            self.corpus,
+            progress=progress,
+        )
+        if not found.words:
+            return ""
+        which = "" if len(found.words) == found.of else ", those that stand in most entries"
+        told = (
+            f"{count(len(found.words))} of the {count(found.of)} words on the"
+            f" cards{which}.{self._not_looked_up()}"
+        )
+        return f"<h2>Words in context</h2><p>{safe(told)}</p>{error_html.in_context(found)}"
+
+    def _not_looked_up(self) -> str:
+        """Where the words were not looked up, and why."""
+        left_out = self.corpus is None and self.why_no_corpus
+        places = (("training", self.train), ("corpus", True if left_out else self.corpus))
+        where = [name for name, there in places if there is None]
+        without = (
+            f" Not looked up: {' and '.join(where)}, which {'is' if len(where) == 1 else 'are'} not"
+            " given."
+            if where
+            else ""
+        )
+        return without + (f" Not looked up: corpus, {self.why_no_corpus}." if left_out else "")
+
+    def _note(self, entry: Entry) -> str:
+        text, tags = self.notes.get(entry.id, ("", ()))
+        return " · ".join(filter(None, (text, ", ".join(tags))))
+
+    def _entry(self, entry: Entry) -> dict[str, Any]:
+        """An entry as JSON values."""
+        book = self.slicing.ledger
+        example = book.split.examples[entry.place]
+        words = words_of(example, entry, self.slicing.words)
+        vote, (note, tags) = book.vote(entry), self.notes.get(entry.id, ("", ()))
+        return {
+            "id": entry.id,
+            "where": book.titled(entry),
+            "example": entry.place + 1,
+            "fate": entry.fate,
+            "event": entry.event,
+            "label": entry.unit.label,
+            "gold": "" if entry.alarm else entry.unit.text or entry.unit.label,
+            "first": {"said": said_of(entry.first), "error": entry.first.error},
+            "second": {"said": said_of(entry.second), "error": entry.second.error},
+            "cuts": {
+                cut: {"said": said_of(claim), "error": claim.error}
+                for cut, claim in entry.cuts.items()
+            },
+            "vote": (
+                {
+                    "at": vote.at,
+                    "said": dict(vote.said),
+                    "margins": dict(vote.margins),
+                    "outvoted": list(vote.outvoted),
+                    "line": vote.line,
+                }
+                if vote
+                else None
+            ),
+            "words": [asdict(word) for word in words if word.changed or len(words) <= 12],
+            "made_of": list(made_of(words, self.slicing.words)),
+            "note": note,
+            "tags": list(tags),
+        }
+
+
+SLICE_HEADER = ("slice", "n", "Δ points", "fixed : broken")
+COLUMNS = (
+    "id",
+    "where",
+    "example",
+    "fate",
+    "event",
+    "label",
+    "gold",
+    "first",
+    "first error",
+    "second",
+    "second error",
+    *map(named_cut, CUTS),
+    "outvoted",
+    "words",
+    "made of",
+    "note",
+    "tags",
+)
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Error analysis</title>{style}<style>
+:root{{color-scheme:light dark}}
+body{{font:15px/1.5 "Source Sans 3","Source Sans Pro",system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;
+ background:light-dark(#FFFFFF,#12181F);color:light-dark(#1B2733,#E6EBF0)}}
+summary{{font-weight:600;font-size:1.1rem;cursor:pointer;margin:1rem 0}}
+h2{{font-size:1.1rem;margin:1.4rem 0 .6rem}} pre{{white-space:pre-wrap;overflow-wrap:anywhere}}
+</style></head><body>
+{body}
+</body></html>
+"""
+
+
+def overall(test: Comparison, metric: str) -> tuple[str, str]:
+    """Both scores, and what is said of their difference.
+
+    "F1 .812 → .834" and "+2.2 points (95 % interval −0.1 to +4.3), paired test p = .062: no claim".
+    """
+    p, interval = test.p_randomisation, test.interval
+    drawn = (
+        f"{100 * interval.level:.0f} % interval {points(interval.low)} to {points(interval.high)}"
+    )
+    tested = (
+        f"paired test p {'' if p < LEAST else '= '}{p_value(p)}{'' if p < SURE else ': no claim'}"
+    )
+    return (
+        f"{metric} {fraction(test.a)} → {fraction(test.b)}",
+        f"{points(test.difference)} points ({drawn}), {tested}",
+    )
+
+
+def slice_rows(slices: Sequence[SliceScore]) -> list[tuple[str, ...]]:
+    """Slices as cells of a table."""
+    return [
+        (
+            one.title,
+            count(one.n),
+            points(one.difference) or "–",
+            f"{count(one.fixed)} : {count(one.broken)}",
+        )
+        for one in slices
+    ]
+
+
+def cut_rows(by_cut: Mapping[str, Score]) -> list[tuple[str, ...]]:
+    """Every figure under each cut."""
+    names = list(next(iter(by_cut.values())).values) if by_cut else []
+    return [
+        (figure_name(name), *(fraction(score.values[name]) for score in by_cut.values()))
+        for name in names
+    ]
+
+
+def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry in one row."""
+    cuts, vote = entry["cuts"], entry["vote"]
+    return {
+        **entry,
+        **{side: entry[side]["said"] for side in ("first", "second")},
+        **{f"{side} error": entry[side]["error"] for side in ("first", "second")},
+        **{named_cut(cut): cuts[cut]["said"] for cut in cuts},
+        "outvoted": vote["line"] if vote else "",
+        "words": " | ".join(
+            f"{' '.join(w['before'])} → {' '.join(w['after'])}" for w in entry["words"]
+        ),
+        "made of": " | ".join(entry["made_of"]),
+        "tags": ", ".join(entry["tags"]),
+    }

@@ -1,0 +1,43 @@
+"""Figures to choose the size of an extension vocabulary by. They draw, and compute nothing."""
+
+import plotly.graph_objects as go
+
+from vocadapt.analysis.figures.figures import GOOD, NULL, SOURCE, empty_figure, frequency_rank
+from vocadapt.vocabulary.growth.extension_size import SELDOM, ExtensionCurve
+
+HEIGHT, TOP = 260, 12  # pixels: of a figure, of its upper margin
+
+
+def token_frequency(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
+    """Occurrences of the new tokens by rank, both axes logarithmic; the chosen size and the floor
+    of SELDOM as lines.
+    """
+    figure = frequency_rank(curve.ranked, SELDOM, "{} times", "new token", GOOD)
+    figure.update_layout(height=HEIGHT, margin={"t": TOP})
+    _mark(figure, curve, chosen)
+    return figure
+
+
+def pieces_by_size(curve: ExtensionCurve, chosen: int = 0) -> go.Figure:
+    """Wordpieces a word against the tokens added; the chosen size as a line."""
+    figure = empty_figure("tokens added", "wordpieces a word", HEIGHT)
+    figure.update_layout(showlegend=False, margin={"t": TOP})
+    figure.add_scatter(
+        x=[at.size for at in curve.sizes],
+        y=[at.fertility for at in curve.sizes],
+        mode="lines+markers",
+        line={"color": SOURCE, "width": 2.5},
+        marker={"size": 7},
+        customdata=[curve.shorter(at) for at in curve.sizes],
+        hovertemplate=(
+            "%{x:,} tokens: %{y:.3f} a word, the text %{customdata:.1%} shorter<extra></extra>"
+        ),
+    )
+    _mark(figure, curve, chosen)
+    return figure
+
+
+def _mark(figure: go.Figure, curve: ExtensionCurve, chosen: int) -> None:
+    """The chosen size as a line, where the curve reaches that far."""
+    if 0 < chosen <= len(curve.counts):
+        figure.add_vline(x=chosen, line={"color": NULL, "dash": "dash"})

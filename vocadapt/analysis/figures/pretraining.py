@@ -1,0 +1,94 @@
+"""Figures of the page Pretraining: held-out loss as it fell, and the gates. They draw, and compute
+nothing.
+"""
+
+import html
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vocadapt.analysis.figures.figures import GOOD, SERIES, SOURCE, SYMBOLS, empty_figure, layout_of
+from vocadapt.analysis.gates import GateShares
+from vocadapt.analysis.results.tables import fraction
+from vocadapt.progress import count
+from vocadapt.training.masked.validation import HeldOutCurve
+
+AGAINST = {"tokens": "wordpieces read", "seconds": "seconds of training"}
+MIDDLE = "#D8DDE1"
+NARROWEST = 0.1  # half the range of shares that the colours span, at least
+DARKEST = 0.65  # of the way to its full colour a field goes at most: dark digits are read on each
+
+
+def held_out_losses(
+    curves: Mapping[str, HeldOutCurve],
+    against: str = "tokens",
+    height: int = 320,
+    among: Sequence[str] = (),
+) -> go.Figure:
+    """Held-out loss per character against a key of AGAINST, a line each; `among`: all there are:
+    each keeps its colour.
+    """
+    figure = empty_figure(AGAINST[against], "held-out loss per character", height)
+    styles = dict(
+        zip(
+            dict.fromkeys([*among, *curves]),
+            zip(cycle(SERIES), cycle(SYMBOLS), strict=False),
+            strict=False,
+        )
+    )
+    for name, curve in curves.items():
+        colour, symbol = styles[name]
+        figure.add_scatter(
+            x=[getattr(point, against) for point in curve.points],
+            y=[point.loss for point in curve.points],
+            mode="lines+markers",
+            name=html.escape(name),
+            line={"color": colour, "width": 2.2},
+            marker={"symbol": symbol, "size": 7},
+            customdata=[fraction(point.loss) for point in curve.points],
+            hovertemplate=(
+                f"%{{x:,.0f}} {AGAINST[against]}: %{{customdata}}<extra>{html.escape(name)}</extra>"
+            ),
+        )
+    figure.update_layout(showlegend=len(curves) > 1)
+    figure.update_xaxes(rangemode="tozero")
+    return figure
+
+
+def gate_heat(shares: GateShares) -> go.Figure:
+    """The extension's share by layer (first one below) and kind of token: blue is BERT's layer,
+    green the extension.
+    """
+    half = max(NARROWEST, float(abs(shares.means - 0.5).max())) / DARKEST
+    kinds = [f"{kind}<br>{count(of)}" for kind, of in zip(shares.kinds, shares.counts, strict=True)]
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares.means,
+            x=kinds,
+            y=[f"layer {layer + 1}" for layer in range(shares.layers)],
+            text=_fractions(shares.means),
+            customdata=_fractions(shares.deviations),
+            zmin=0.5 - half,
+            zmax=0.5 + half,
+            colorscale=[(0, SOURCE), (0.5, MIDDLE), (1, GOOD)],
+            xgap=2,
+            ygap=2,
+            texttemplate="%{text}",
+            textfont={"size": 12, "color": "#101418"},
+            showscale=False,  # every cell says its number
+            hovertemplate="%{y}, %{x}: %{text} ± %{customdata}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        **layout_of(110 + 34 * shares.layers) | {"margin": {"l": 8, "r": 8, "t": 16, "b": 8}}
+    )
+    figure.update_xaxes(type="category", showline=False, automargin=True)
+    figure.update_yaxes(type="category", showline=False, automargin=True)
+    return figure
+
+
+def _fractions(values: NDArray[np.float64]) -> list[list[str]]:
+    return [list(map(fraction, row)) for row in values.tolist()]

@@ -1,0 +1,366 @@
+"""A map of tokens as a figure: points in colours and marks, rings round what was asked for, names
+of regions.
+"""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from vocadapt.analysis.figures.figures import CHANGED, DOMAIN, GOOD, NULL, SOURCE, TARGET
+from vocadapt.analysis.token_columns import Column
+from vocadapt.progress import count
+
+Matrix = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+Window = tuple[float, float, float, float]  # left, right, bottom, top
+Box = Window
+
+MARKS = (
+    (SOURCE, "circle"),
+    (DOMAIN, "diamond"),
+    (GOOD, "square"),
+    (TARGET, "triangle-up"),
+    (CHANGED, "cross"),
+    ("#56B4E9", "triangle-down"),
+    ("#B07D3A", "x"),
+    (NULL, "pentagon"),
+)  # fmt: skip; no open marks: WebGL draws none of them without a line
+FIXED = {  # the colour language of the lab, where a category has a place in it
+    "source": (SOURCE, "circle"),
+    "added": (GOOD, "diamond"),
+    "target": (TARGET, "square"),
+    "new row": (CHANGED, "cross"),
+    "dropped": (NULL, "x"),
+    "other": (NULL, "pentagon"),
+    "the others": (NULL, "circle"),
+}
+NAMED = 60  # rings that get a name
+LONGEST = 40  # characters of a name on the map and under the pointer
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Tokens in the plane: coordinates (n, 2), ids (n,), names as `literal_names` makes them (n,);
+    all in the same order.
+    """
+
+    xy: Matrix
+    ids: NDArray[np.int64]
+    names: NDArray[np.object_]
+
+    def of(self, ids: Sequence[int]) -> NDArray[np.int64]:
+        """The places of ids that are on the map, in the order asked."""
+        place = {int(id): i for i, id in enumerate(self.ids)} if len(ids) else {}
+        return np.array([place[id] for id in ids if id in place], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Rings:
+    """What stands out, by id: the word asked for, what is near it (with names), and what is
+    selected.
+    """
+
+    word: int | None = None
+    near: Sequence[int] = ()
+    selected: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a map is drawn: its colours, its rings, (x, y, text) of labels, the part that is seen,
+    size, ink and paper.
+    """
+
+    column: Column | None = None
+    colour: str = SOURCE  # of a map in one colour
+    rings: Rings = field(default_factory=Rings)
+    labels: Sequence[tuple[float, float, str]] = ()
+    window: Window | None = None
+    height: int = 560
+    width: int = 640  # pixels, about: by it names are judged to have room
+    ink: str = "#1B2733"
+    paper: str = "rgba(255,255,255,.75)"
+    still: bool = False  # for paper: in vectors, not in WebGL
+
+
+def map_figure(points: Points, drawing: Drawing) -> go.Figure:
+    """The map. Every point carries its id as customdata, and its name, escaped, as text; a trace
+    for each category.
+
+    Points stand back while something is ringed.
+    """
+    size, opacity = dot_size(len(points.xy)), 0.3 if drawing.rings.word is not None else 0.75
+    traces = [
+        _trace(points, mask, trace, opacity, drawing.still)
+        for mask, trace in _coloured(points, drawing, size)
+    ]
+    notes = [
+        _note(name, drawing)
+        for name in uncrowded(_names_of(points, drawing, size), points, drawing)
+    ]
+    rings = _ringed(points, drawing, size)
+    return go.Figure(
+        [*traces, *rings], _layout(drawing) | {"annotations": notes}
+    )  # one by one takes ten times as long
+
+
+def side_by_side(titles: Sequence[str], maps: Sequence[go.Figure]) -> go.Figure:
+    """Maps of the same tokens beside each other: to zoom or to move one moves the others too."""
+    figure = make_subplots(
+        1, len(maps), subplot_titles=[name_of(title) for title in titles], horizontal_spacing=0.02
+    )
+    for column, one in enumerate(maps, start=1):
+        figure.add_traces(list(one.data), rows=1, cols=column)
+        for label in one.layout.annotations:
+            figure.add_annotation(label, row=1, col=column)
+    figure.update_layout(_layout(Drawing(height=maps[0].layout.height)), showlegend=False)
+    figure.update_xaxes(visible=False, matches="x")
+    figure.update_yaxes(visible=False, matches="y", scaleanchor="x")
+    return figure
+
+
+def _trace(
+    points: Points, rows: Any, looks: dict[str, Any], opacity: float, vectors: bool
+) -> dict[str, Any]:
+    """A trace of some points; one that is selected looks as before, since rings show what is."""
+    dimmed = {"marker": {"opacity": opacity}}
+    looks["marker"] |= {"opacity": opacity}
+    kind = {
+        "type": "scatter" if vectors else "scattergl",
+        "mode": "markers",
+        "selected": dimmed,
+        "unselected": dimmed,
+    }
+    return {**kind, **_at(points, rows), "hovertemplate": "%{text}<extra></extra>", **looks}
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name on the map: where, how it is written (escaped), how many pixels above its place."""
+
+    x: float
+    y: float
+    text: str
+    above: float = 0
+
+
+def _names_of(points: Points, drawing: Drawing, size: float) -> list[Name]:
+    """What may be written on the map, the weightiest first: the word, its neighbours from the
+    nearest on, the regions.
+    """
+    word = points.of(() if drawing.rings.word is None else (drawing.rings.word,))
+    near = points.of(drawing.rings.near)[:NAMED]
+    names = [(row, f"<b>{points.names[row]}</b>") for row in word] + [
+        (row, str(points.names[row])) for row in near
+    ]
+    tokens = [
+        Name(float(points.xy[row, 0]), float(points.xy[row, 1]), text, size + 9)
+        for row, text in names
+    ]
+    return tokens + [Name(x, y, name_of(text)) for x, y, text in drawing.labels]
+
+
+def _note(name: Name, drawing: Drawing) -> dict[str, Any]:
+    """A name on a slip of paper, so that it can be read over points."""
+    return {
+        "x": name.x,
+        "y": name.y,
+        "text": name.text,
+        "showarrow": False,
+        "bgcolor": drawing.paper,
+        "borderpad": 1,
+        "font": {"color": drawing.ink, "size": 12},
+        "yshift": name.above,
+    }
+
+
+def literal_names(tokens: Sequence[str]) -> NDArray[np.object_]:
+    """Tokens as plotly shows them literally (n,): made once for a map, since it takes longer than
+    to draw it.
+    """
+    return np.array([name_of(token) for token in tokens], dtype=object)
+
+
+def name_of(token: str, longest: int = LONGEST) -> str:
+    """A token as plotly shows it literally: shortened, and its marks escaped, since plotly reads a
+    few tags.
+    """
+    short = token if len(token) <= longest else token[: longest - 1] + "…"
+    return html.escape(
+        "".join(character if character.isprintable() else "�" for character in short)
+    ).replace("$", "&#36;")
+
+
+def uncrowded(names: Sequence[Name], points: Points, drawing: Drawing) -> list[Name]:
+    """The names that find room, the first ones first: none covers another, or stands outside what
+    is seen.
+    """
+    left, right, bottom, top = drawing.window or _ends(points.xy)
+    scale = min(
+        drawing.width / max(right - left, 1e-9), drawing.height / max(top - bottom, 1e-9)
+    )  # pixels to a unit
+    kept: dict[Name, Box] = {}
+    for name in names:
+        box = _box(name, scale)
+        if (
+            left <= name.x <= right
+            and bottom <= name.y <= top
+            and not any(_overlap(box, other) for other in kept.values())
+        ):
+            kept[name] = box
+    return list(kept)
+
+
+def _box(name: Name, scale: float) -> Box:
+    """About the room of a name in pixels, centred: left, right, bottom, top."""
+    half, x, y = (
+        3.4 * len(html.unescape(name.text)) + 3,
+        name.x * scale,
+        name.y * scale + name.above,
+    )
+    return x - half, x + half, y - 9, y + 9
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def _ends(xy: Matrix) -> Window:
+    (left, bottom), (right, top) = xy.min(axis=0), xy.max(axis=0)
+    return float(left), float(right), float(bottom), float(top)
+
+
+def dot_size(n: int) -> float:
+    """How large a point is among n."""
+    return float(np.clip(34 / max(n, 1) ** 0.22, 3, 11))
+
+
+def _at(points: Points, rows: Any) -> dict[str, Any]:
+    """Where points lie, whose they are and how they are called, as small as they travel."""
+    ids = points.ids[rows]
+    small = np.uint16 if len(points.ids) and points.ids.max() < 2**16 else np.int32
+    return {
+        "x": points.xy[rows, 0],
+        "y": points.xy[rows, 1],
+        "customdata": ids.astype(small),
+        "text": points.names[rows],
+    }
+
+
+def _coloured(points: Points, drawing: Drawing, size: float) -> list[tuple[Mask, dict[str, Any]]]:
+    """Which points, and how they look: those with a number, those of each category, and grey those
+    that have no value.
+    """
+    column, marker = drawing.column, {"size": size, "line": {"width": 0}}
+    if column is None:
+        everything = np.ones(len(points.xy), dtype=bool)
+        return [
+            (
+                everything,
+                {
+                    "marker": marker | {"color": drawing.colour},
+                    "showlegend": False,
+                    "name": "tokens",
+                },
+            )
+        ]
+    if column.numbers is not None:
+        return _numbered(column, column.numbers, marker)
+    groups = []
+    for code in range(-1, len(column.categories)):
+        mask = column.codes == code
+        name = column.categories[code] if code >= 0 else "no value"
+        colour, symbol = FIXED.get(name, MARKS[code]) if code >= 0 else (NULL, "star-diamond")
+        shown = f"{name_of(name)} · {count(mask.sum())}"
+        groups.append(
+            (mask, {"marker": marker | {"color": colour, "symbol": symbol}, "name": shown})
+        )
+    return [group for group in groups if group[0].any()]
+
+
+def _numbered(
+    column: Column, numbers: Matrix, marker: dict[str, Any]
+) -> list[tuple[Mask, dict[str, Any]]]:
+    known = np.isfinite(numbers)
+    values = np.log10(np.maximum(numbers, 0) + 1) if column.logarithmic else numbers
+    bar: dict[str, Any] = {
+        "title": {"text": name_of(column.name), "side": "right"},
+        "thickness": 10,
+        "outlinewidth": 0,
+    }
+    if column.logarithmic and known.any():
+        powers = np.arange(int(values[known].max()) + 1)
+        bar["tickvals"] = np.log10(10.0**powers + 1).tolist()
+        bar["ticktext"] = [f"{10**power:,}" for power in powers.tolist()]
+    ends = np.percentile(values[known], [1, 99]) if known.any() else (0, 1)
+    coloured = {"color": values[known].astype(np.float32), "cmin": ends[0], "cmax": ends[1]}
+    coloured |= {
+        "colorscale": "Viridis",
+        "colorbar": bar | {"len": 0.6, "y": 0.3},
+    }  # under the tools
+    groups: list[tuple[Mask, dict[str, Any]]] = [
+        (
+            ~known,
+            {"marker": marker | {"color": NULL, "symbol": "star-diamond"}, "name": "no value"},
+        ),
+        (known, {"marker": marker | coloured, "showlegend": False, "name": name_of(column.name)}),
+    ]
+    return [group for group in groups if group[0].any()]
+
+
+def _ringed(points: Points, drawing: Drawing, size: float) -> list[dict[str, Any]]:
+    """Rings in the colour of the text, which no point has."""
+    rings, ring = drawing.rings, {"color": drawing.ink, "line": {"width": 1.5}}
+    many = {"symbol": "circle", "size": size, "color": drawing.ink}  # so many rings would be a blot
+    traces = []
+    for ids, name, symbol, wider in (
+        (rings.selected, "selected", "square-open", 5),
+        (rings.near, "near in the space", "circle-open", 5),
+        (() if rings.word is None else (rings.word,), "the word", "star", 9),
+    ):
+        rows = points.of(ids)
+        marker = many if len(rows) > NAMED else ring | {"symbol": symbol, "size": size + wider}
+        looks = {"name": name if name == "the word" else f"{name} · {len(rows)}", "marker": marker}
+        if len(rows):
+            traces.append(_trace(points, rows, looks, 1.0, drawing.still or len(rows) <= NAMED))
+    return traces
+
+
+def _layout(drawing: Drawing) -> dict[str, Any]:
+    """No axes, both at one scale. Dragging moves the map: with the lasso as the first tool
+    Streamlit passes no click on.
+    """
+    bare = {
+        "showgrid": False,
+        "zeroline": False,
+        "showticklabels": False,
+        "ticks": "",
+        "title": "",
+        "showline": False,
+    }
+    x, y = dict(bare), bare | {"scaleanchor": "x"}
+    if drawing.window:
+        x["range"], y["range"] = drawing.window[:2], drawing.window[2:]
+    return {
+        "height": drawing.height,
+        "uirevision": "fixed",
+        "margin": {"l": 0, "r": 0, "t": 26, "b": 0},
+        "dragmode": "pan",
+        "xaxis": x,
+        "yaxis": y,
+        "hovermode": "closest",
+        "legend": {
+            "orientation": "h",
+            "y": 1,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemsizing": "constant",
+        },
+        "modebar": {"orientation": "v"},  # beside the legend, not over it
+    }

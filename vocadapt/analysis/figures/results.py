@@ -1,0 +1,161 @@
+"""Figures of the pages Fine-tune and Results: learning curves, and runs beside each other. They
+draw, and compute nothing.
+"""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import plotly.graph_objects as go
+
+from vocadapt.analysis.figures.figures import (
+    GOOD,
+    NULL,
+    SERIES,
+    SOURCE,
+    SYMBOLS,
+    TARGET,
+    empty_figure,
+)
+from vocadapt.analysis.results.tables import fraction
+from vocadapt.training.finetune.mixture import CUTS, named_cut
+
+STYLES = dict(zip(CUTS, ((SOURCE, "circle"), (GOOD, "square"), (TARGET, "diamond")), strict=True))
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One run under one cut: the score of each seed, their mean and deviation (None: one seed),
+    whether it is the baseline.
+    """
+
+    name: str
+    cut: str
+    values: Sequence[float]
+    mean: float
+    sd: float | None
+    collapsed: int = 0
+    baseline: bool = False
+
+
+def losses(
+    curves: Mapping[str, Sequence[tuple[int, float]]], height: int = 240, among: Sequence[str] = ()
+) -> go.Figure:
+    """Mean loss by step, a line each; `among`: all runs that are shown beside each other, so that
+    each keeps its colour.
+    """
+    figure, styles = empty_figure("step", "loss", height), _styles([*among, *curves])
+    for name, curve in curves.items():
+        figure.add_scatter(
+            x=[step for step, _ in curve],
+            y=[loss for _, loss in curve],
+            mode="lines",
+            name=html.escape(name),
+            line=styles[name],
+            customdata=[fraction(loss) for _, loss in curve],
+            hovertemplate=f"step %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
+        )
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def dev_scores(
+    scores: Mapping[str, Sequence[float]], metric: str, height: int = 240, among: Sequence[str] = ()
+) -> go.Figure:
+    """The dev score after each epoch, a line each; `among` as in `losses`."""
+    figure, styles = empty_figure("epoch", f"{metric} on dev", height), _styles([*among, *scores])
+    symbols = dict(zip(styles, cycle(SYMBOLS), strict=False))
+    for name, values in scores.items():
+        figure.add_scatter(
+            x=list(range(1, len(values) + 1)),
+            y=list(values),
+            mode="lines+markers",
+            name=html.escape(name),
+            line=styles[name],
+            marker={"symbol": symbols[name], "size": 7},
+            customdata=[fraction(value) for value in values],
+            hovertemplate=f"epoch %{{x}}: %{{customdata}}<extra>{html.escape(name)}</extra>",
+        )
+    figure.update_xaxes(dtick=1 if max(map(len, scores.values()), default=0) <= 12 else None)
+    figure.update_yaxes(rangemode="nonnegative")
+    return figure
+
+
+def beside_each_other(marks: Sequence[Mark], metric: str) -> go.Figure:
+    """A line for each run and cut, best on top: each seed a small mark, the mean a large one ± sd;
+    baseline dotted.
+    """
+    figure = empty_figure(metric, "", 76 + 27 * len(marks))
+    places = {id(mark): place for place, mark in enumerate(marks)}
+    for cut, (colour, symbol) in STYLES.items():
+        own = [mark for mark in marks if mark.cut == cut]
+        if not own:
+            continue
+        figure.add_scatter(
+            x=[value for mark in own for value in mark.values],
+            y=[places[id(mark)] for mark in own for _ in mark.values],
+            mode="markers",
+            showlegend=False,
+            hovertemplate="one seed: %{customdata}<extra></extra>",
+            customdata=[fraction(value) for mark in own for value in mark.values],
+            marker={"color": colour, "symbol": f"{symbol}-open", "size": 7, "opacity": 0.8},
+        )
+        figure.add_scatter(
+            x=[mark.mean for mark in own],
+            y=[places[id(mark)] for mark in own],
+            mode="markers",
+            name=named_cut(cut),
+            text=[html.escape(mark.name) for mark in own],
+            error_x={
+                "array": [mark.sd or 0.0 for mark in own],
+                "thickness": 1.6,
+                "width": 5,
+                "color": colour,
+            },
+            marker={"color": colour, "symbol": symbol, "size": 12},
+            customdata=[fraction(mark.mean) for mark in own],
+            hovertemplate="%{text}: mean %{customdata}<extra></extra>",
+        )
+    for mark in marks:
+        if mark.baseline:
+            figure.add_vline(mark.mean, line={"color": NULL, "dash": "dot"})
+    names = [html.escape(_short(mark)) for mark in marks]
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(marks))),
+        ticktext=names,
+        range=[len(marks) - 0.5, -0.5],
+        showgrid=False,
+    )
+    return figure
+
+
+def _short(mark: Mark) -> str:
+    name = mark.name if len(mark.name) <= 28 else f"{mark.name[:27]}…"
+    noted = [
+        mark.cut,
+        *(["baseline"] if mark.baseline else []),
+        *([f"{mark.collapsed} collapsed"] if mark.collapsed else []),
+    ]
+    return f"{name} · {', '.join(noted)}"
+
+
+def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour and dash of each line: one colour for the seeds of a run ("run · seed"), which differ
+    in their dashes.
+    """
+    seen: dict[str, int] = {}
+    styles = {}
+    for name in dict.fromkeys(names):
+        run = name.rpartition(" · ")[0] or name
+        own = seen[run] = seen.get(run, -1) + 1
+        place = list(seen).index(run)
+        styles[name] = {
+            "color": SERIES[place % len(SERIES)],
+            "width": 2.2,
+            "dash": DASHES[own % len(DASHES)],
+        }
+    return styles

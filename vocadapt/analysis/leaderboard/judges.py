@@ -1,0 +1,151 @@
+"""What the rows of an initialiser are held against: the true rows of hidden tokens, and the
+neighbours of new ones.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.neighbors.search import blocks, nearest
+from vocadapt.spaces.space import EmbeddingSpace, Matrix, unit_rows
+from vocadapt.vocabulary.initializers.initialize import Materials, Rows
+from vocadapt.vocabulary.initializers.materials import has_vector, ordinary
+from vocadapt.vocabulary.overlap import length_of
+from vocadapt.vocabulary.plan.plan import AddedWord, VocabularyPlan
+
+HELD_OUT = 500  # tokens hidden where nobody says how many, and at most …
+MOST_HELD_OUT = 0.25  # … this share of the common tokens
+NO_LENGTH = 1e-5  # of the mean length of the old rows: a row that is the mean, but for rounding
+
+
+def hide(materials: Materials, n: int = 0, seed: int = 1) -> tuple[tuple[str, ...], int]:
+    """The `n` common tokens to be hidden (0: 500, or a quarter of them), and of how many.
+
+    Those are of two characters or more: without them all others can be spelled. Raises InputError
+    where half would not stay.
+    """
+    pool = [token for token in materials.donors if length_of(token, materials.plan.base) > 1]
+    n = n or min(HELD_OUT, int(MOST_HELD_OUT * len(pool)))
+    if not 0 < n <= len(pool) // 2:
+        problem = (
+            f"Cannot hide {n:,} of {len(pool):,} common tokens of two characters or more: half of"
+            " them must stay."
+        )
+        raise InputError(
+            problem, "Hide fewer, or give a target that has more tokens in common with the model."
+        )
+    drawn = np.random.default_rng(seed).choice(len(pool), n, replace=False)
+    return tuple(pool[i] for i in sorted(drawn)), len(pool)
+
+
+def materials_without(materials: Materials, hidden: tuple[str, ...]) -> Materials:
+    """The materials of a model that never had these tokens, under the plan that brings them
+    back.
+    """
+    gone = frozenset(hidden)
+    visible = [row for row, token in enumerate(materials.model.words) if token not in gone]
+    plan = VocabularyPlan(
+        materials.plan.base.lacking(gone), tuple(AddedWord(token, ()) for token in hidden)
+    )
+    return replace(materials, plan=plan, model=materials.model.take(visible), alignment=None)
+
+
+def materials_of_some(materials: Materials, most: int, seed: int) -> Materials:
+    """The materials of a plan that needs so many rows at most, drawn by the seed; what stays is the
+    same.
+    """
+    plan = materials.plan
+    drawn = np.random.default_rng(seed).permutation(len(plan.new_rows))[:most]
+    some = frozenset(plan.new_rows[i] for i in drawn)
+    stays = some.union(plan.kept)
+    added = tuple(word for word in plan.added if word.token in some)
+    replaced = tuple(token for token in plan.replaced if token in some)
+    order = tuple(token for token in plan.tokens if token in stays)
+    return replace(materials, plan=replace(plan, added=added, replaced=replaced, order=order))
+
+
+class Truth:
+    """The true rows of hidden tokens among all old rows, everything minus the mean of the visible
+    ones.
+    """
+
+    def __init__(self, model: EmbeddingSpace, mean: Matrix, hidden: tuple[str, ...]) -> None:
+        self.mean = mean
+        self.least = NO_LENGTH * float(np.linalg.norm(model.matrix, axis=1).mean())
+        self.candidates = self._centred(model.matrix)
+        self.own = model.rows(hidden)
+
+    def judge(self, rows: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
+        """Centred cosine (n,) of each row to the true one, and how many old rows are nearer (n,),
+        equal ones counting half.
+        """
+        queries = self._centred(rows)
+        cosines = np.einsum("ij,ij->i", queries, self.candidates[self.own])
+        ranks = np.empty(len(rows))
+        for span in blocks(len(rows), len(self.candidates)):
+            similar = queries[span] @ self.candidates.T
+            own = similar[np.arange(len(similar)), self.own[span]][:, None]
+            ranks[span] = (similar > own).sum(axis=1) + ((similar == own).sum(axis=1) - 1) / 2
+        return cosines, ranks
+
+    def _centred(self, rows: Matrix) -> Matrix:
+        """Rows minus the mean at length 1; one that is the mean becomes zero, which is as near to
+        everything.
+        """
+        centred: Matrix = rows - self.mean
+        centred[np.linalg.norm(centred, axis=1) <= self.least] = 0
+        return unit_rows(centred)
+
+
+class Around:
+    """What new rows are compared with: the lengths of the old ones, and the neighbours of the new
+    tokens in the target space.
+    """
+
+    def __init__(self, materials: Materials, k: int) -> None:
+        space, self.model = materials.similar, materials.model
+        old = ordinary(materials.plan, self.model)
+        self.length = float(np.linalg.norm(self.model.matrix[self.model.rows(old)], axis=1).mean())
+        self.new = tuple(token for token in materials.plan.new_rows if has_vector(space, token))
+        self.donors = materials.donors
+        self.judged = materials.plan.new_rows
+        self.names = self.donors + self.new
+        self.places = np.arange(len(self.donors), len(self.names))
+        self.k = min(k, len(self.names) - 1)
+        self.wanted = (
+            self._nearest(space.matrix[space.rows(self.names)])
+            if self.new
+            else np.empty((0, self.k), np.int64)
+        )
+
+    def norm_ratio(self, made: Rows) -> float:
+        """Mean length of the new rows to that of the old ones."""
+        return float(np.linalg.norm(_rows_of(made, self.judged), axis=1).mean()) / self.length
+
+    def overlap(self, made: Rows) -> float | None:
+        """Share of a new token's k nearest tokens in the target space that are among its k nearest
+        in the model.
+
+        None where no new token has a vector in the target space.
+        """
+        if not self.new:
+            return None
+        old = self.model.matrix[self.model.rows(self.donors)]
+        found = self._nearest(np.vstack([old, _rows_of(made, self.new)]))
+        shared = [
+            len(set(a) & set(b)) for a, b in zip(self.wanted.tolist(), found.tolist(), strict=True)
+        ]
+        return float(np.mean(shared)) / self.k
+
+    def _nearest(self, matrix: Matrix) -> NDArray[np.int64]:
+        return nearest(
+            matrix[self.places], EmbeddingSpace(self.names, matrix), self.k, leave_out=self.places
+        ).rows
+
+
+def _rows_of(made: Rows, tokens: tuple[str, ...]) -> Matrix:
+    place = {token: row for row, token in enumerate(made.tokens)}
+    rows: Matrix = made.matrix[[place[token] for token in tokens]]
+    return rows

@@ -1,0 +1,392 @@
+"""Initialisers compared before any training: how well each gives hidden rows back, and what its new
+rows look like.
+
+*Held-out recovery.* Some common tokens are hidden: the model is taken without them and their rows,
+so that no fit, no donor list and no cut can know them. They are initialised as if they were new and
+compared with their true rows, both minus the mean of the rows left: cosine, and the rank of the
+true row among all old rows. Floors: the global mean (centred cosine 0), random rows, and the mean
+of the common tokens, which is what mixing any of them comes to: common tokens lie together.
+
+*New rows.* Their length against the old rows'; how many of a token's nearest neighbours in the
+target space are its nearest in the model too; and, where the model has a masked-word head and there
+is text, the loss per character on hidden words.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from vocadapt.analysis.leaderboard.judges import (
+    HELD_OUT,
+    Around,
+    Truth,
+    hide,
+    materials_of_some,
+    materials_without,
+)
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, part, parts, silent
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.spaces.alignment.alignment import AlignmentSettings, fit_alignment
+from vocadapt.spaces.space import Matrix
+from vocadapt.vocabulary.initializers.initialize import (
+    INITIALISERS,
+    Materials,
+    Rows,
+    RowSettings,
+    initialise,
+    match_norms,
+    mean_row,
+)
+from vocadapt.vocabulary.initializers.materials import ordinary
+from vocadapt.vocabulary.plan.plan import AddedWord
+
+FLOORS = {  # what knows nothing of a token
+    "global-mean": "the global mean",
+    "common-mean": "the mean of the common tokens",
+    "random-normal": "random rows",
+    "random-uniform": "random rows",
+}
+LONG = 100.0  # what fitting rows through the network takes, in other initialisers
+MATCHED = ", norm-matched"
+FLOPS, PURSUIT = (
+    4e10,
+    0.006,
+)  # a second of two cores; seconds of a token in orthogonal matching pursuit
+
+Loss = Callable[[Rows], float]
+
+
+@dataclass(frozen=True)
+class LeaderboardSettings:
+    """Which initialisers (none named: all but those fitted to a text, which take long), how many
+    tokens are hidden (0: 500, or a quarter of the common ones), for how many new tokens how many
+    neighbours are compared, the seed of these draws, and what steers the initialisers.
+
+    `norm_matched` judges each initialiser a second time with its rows brought to the old rows'
+    length.
+    """
+
+    methods: tuple[str, ...] = ()
+    held_out: int = bounded(0, 0, 1_000_000, "Tokens to hide")
+    judged: int = bounded(1000, 1, 1_000_000, "New tokens to judge")
+    neighbours: int = bounded(10, 1, 10_000, "Neighbors to compare")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the leaderboard")
+    norm_matched: bool = False
+    rows: RowSettings = field(default_factory=RowSettings)
+    alignment: AlignmentSettings = field(default_factory=AlignmentSettings)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The initialisers that are asked for; without a name all but those that are fitted to a
+        text.
+        """
+        return self.methods or tuple(
+            name for name, known in INITIALISERS.items() if known.needs != "text"
+        )
+
+    def __post_init__(self) -> None:
+        for name in self.methods:
+            RowSettings(name)
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one initialiser does: over the hidden tokens `centred_cosine` ± `standard_error`, `p1`,
+    `mrr`, `median_rank` (0 is the true row itself); over the new tokens `norm_ratio` (mean length
+    to the old rows'), `neighbour_overlap`, `masked_loss` (nats per character), `fallbacks` (rows
+    that another initialiser had to make); `seconds` of making the new rows.
+    """
+
+    initialiser: str
+    centred_cosine: float
+    standard_error: float
+    p1: float
+    mrr: float
+    median_rank: float
+    norm_ratio: float
+    neighbour_overlap: float | None
+    masked_loss: float | None
+    fallbacks: int
+    seconds: float
+
+    @property
+    def floor(self) -> bool:
+        """Whether it is one of the floors."""
+        return self.initialiser in FLOORS
+
+    def to_dict(self) -> dict[str, object]:
+        """The numbers by the names that the command line prints."""
+        return {
+            "initialiser": self.initialiser,
+            "centred_cosine": self.centred_cosine,
+            "standard_error": self.standard_error,
+            "p@1": self.p1,
+            "mrr": self.mrr,
+            "median_rank": self.median_rank,
+            "norm_ratio": self.norm_ratio,
+            "neighbour_overlap": self.neighbour_overlap,
+            "masked_loss": self.masked_loss,
+            "fallbacks": self.fallbacks,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The standings, best centred cosine first, floors among them; for each initialiser that could
+    not run the reason.
+
+    `hidden` tokens `of` the common ones that could be; `candidates`: the old rows a true row is
+    looked for among. Of the `added` new tokens `judged` were looked at: their lengths, and their
+    `k` neighbours among `neighbour_candidates` tokens. `p`: of the difference between the first two
+    methods that are no floors (paired t-test over the hidden tokens); None without two.
+    """
+
+    rows: tuple[Standing, ...]
+    skipped: dict[str, str]
+    hidden: tuple[str, ...]
+    of: int
+    candidates: int
+    added: int
+    judged: int
+    k: int
+    neighbour_candidates: int
+    p: float | None
+
+    @property
+    def chance(self) -> dict[str, float]:
+        """P@1 and MRR of a rank drawn at random."""
+        return {
+            "p@1": 1 / self.candidates,
+            "mrr": float((1 / np.arange(1, self.candidates + 1)).sum()) / self.candidates,
+        }
+
+    @property
+    def verdict(self) -> str:
+        """What the held-out tokens say, in one sentence."""
+        judged = [row for row in self.rows if not row.floor]
+        floor = next(row for row in self.rows if row.floor)
+        n = f"{len(self.hidden):,} held-out tokens"
+        sure = judged[0].centred_cosine - 2 * judged[0].standard_error if judged else 0.0
+        if sure <= max(floor.centred_cosine, 0.0):
+            return f"None beats {FLOORS['global-mean' if sure <= 0 else floor.initialiser]} on {n}."
+        against = f"{floor.centred_cosine:.3f} of {FLOORS[floor.initialiser]}"
+        best = (
+            f"Best on {n}: {judged[0].initialiser}, centred cosine {judged[0].centred_cosine:.3f}"
+            f" against {against}"
+        )
+        if self.p is None:
+            return f"{best}."
+        other = next(
+            row for row in judged if _method(row.initialiser) != _method(judged[0].initialiser)
+        )
+        return (
+            f"{best}; to {other.initialiser}, {other.centred_cosine:.3f}, p = {self.p:.2g} (paired"
+            " t-test)."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The answer of `vocadapt initialisers --json`."""
+        return {
+            "rows": [row.to_dict() for row in self.rows],
+            "floors": {row.initialiser: row.to_dict() for row in self.rows if row.floor},
+            "skipped": self.skipped,
+            "held_out": len(self.hidden),
+            "of": self.of,
+            "candidates": self.candidates,
+            "chance": self.chance,
+            "added": self.added,
+            "neighbours": {
+                "k": self.k,
+                "judged": self.judged,
+                "of": self.added,
+                "candidates": self.neighbour_candidates,
+            },
+            "verdict": self.verdict,
+            "p": self.p,
+        }
+
+
+def compare_initialisers(
+    materials: Materials,
+    settings: LeaderboardSettings | None = None,
+    loss: Loss | None = None,
+    progress: Progress = silent,
+) -> Leaderboard:
+    """Judge initialisers on the rows of a plan; a map is fitted here, so `materials.alignment` is
+    not looked at.
+
+    `loss` gives the masked-word loss of a model with these rows. Raises InputError where nothing is
+    new or can be hidden.
+    """
+    settings = settings or LeaderboardSettings()
+    if not materials.plan.new_rows:
+        raise InputError(
+            "There is nothing to initialise: the model lacks no token of the target.",
+            "Give another target.",
+        )
+    judges = _Judges(materials, settings, loss)
+    standings: dict[str, Standing] = {}
+    cosines: dict[str, Matrix] = {}
+    skipped: dict[str, str] = {}
+    chosen = _chosen(settings)
+    shares = parts(
+        progress,
+        {
+            rows.method: LONG if INITIALISERS[rows.method].needs == "text" else 1.0
+            for rows in chosen
+        },
+    )
+    for rows in chosen:
+        try:
+            for standing, own in judges.judged(
+                rows, part(shares[rows.method], 0.0, 1.0, rows.method)
+            ):
+                standings[standing.initialiser], cosines[standing.initialiser] = standing, own
+        except InputError as error:
+            skipped[rows.method] = str(error)
+    order = sorted(standings, key=lambda name: -standings[name].centred_cosine)
+    progress(1.0, "judged")
+    return Leaderboard(
+        tuple(standings[name] for name in order),
+        skipped,
+        judges.hidden,
+        judges.of,
+        len(materials.model),
+        len(materials.plan.new_rows),
+        len(judges.few.plan.new_rows),
+        judges.around.k,
+        len(judges.around.names),
+        _paired(order, cosines),
+    )
+
+
+def made_for(materials: Materials, token: str, rows: RowSettings) -> Rows:
+    """The row that an initialiser gives one token; one that the model has is first taken out of it,
+    as a hidden one is.
+    """
+    known = materials_without(materials, (token,)) if token in materials.model else materials
+    plan = replace(
+        known.plan, added=(AddedWord(token, ()),), replaced=(), order=(*known.plan.kept, token)
+    )
+    return _made(replace(known, plan=plan), rows, LeaderboardSettings())
+
+
+def estimate_seconds(materials: Materials, settings: LeaderboardSettings) -> float:
+    """About how long `compare_initialisers` will take on two 2.5 GHz cores, without a loss."""
+    rows = min(settings.judged, len(materials.plan.new_rows)) + (settings.held_out or HELD_OUT)
+    width = materials.model.dim + materials.similar.dim
+    product = 2.0 * rows * len(materials.model) * width / FLOPS
+    chosen = settings.named
+    pursuit = (
+        2.0 * len(materials.donors) * materials.similar.dim * len(materials.donors) / FLOPS
+        + rows * PURSUIT
+    )
+    return len(chosen) * product * (1 + settings.norm_matched) + pursuit * ("omp" in chosen)
+
+
+class _Judges:
+    """What every initialiser is held against: the true rows of hidden tokens, the neighbours of new
+    ones, a loss where asked.
+    """
+
+    def __init__(
+        self, materials: Materials, settings: LeaderboardSettings, loss: Loss | None
+    ) -> None:
+        self.materials, self.settings, self.loss = materials, settings, loss
+        self.hidden, self.of = hide(materials, settings.held_out, settings.seed)
+        self.without = materials_without(materials, self.hidden)
+        self.truth = Truth(materials.model, mean_row(self.without.model), self.hidden)
+        self.few = materials_of_some(materials, settings.judged, settings.seed)
+        self.around = Around(self.few, settings.neighbours)
+
+    def judged(self, rows: RowSettings, progress: Progress) -> Iterator[tuple[Standing, Matrix]]:
+        """How an initialiser does and its centred cosines, a second time at the old rows' length
+        where that is asked for.
+        """
+        progress(0.0, "giving the hidden tokens back")
+        without = replace(self.without, progress=part(progress, 0.0, 0.5))
+        given_back = _made(without, rows, self.settings)
+        start, few = time.perf_counter(), self.few if self.loss is None else self.materials
+        made = _made(replace(few, progress=part(progress, 0.5, 0.9)), rows, self.settings)
+        seconds = time.perf_counter() - start
+        progress(0.9, "judging")
+        for name, back, new in _variants(
+            rows.method, (self.without, given_back), (self.materials, made), self.settings
+        ):
+            cosines, ranks = self.truth.judge(back.matrix)
+            yield (
+                Standing(
+                    name,
+                    float(cosines.mean()),
+                    float(cosines.std() / len(self.hidden) ** 0.5),
+                    float((ranks == 0).mean()),
+                    float((1 / (1 + ranks)).mean()),
+                    float(np.median(ranks)),
+                    self.around.norm_ratio(new),
+                    self.around.overlap(new),
+                    None if self.loss is None else self.loss(new),
+                    new.fallbacks,
+                    seconds,
+                ),
+                cosines,
+            )
+
+
+def _chosen(settings: LeaderboardSettings) -> list[RowSettings]:
+    """The initialisers to be judged, the floors among them."""
+    names = dict.fromkeys([*settings.named, *FLOORS])
+    return [replace(settings.rows, method=name, norm_matched=False) for name in names]
+
+
+def _variants(
+    method: str,
+    back: tuple[Materials, Rows],
+    new: tuple[Materials, Rows],
+    settings: LeaderboardSettings,
+) -> list[tuple[str, Rows, Rows]]:
+    """The rows given back and the new ones as they are, and at the old rows' length where that is
+    asked for.
+    """
+    plain = (method, back[1], new[1])
+    if not settings.norm_matched or method in FLOORS:
+        return [plain]
+    matched = (
+        match_norms(rows, materials.plan, materials.model) for materials, rows in (back, new)
+    )
+    return [plain, (method + MATCHED, *matched)]  # type: ignore[list-item]
+
+
+def _made(materials: Materials, rows: RowSettings, settings: LeaderboardSettings) -> Rows:
+    """The rows, through a map fitted on these materials where they need one."""
+    if INITIALISERS[rows.method].needs_alignment:
+        space = materials.domain if materials.domain is not None else materials.similar
+        exclude = frozenset(materials.model.words).difference(
+            ordinary(materials.plan, materials.model)
+        )
+        materials = replace(
+            materials, alignment=fit_alignment(space, materials.model, settings.alignment, exclude)
+        )
+    return initialise(materials, rows)
+
+
+def _paired(order: list[str], cosines: dict[str, Matrix]) -> float | None:
+    """Probability of so large a difference between the first two methods by luck, over the same
+    hidden tokens.
+    """
+    ranked = [name for name in order if name not in FLOORS]
+    other = next((name for name in ranked if _method(name) != _method(ranked[0])), None)
+    if other is None or np.array_equal(cosines[ranked[0]], cosines[other]):
+        return None
+    from scipy.stats import ttest_rel
+
+    p = float(ttest_rel(cosines[ranked[0]], cosines[other]).pvalue)
+    return p if np.isfinite(p) else None
+
+
+def _method(name: str) -> str:
+    return name.removesuffix(MATCHED)

@@ -1,0 +1,329 @@
+"""The runs of a task put beside each other: mean ± sd over seeds under each cut, and against a
+baseline a paired test.
+
+The test and the intervals draw test examples (or documents), whole; where there are several seeds,
+each unit's figures are first averaged over them, so that the test asks about the models on other
+examples, and the standard deviation about other seeds. A difference is called better or worse only
+where both agree: beyond one standard deviation over three seeds or more, and p < .05.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.training.finetune.mixture import cut_that_counts
+from vocadapt.training.scoring.counts import USUAL, Rules, Scorer, Tally
+from vocadapt.training.scoring.summary import SeedSummary, group_means, over_seeds
+from vocadapt.training.scoring.uncertainty import (
+    Comparison,
+    Draws,
+    Interval,
+    aligned,
+    aligned_all,
+    bootstrap,
+    compare_tallies,
+    mean_tally,
+)
+from vocadapt.training.tasks.base import Example
+from vocadapt.training.tasks.folds import without_fold
+
+FEW = 3  # seeds: with fewer no difference is claimed
+SURE = 0.05
+BETTER, WORSE, NOISE = "better", "worse", "within noise"
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The runs of one model on a task: for every cut and seed the tallies of its parts, all seeds
+    over the same `examples`.
+
+    There is one part, or one for each fold of a k-fold task, whose `examples` stand one after the
+    other: the figures of a seed are the means over its parts. `model` and `tokenization` say what
+    was trained, for the table.
+    """
+
+    name: str
+    examples: Sequence[Example]
+    seeds: tuple[int, ...]
+    collapsed: tuple[bool, ...]
+    tallies: Mapping[str, tuple[tuple[Tally, ...], ...]]
+    model: str = ""
+    tokenization: str = ""
+
+    @property
+    def cut(self) -> str:
+        """The cut that counts."""
+        return cut_that_counts(self.tallies)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One entry under one cut: every figure over its seeds, the interval of the headline, and how
+    it stands to the baseline.
+
+    `delta` is the difference of the means; `test` is None for the baseline itself and where nothing
+    can be paired, which `verdict` says. All figures are fractions.
+    """
+
+    name: str
+    cut: str
+    model: str
+    tokenization: str
+    seeds: tuple[int, ...]
+    collapsed: int
+    counts: bool
+    figures: Mapping[str, SeedSummary]
+    metric: str
+    interval: Interval
+    delta: float | None
+    test: Comparison | None
+    verdict: str
+
+    @property
+    def headline(self) -> SeedSummary:
+        """The figure that it is judged by."""
+        return self.figures[self.metric]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        figures = {
+            name: {"mean": one.mean, "sd": one.sd, "values": one.values}
+            for name, one in self.figures.items()
+        }
+        return {
+            "run": self.name,
+            "model": self.model,
+            "tokenization": self.tokenization,
+            "cut": self.cut,
+            "counts": self.counts,
+            "seeds": self.seeds,
+            "figures": figures,
+            "interval": asdict(self.interval),
+            "collapsed": self.collapsed,
+            "mean_learned": self.headline.mean_learned if self.collapsed else None,
+            "delta": self.delta,
+            "test": asdict(self.test) if self.test else None,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Board:
+    """The standings on one task under one score, best first; `units` are what intervals and tests
+    draw; `findings`: to know.
+    """
+
+    task: str
+    kind: str
+    scorer: str
+    definition: str
+    metric: str
+    units: int
+    baseline: tuple[str, str] | None
+    standings: tuple[Standing, ...]
+    findings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        baseline = {"run": self.baseline[0], "cut": self.baseline[1]} if self.baseline else None
+        return {
+            "task": self.task,
+            "kind": self.kind,
+            "scorer": self.scorer,
+            "definition": self.definition,
+            "metric": self.metric,
+            "units": self.units,
+            "baseline": baseline,
+            "standings": [one.to_dict() for one in self.standings],
+            "findings": list(self.findings),
+        }
+
+
+def leaderboard(
+    task: str,
+    kind: str,
+    entries: Sequence[Entry],
+    scorer: Scorer,
+    rules: Rules = USUAL,
+    baseline: tuple[str, str] | None = None,
+    draws: Draws | None = None,
+) -> Board:
+    """Every entry under every cut, best mean first; `baseline` is the name of an entry and a cut
+    ("": the one that counts).
+
+    Raises InputError for a baseline that is not among them, and for no entry at all.
+    """
+    if not entries:
+        raise InputError(
+            f"{task}: there is no scored run.",
+            "Fine-tune on it with a test split that holds labels.",
+        )
+    draws = draws or Draws()
+    base, cut = _pinned(entries, baseline) if baseline else (None, "")
+    ground = _whole(base.tallies[cut]) if base else None
+    standings, findings = [], list[str]()
+    for entry in entries:
+        same = base is None or entry is base or _same(entry, base)
+        if not same and base is not None:
+            findings.append(
+                f"{entry.name} and {base.name} were not tested on the same examples: no difference"
+                " between them is given. Fine-tune both with the same task, test file and limit."
+            )
+        for name, tallies in entry.tallies.items():
+            its_own = entry is base and name == cut
+            compared = (
+                None
+                if its_own or not same or ground is None or base is None
+                else (base, cut, ground)
+            )
+            why = BASELINE if its_own else "" if same else "other test examples"
+            standings.append(_standing(entry, name, tallies, scorer, rules, compared, why, draws))
+    standings.sort(key=lambda one: (-one.headline.mean, one.name, one.cut))
+    units = sum(len(part.rows) for part in next(iter(entries[0].tallies.values()))[0])
+    known = (
+        tally
+        for entry in entries
+        for parts in entry.tallies.values()
+        for part in parts
+        for tally in part
+    )
+    labels = sorted({label for tally in known for label in tally.labels})
+    return Board(
+        task,
+        kind,
+        scorer.name,
+        scorer.defined(labels, rules),
+        scorer.headline,
+        units,
+        (base.name, cut) if base else None,
+        tuple(standings),
+        tuple(findings),
+    )
+
+
+def verdict(ours: SeedSummary, theirs: SeedSummary, p: float) -> str:
+    """What may be said of ours against theirs, the baseline's: a claim needs seeds that learned,
+    more than noise, and a test.
+    """
+    fewest = min(len(ours.values), len(theirs.values))
+    if ours.collapsed or theirs.collapsed:
+        return "collapsed runs: no claim"
+    if fewest < FEW:
+        return f"{'one seed' if fewest == 1 else f'{fewest} seeds'}: no claim"
+    if abs(ours.mean - theirs.mean) <= max(ours.sd or 0.0, theirs.sd or 0.0):
+        return NOISE
+    if p >= SURE:
+        return "p ≥ .05: no claim"
+    return BETTER if ours.mean > theirs.mean else WORSE
+
+
+def means_of_groups(
+    scores: Mapping[str, Mapping[str, float]],
+    groups: Mapping[str, Sequence[str]],
+    collapsed: Mapping[str, Mapping[str, int]] | None = None,
+) -> dict[str, dict[str, dict[str, float | int | None]]]:
+    """Model → group → mean, tasks scored, of how many, collapsed runs in it.
+
+    `scores` is model → task → score, `collapsed` model → task → runs; `groups` is group →
+    benchmarks.
+
+    A task is the benchmark that is called as its last part: mtl/NCBI-disease, NCBI-disease and
+    bio-lm/NCBI-disease are one here.
+    """
+    called = {benchmark(name): name for names in groups.values() for name in names}
+
+    def renamed(own: Mapping[str, Any]) -> dict[str, Any]:
+        return {called.get(benchmark(task), task): value for task, value in own.items()}
+
+    counts = collapsed or {}
+    return {
+        model: group_means(renamed(own), groups, renamed(counts.get(model, {})))
+        for model, own in scores.items()
+    }
+
+
+def benchmark(task: str) -> str:
+    """What a task is called without its collection and fold: bio-lm/GAD, fold 3 → gad."""
+    return without_fold(task).rpartition("/")[2].lower()
+
+
+def _standing(
+    entry: Entry,
+    cut: str,
+    tallies: Sequence[Sequence[Tally]],
+    scorer: Scorer,
+    rules: Rules,
+    compared: tuple[Entry, str, Tally] | None,
+    why: str,
+    draws: Draws,
+) -> Standing:
+    figures, mean = _figures(tallies, entry.collapsed, scorer, rules), _whole(tallies)
+    delta, test = None, None
+    if compared:
+        base, its_cut, ground = compared
+        theirs = _figures(base.tallies[its_cut], base.collapsed, scorer, rules)[scorer.headline]
+        test = compare_tallies(scorer, *aligned(ground, mean), rules, draws)
+        delta = figures[scorer.headline].mean - theirs.mean
+        why = verdict(figures[scorer.headline], theirs, test.p_randomisation)
+    return Standing(
+        entry.name,
+        cut,
+        entry.model,
+        entry.tokenization,
+        entry.seeds,
+        sum(entry.collapsed),
+        cut == entry.cut,
+        figures,
+        scorer.headline,
+        bootstrap(scorer, mean, rules, draws),
+        delta,
+        test,
+        why,
+    )
+
+
+def _figures(
+    tallies: Sequence[Sequence[Tally]], collapsed: Sequence[bool], scorer: Scorer, rules: Rules
+) -> dict[str, SeedSummary]:
+    """Every figure over the seeds, that of a seed the mean over its parts."""
+    seeds = [[scorer.of(part, rules).values for part in parts] for parts in tallies]
+    return {
+        name: over_seeds(
+            [sum(part[name] for part in parts) / len(parts) for parts in seeds], collapsed
+        )
+        for name in seeds[0][0]
+    }
+
+
+def _whole(tallies: Sequence[Sequence[Tally]]) -> Tally:
+    """What intervals and tests draw from: the parts one after the other, averaged over the
+    seeds.
+    """
+    joined = []
+    for parts in tallies:
+        over = aligned_all(parts)
+        joined.append(Tally(np.concatenate([part.rows for part in over]), over[0].labels))
+    return mean_tally(joined)
+
+
+def _pinned(entries: Sequence[Entry], baseline: tuple[str, str]) -> tuple[Entry, str]:
+    name, cut = baseline
+    found = next((entry for entry in entries if entry.name == name), None)
+    if found is None:
+        there = ", ".join(entry.name for entry in entries)
+        raise InputError(
+            f"The baseline {name!r:.80} is none of the runs.", f"Choose one of: {there:.200}."
+        )
+    if cut and cut not in found.tallies:
+        raise InputError(
+            f"The baseline {name} has no {cut!r:.40} cut.", f"It has: {', '.join(found.tallies)}."
+        )
+    return found, cut or found.cut
+
+
+def _same(a: Entry, b: Entry) -> bool:
+    return a.examples is b.examples or list(a.examples) == list(b.examples)

@@ -1,0 +1,252 @@
+"""compare: where two runs, the cuts of one, or two files of predictions differ on the same
+examples, and what it comes from.
+"""
+
+import os
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vocadapt.analysis.errors.ledger import ALARMS, Ledger
+from vocadapt.analysis.errors.outcomes import Fates, fates
+from vocadapt.analysis.errors.report import Report, cut_rows
+from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceScore, SliceSettings
+from vocadapt.analysis.results.tables import points
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import number, table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
+from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.lab.workspace.notes import notes_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.progress import Progress
+from vocadapt.training.finetune.mixture import CHOICES
+from vocadapt.training.scoring.uncertainty import Comparison, Draws
+from vocadapt.training.tasks.base import KINDS
+
+
+def _options(parser: Parser) -> None:
+    runs = (
+        "one or two: folders that finetune wrote, of one seed each, or files of predictions as"
+        " score reads them"
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=runs)
+    cut = "of both runs, or of A and of B (pooled); of one run alone base and pooled"
+    parser.add_argument(
+        "--tokenization",
+        "--cuts",
+        nargs="+",
+        choices=CHOICES,
+        default=[""],
+        metavar="CUT",
+        help=cut,
+    )
+    parser.add_argument(
+        "--gold", metavar="F", default="", help="what is right, where no run says it"
+    )
+    parser.add_argument(
+        "--kind", choices=tuple(KINDS), default="", help="the kind of task, where no run says it"
+    )
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    negative = "negative classes, which the -positive scores exclude (default: the run's)"
+    parser.add_argument("--negative", nargs="+", metavar="LABEL", default=(), help=negative)
+    parser.add_argument(
+        "--positive",
+        metavar="LABEL",
+        default="",
+        help="positive class of binary-f1 (default: the run's)",
+    )
+    slices = f"list only this slice: {', '.join((ALL, *SLICES, REST))}"
+    parser.add_argument("--slice", default="", metavar="NAME", help=slices)
+    asked = SliceSettings()
+    parser.add_argument(
+        "--suffix",
+        metavar="END",
+        help=f"of the slice by endings ({asked.suffix}); alone it chooses that slice",
+    )
+    parser.add_argument(
+        "--pieces",
+        type=setting(SliceSettings, "pieces"),
+        default=asked.pieces,
+        help=f"of the slice by pieces before ({asked.pieces})",
+    )
+    parser.add_argument(
+        "--seldom",
+        type=setting(SliceSettings, "seldom"),
+        default=asked.seldom,
+        help=f"of the slice by times in training ({asked.seldom})",
+    )
+    parser.add_argument("--html", metavar="FILE", help="write a report that can be read anywhere")
+    corpus = "texts to look its words up in, beside the test and training examples"
+    parser.add_argument("--corpus", nargs="+", metavar="TEXT", default=[], help=corpus)
+    parser.add_argument("--csv", metavar="FILE", help="write the entries, one a line")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace these files where they are there"
+    )
+    parser.add_argument(
+        "--workspace", metavar="W", help="put the notes of this workspace into the report"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=setting(Draws, "rounds"),
+        default=Draws().rounds,
+        help="draws of the paired test (1000)",
+    )
+    parser.add_argument(
+        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+    )
+
+
+def _compare(options: Namespace, progress: Progress) -> Answer:
+    settings = SliceSettings(
+        SliceSettings().suffix if options.suffix is None else options.suffix,
+        options.pieces,
+        options.seldom,
+    )
+    chosen = options.slice or ("suffix" if options.suffix is not None else ALL)
+    files, corpus = _files(options), read_corpus(options.corpus) if options.corpus else None
+    found = open_pair(_asked(options))
+    slicing = found.slicing(settings)
+    slicing.title(chosen)
+    first, second = found.sides
+    counted = fates(found.kind, found.split.gold, first.said, second.said, found.rules.untyped)
+    notes = notes_of(Workspace(Path(options.workspace))) if options.workspace else {}
+    kept = {id: (note.text, note.tags) for id, note in notes.items()}
+    command = shlex.join([*PROGRAM, *sys.argv[1:]]) if sys.argv[1:2] == ["compare"] else ""
+    names = (first.name, second.name)
+    report = Report(slicing, names, found.test, kept, chosen, command, found.train, corpus)
+    for file, make in (
+        (files.get("html"), partial(report.html, progress)),
+        (files.get("csv"), report.csv),
+    ):
+        if file:
+            with writing_file(file) as draft:
+                draft.write_text(make(), encoding="utf-8", errors="replace")
+    answer = {
+        "a": found.asked.first,
+        "b": found.asked.second,
+        "cuts": list(found.cuts),
+        "test": asdict(found.test),
+        "fates": [each.to_dict() for each in counted],
+        "ledger": report.to_dict(),
+        **{name: str(file) for name, file in files.items()},
+    }
+    return Answer(answer, _shown(found, counted, report))
+
+
+def _asked(options: Namespace) -> PairSpec:
+    if len(options.runs) > 2:
+        raise InputError(
+            f"Two are compared, {len(options.runs)} were given.",
+            "Give one run, or two runs or files.",
+        )
+    cuts = options.tokenization * 2 if len(options.tokenization) == 1 else options.tokenization
+    if len(options.runs) == 1 and len(options.tokenization) == 1:
+        cuts = ["", *options.tokenization]
+    if len(cuts) != 2 or options.rounds < 1:
+        raise InputError(
+            "Expected one or two cuts, and at least one draw.",
+            "Such as --tokenization base pooled --rounds 1000.",
+        )
+    first, second = [*options.runs, ""][:2]
+    draws = Draws(options.rounds, seed=options.seed)
+    return PairSpec(
+        first,
+        second,
+        (cuts[0], cuts[1]),
+        options.gold,
+        options.kind,
+        options.scorer,
+        draws,
+        tuple(options.negative),
+        options.positive,
+    )
+
+
+def _files(options: Namespace) -> dict[str, Path]:
+    """The files to write, by their form; raises InputError for one that cannot be written."""
+    if options.corpus and not options.html:
+        raise InputError(
+            "Only the HTML report shows the lines of a corpus.",
+            "Add --html FILE, or leave --corpus out.",
+        )
+    files = {name: Path(given) for name in ("html", "csv") if (given := getattr(options, name))}
+    if len({os.path.realpath(file) for file in files.values()}) < len(files):
+        raise InputError(
+            "The report and the entries would be written into one file.",
+            "Give --html and --csv a file each.",
+        )
+    for file in files.values():
+        check_free_file(file, options.overwrite)
+    return files
+
+
+def _shown(found: RunPair, counted: Sequence[Fates], report: Report) -> str:
+    book = report.slicing.ledger
+    parts = [
+        _tested(found.test, found.cuts),
+        f"{report.definition}.",
+        _fates(counted),
+        _alarms(book),
+        _kinds(book),
+        _slices(report.slices),
+    ]
+    if by_cut := report.by_cut:
+        title = f"which cut was right: {report.slicing.title(report.slice)}"
+        parts.append(table((title, *by_cut), cut_rows(by_cut)))
+    if report.slice != ALL:
+        held = [one for one in report.slicing.scores([report.slice])]
+        parts.append(f"Listed: {len(report.entries):,} entries of the slice {held[0].title!r}.")
+    return "\n\n".join(filter(None, parts))
+
+
+def _tested(test: Comparison, cuts: tuple[str, str]) -> str:
+    low, high = test.interval.low, test.interval.high
+    mcnemar = "" if test.p_mcnemar is None else f", exact McNemar p = {number(test.p_mcnemar)}"
+    first, second = (f" ({cut})" if cut else "" for cut in cuts)
+    return (
+        f"{test.scorer}: {number(test.a)}{first} → {number(test.b)}{second}, difference"
+        f" {test.difference:+.4f} ({test.interval.level:.0%} interval {low:+.4f} to"
+        f" {high:+.4f})\napproximate randomisation over {test.units:,} units, {test.rounds:,}"
+        f" draws: p = {number(test.p_randomisation)}{mcnemar}"
+    )
+
+
+def _fates(counted: Sequence[Fates]) -> str:
+    return table(
+        ("unit", *counted[0].counts), [(each.unit, *each.counts.values()) for each in counted]
+    )
+
+
+def _alarms(book: Ledger) -> str:
+    return (
+        ", ".join(f"{name} {book.counts[name]:,}" for name in ALARMS)
+        if any(book.counts[name] for name in ALARMS)
+        else ""
+    )
+
+
+def _kinds(book: Ledger) -> str:
+    rows: list[tuple[Any, ...]] = [
+        (kind, counts["first"], counts["second"]) for kind, counts in book.kinds.items()
+    ]
+    return table(("kind of error", "first", "second"), rows) if rows else ""
+
+
+def _slices(slices: Sequence[SliceScore]) -> str:
+    rows = [
+        (one.title, one.n, points(one.difference) or "–", f"{one.fixed:,} : {one.broken:,}")
+        for one in slices
+    ]
+    return table(("slice", "n", "Δ points", "fixed : broken"), rows)
+
+
+COMPARE = Command(_options, _compare)

@@ -1,0 +1,159 @@
+"""results: the leaderboards of fine-tuned runs, against a baseline."""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from vocadapt.analysis.results.results import Board
+from vocadapt.analysis.results.tables import (
+    about,
+    as_csv,
+    as_latex,
+    as_markdown,
+    collapsed_note,
+    group_cell,
+    mean_and_sd,
+    one_line,
+    p_value,
+    points,
+)
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.runs import RunSet, open_runs, passed_over, runs_and_unreadable
+from vocadapt.lab.reports.results import GroupMeans, results_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.progress import Progress
+from vocadapt.training.finetune.mixture import CUTS
+from vocadapt.training.scoring.uncertainty import Draws
+
+EXPORTS: Mapping[str, Callable[[Sequence[Board]], str]] = {
+    "csv": as_csv,
+    "markdown": as_markdown,
+    "latex": as_latex,
+}
+
+
+def _options(parser: Parser) -> None:
+    where = (
+        "folders that finetune wrote, or names of runs in the workspace (default: all of its runs)"
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=where)
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="folder of the project (default ./workspace)",
+    )
+    parser.add_argument("--task", default="", metavar="T", help="only the runs on this task")
+    parser.add_argument(
+        "--baseline",
+        default="",
+        metavar="RUN",
+        help="one of the runs: differences and tests are to it",
+    )
+    parser.add_argument(
+        "--baseline-cut", choices=CUTS, default="", help="of the baseline (pooled, or its only one)"
+    )
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument(
+        "--format", choices=("table", *EXPORTS), default="table", help="of what people read (table)"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=setting(Draws, "rounds"),
+        default=Draws().rounds,
+        help="draws of intervals and tests (1000)",
+    )
+    parser.add_argument(
+        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+    )
+
+
+def _results(options: Namespace, progress: Progress) -> Answer:
+    if options.rounds < 1:
+        raise InputError("Expected at least one draw.", "Such as --rounds 1000.")
+    if options.baseline_cut and not options.baseline:
+        raise InputError(
+            "A cut of the baseline was given, and no baseline.", "Give --baseline RUN, too."
+        )
+    workspace = Workspace(Path(options.workspace))
+    named = [_opened(given, workspace) for given in options.runs]
+    runs, broken = (named, {}) if named else runs_and_unreadable(workspace)
+    found = [one for one in runs if options.task in ("", one.task)]
+    unread = one_line(passed_over(broken, len(runs) + len(broken)))
+    if not found:
+        which = f" on {options.task!r:.60}" if options.task and runs else ""
+        there = ", ".join(dict.fromkeys(one.task for one in runs))
+        remedy = f"There: {there}." if there else "finetune makes one."
+        raise InputError(" ".join(filter(None, (f"There is no run{which}.", unread))), remedy)
+    baseline = (options.baseline, options.baseline_cut) if options.baseline else None
+    draws = Draws(options.rounds, seed=options.seed)
+    results = results_of(found, baseline, options.scorer, draws)
+    export = EXPORTS.get(options.format)
+    text = (
+        export(results.boards).rstrip("\n")
+        if export
+        else _shown(results.boards, results.groups, unread)
+    )
+    return Answer({**results.to_dict(), "unreadable": broken}, text)
+
+
+def _opened(given: str, workspace: Workspace) -> RunSet:
+    """A folder of runs, or runs of the workspace by name."""
+    path = Path(given)
+    if not os.path.exists(path) and given in {
+        artefact.name for artefact in workspace.artefacts("runs")
+    }:
+        path = workspace.folder("runs", given)
+    return open_runs(path)
+
+
+def _shown(boards: Sequence[Board], groups: GroupMeans, unread: str) -> str:
+    parts = [_board(board) for board in boards]
+    if groups:
+        names = list(dict.fromkeys(name for own in groups.values() for name in own))
+        rows = [
+            (model, *(group_cell(own[name]) for name in names)) for model, own in groups.items()
+        ]
+        parts.append("Means over groups of tasks, of how many\n" + table(("model", *names), rows))
+    return "\n\n".join([*parts, *filter(None, [unread])])
+
+
+def _board(board: Board) -> str:
+    rows = [
+        (
+            one_line(one.name),
+            one.cut,
+            len(one.seeds),
+            mean_and_sd(one),
+            f"{one.interval.low:.3f} to {one.interval.high:.3f}",
+            points(one.delta),
+            p_value(one.test.p_randomisation if one.test else None),
+            "; ".join(filter(None, (one.verdict, collapsed_note(one)))),
+        )
+        for one in board.standings
+    ]
+    header = (
+        "run",
+        "cut",
+        "seeds",
+        f"{board.metric}, mean ± sd",
+        "95 % interval",
+        "Δ points",
+        "p",
+        "",
+    )
+    return "\n".join(
+        [
+            one_line(board.task),
+            table(header, rows),
+            "",
+            *map(one_line, (about(board), *board.findings)),
+        ]
+    )
+
+
+RESULTS = Command(_options, _results)

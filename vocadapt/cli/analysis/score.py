@@ -1,0 +1,203 @@
+"""score: predictions of any program against a gold file."""
+
+import json
+from argparse import Namespace, RawDescriptionHelpFormatter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, number, table
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress
+from vocadapt.training.scoring.counts import USUAL, Rules, Score, Scorer
+from vocadapt.training.scoring.registry import SCORERS, scorer_of
+from vocadapt.training.scoring.uncertainty import (
+    Comparison,
+    Draws,
+    aligned,
+    bootstrap,
+    compare_tallies,
+)
+from vocadapt.training.tasks.base import KINDS, UNITS, Split
+from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.predictions import Predictions, read_predictions, tally_of
+from vocadapt.training.tasks.task_file import read_split
+
+FORMS = """
+files:
+  ner    a word and its tag on each line (tab or blanks, the tag last), a blank line after each sentence; gold and predictions
+         hold the same words; or .jsonl with {"words": [...], "tags": [...]} on each line
+  relations, classification, nli, multilabel
+         gold: tab-separated index, sentence, label with a header, or JSON lines {"text": ..., "label": ...}; predictions: JSON
+         lines {"id": ..., "label": ...} (multilabel: a list, or names between commas), or tab-separated id and label, or
+         labels alone in the order of the gold file
+  qa     gold: SQuAD's JSON; predictions: one JSON object {"question id": "answer"}, or .jsonl {"id": ..., "answer": ...}
+
+scores:
+"""
+
+
+def _options(parser: Parser) -> None:
+    parser.formatter_class = RawDescriptionHelpFormatter
+    fitting = (f"  {name:<19}{', '.join(scorer.kinds)}" for name, scorer in SCORERS.items())
+    parser.epilog = FORMS + "\n".join(fitting)
+    parser.add_argument("--gold", metavar="F", required=True, help="what is right")
+    parser.add_argument("--predicted", metavar="F", required=True, help="what was predicted")
+    parser.add_argument("--kind", choices=tuple(KINDS), required=True, help="the kind of task")
+    parser.add_argument(
+        "--scorer",
+        nargs="+",
+        metavar="S",
+        default=[],
+        help="by name, the headline one first (the kind's usual)",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="F",
+        help="other predictions: a paired test of --predicted against them",
+    )
+    parser.add_argument(
+        "--negative",
+        nargs="+",
+        metavar="LABEL",
+        default=USUAL.negative,
+        help="classes of no relation",
+    )
+    parser.add_argument(
+        "--positive", metavar="LABEL", default=USUAL.positive, help="the class of binary-f1 (1)"
+    )
+    parser.add_argument("--untyped", action="store_true", help="make one type of all entity types")
+    unit = (
+        "what is drawn, and for example-f1 judged, as one (example; for example-f1 document, where"
+        " known)"
+    )
+    parser.add_argument("--unit", choices=UNITS, default="", help=unit)
+    parser.add_argument(
+        "--rounds",
+        type=setting(Draws, "rounds"),
+        default=Draws().rounds,
+        help="draws for intervals and tests (1000; 0: none)",
+    )
+    parser.add_argument(
+        "--level",
+        type=setting(Draws, "level"),
+        default=Draws().level,
+        help="what an interval holds (.95)",
+    )
+    parser.add_argument(
+        "--seed", type=setting(Draws, "seed"), default=Draws().seed, help="of the draws (0)"
+    )
+
+
+def _score(options: Namespace, progress: Progress) -> Answer:
+    draws = _draws(options)
+    scorers = [scorer_of(options.kind, name) for name in options.scorer or [""]]
+    rules = Rules(tuple(options.negative), options.positive, options.untyped)
+    gold = _gold(Path(options.gold), options.kind)
+    said = read_predictions(Path(options.predicted), options.kind, gold)
+    against = (
+        read_predictions(Path(options.against), options.kind, gold) if options.against else None
+    )
+    answer: dict[str, Any] = {
+        "kind": options.kind,
+        "gold": options.gold,
+        "predicted": options.predicted,
+        "scores": {},
+    }
+    parts = []
+    for scorer in scorers:
+        found = _one(scorer, gold, said, against, rules, draws, options.unit)
+        answer["scores"][scorer.name] = found[0]
+        parts.append(found[1])
+    notes = {
+        what: count
+        for what, count in {**gold.notes, **said.notes}.items()
+        if isinstance(count, int) and count
+    }
+    return Answer(
+        {**answer["scores"][scorers[0].name], **answer, "notes": notes},
+        "\n\n".join([*parts, facts(notes)]).rstrip(),
+    )
+
+
+def _draws(options: Namespace) -> Draws:
+    if options.against and not options.rounds:
+        problem = "A comparison draws its interval and its test, so --against needs rounds."
+        raise InputError(problem, "Such as --rounds 1000; or leave --against out.")
+    return Draws(options.rounds, options.level, options.seed)
+
+
+def _gold(path: Path, kind: str) -> Split:
+    """The gold file; tags as they stand, so that token scores compare like with like."""
+    gold = read_sentences(path, iob2=False) if kind == "ner" else read_split(kind, path)
+    if not gold.labelled:
+        raise InputError(
+            f"{path}: holds no labels, so nothing can be scored.",
+            "Give the gold file with its labels.",
+        )
+    return gold
+
+
+def _one(
+    scorer: Scorer,
+    gold: Split,
+    said: Predictions,
+    against: Predictions | None,
+    rules: Rules,
+    draws: Draws,
+    unit: str,
+) -> tuple[dict[str, Any], str]:
+    """One score as JSON values and as text."""
+    tally = tally_of(gold, said.said, scorer, rules, unit)
+    score = scorer.of(tally, rules)
+    used = "".join(
+        f"; {name}: {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in score.rules.items()
+    )
+    values, lines = score.to_dict(), [f"{scorer.name}: {score.definition}{used}", _figures(score)]
+    if draws.rounds:
+        interval = bootstrap(scorer, tally, rules, draws)
+        values["interval"] = asdict(interval) | {"rounds": draws.rounds, "seed": draws.seed}
+        lines.append(
+            f"{draws.level:.0%} of {draws.rounds:,} draws of {score.units:,} units give"
+            f" {scorer.headline} {number(interval.low)} to {number(interval.high)}"
+        )
+    if against is not None:
+        other = tally_of(gold, against.said, scorer, rules, unit)
+        theirs, ours = aligned(other, tally)
+        compared = compare_tallies(scorer, theirs, ours, rules, draws)
+        values["against"] = asdict(compared)
+        lines.append(_compared(compared, draws))
+    return values, "\n".join(lines)
+
+
+def _figures(score: Score) -> str:
+    header = ("", *score.values, *(("gold", "predicted") if score.by_label else ()))
+    counts = (
+        [sum(int(own[side]) for own in score.by_label.values()) for side in ("gold", "predicted")]
+        if score.by_label
+        else []
+    )
+    rows: list[tuple[Any, ...]] = [("score", *score.values.values(), *counts)]
+    if len(score.by_label) > 1:
+        rows += [
+            (name, *(own[column] for column in header[1:])) for name, own in score.by_label.items()
+        ]
+    return table(header, rows)
+
+
+def _compared(found: Comparison, draws: Draws) -> str:
+    mcnemar = "" if found.p_mcnemar is None else f", exact McNemar p = {number(found.p_mcnemar)}"
+    if found.scorer == "accuracy" and not mcnemar:
+        mcnemar = ", no McNemar test: it needs units of one example each, and these are documents"
+    return (
+        f"against the other predictions: {number(found.a)} → {number(found.b)}, difference"
+        f" {found.difference:+.4f} ({draws.level:.0%} interval {found.interval.low:+.4f} to"
+        f" {found.interval.high:+.4f}), approximate randomisation p ="
+        f" {number(found.p_randomisation)}{mcnemar}"
+    )
+
+
+SCORE = Command(_options, _score)

@@ -1,0 +1,193 @@
+"""jobs list, show, cancel, resume."""
+
+import time
+from argparse import Namespace
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, table
+from vocadapt.errors import Cancelled
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status, read_metrics
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.progress import Progress
+from vocadapt.settings import MAX_COUNT
+
+LINES = 20  # of the log and of the metrics that people are shown
+SHOWN = 3  # metrics shown at the foot of `jobs show`
+EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
+
+
+def _workspace(options: Namespace) -> Workspace:
+    return Workspace(Path(options.workspace))
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="folder of the project (default ./workspace)",
+    )
+
+
+def _job_options(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="of a job, as jobs list shows it")
+    _list_options(parser)
+
+
+def _show_options(parser: Parser) -> None:
+    _job_options(parser)
+    parser.add_argument(
+        "--lines",
+        type=whole(1, MAX_COUNT),
+        default=LINES,
+        metavar="N",
+        help=f"of the log (default {LINES})",
+    )
+
+
+def _resume_options(parser: Parser) -> None:
+    _job_options(parser)
+    parser.add_argument(
+        "--wait", action="store_true", help="follow the job to its end; Ctrl-C leaves it running"
+    )
+
+
+def _list(options: Namespace, progress: Progress) -> Answer:
+    found = [(job, job.status()) for job in queue.list_jobs(_workspace(options))]
+    answer = {"jobs": [_values(job, status) for job, status in found]}
+    header = ("id", "state", "step", "target", "progress", "ran", "left", "")
+    rows = [(job.id, *_row(job, status)) for job, status in found]
+    return Answer(
+        answer, table(header, rows) if rows else f"There are no jobs in {_workspace(options).root}."
+    )
+
+
+def _row(job: Job, status: Status) -> tuple[str, ...]:
+    share = "" if status.fraction is None else f"{status.fraction:.0%}"
+    left = "" if status.seconds_left is None else _clock(status.seconds_left)
+    target = f"{job.target.parent.name}/{job.target.name}"
+    return (
+        status.state,
+        job.spec.step,
+        target,
+        share,
+        _clock(status.seconds),
+        left,
+        _note(job, status),
+    )
+
+
+def _note(job: Job, status: Status) -> str:
+    """What a job does, waits for, or failed with, in half a line."""
+    if status.state == "waiting":
+        before = job.waits_for()
+        return f"behind {before.id}" if before else "starting"
+    said = " ".join((status.error or status.message).split()) if status.state != "done" else ""
+    return said if len(said) <= 60 else f"{said[:59]}…"
+
+
+def _show(options: Namespace, progress: Progress) -> Answer:
+    job = queue.find_job(_workspace(options), options.id)
+    status, metrics, log = job.status(), read_metrics(job.folder), job.log(options.lines)
+    values = _values(job, status)
+    shown = {
+        key: value for key, value in values.items() if value not in (None, "", []) and key != "past"
+    }
+    shown |= {key: _date(values[key]) for key in ("queued", "started", "updated") if values[key]}
+    past = [f"{state} {_date(when)}" for state, when in status.past]
+    parts = [facts({**shown, **({"earlier": ", ".join(past)} if past else {})})]
+    if metrics:
+        last = [
+            (line["run"], line["seconds"], line["fraction"], line["message"])
+            for line in metrics[-SHOWN:]
+        ]
+        said = f"The last {len(last)} of {len(metrics)} lines of metrics.jsonl"
+        parts.append(f"{said}\n{table(('run', 'seconds', 'fraction', 'message'), last)}")
+    parts.append(f"Log\n{log}" if log else "The log is empty.")
+    return Answer({**values, "metrics": metrics, "log": log.splitlines()}, "\n\n".join(parts))
+
+
+def _cancel(options: Namespace, progress: Progress) -> Answer:
+    job = queue.find_job(_workspace(options), options.id)
+    before = job.status()
+    after = job.cancel() if before.alive else before
+    said = (
+        f"{job.id} had ended before: {after.state}."
+        if not before.alive
+        else f"{job.id}: {after.state}."
+    )
+    return Answer(
+        {**_values(job, after), "had_ended": not before.alive}, said, 1 if after.alive else 0
+    )
+
+
+def _resume(options: Namespace, progress: Progress) -> Answer:
+    workspace = _workspace(options)
+    job = queue.find_job(workspace, options.id)
+    goes_on = job.goes_on
+    queue.resume(workspace, job)
+    status = _follow(job, progress) if options.wait else job.status()
+    said = (
+        f"{job.id}: {status.state},"
+        f" {'from its checkpoint' if goes_on else 'anew: it had no checkpoint'}."
+    )
+    lines = [said, *filter(None, (status.error, status.remedy))]
+    code = EXITS.get(status.state, 130) if options.wait else 0
+    return Answer({**_values(job, status), "from_checkpoint": goes_on}, "\n".join(lines), code)
+
+
+def _follow(job: Job, progress: Progress) -> Status:
+    """Wait for the end of a job; whoever stops waiting does not stop the job."""
+    try:
+        while (status := job.status()).alive:
+            progress(status.fraction, status.message or status.state)
+            time.sleep(0.2)
+    except (KeyboardInterrupt, Cancelled):
+        status = job.status()
+    return status
+
+
+def _values(job: Job, status: Status) -> dict[str, Any]:
+    """A job as JSON values."""
+    before = job.waits_for() if status.state == "waiting" else None
+    known = asdict(status)
+    return {
+        "id": job.id,
+        "state": status.state,
+        "step": job.spec.step,
+        "target": str(job.target),
+        **{
+            key: known[key]
+            for key in ("fraction", "message", "error", "remedy", "queued", "started", "updated")
+        },
+        "seconds": status.seconds,
+        "seconds_left": status.seconds_left,
+        "waits_for": before.id if before else None,
+        "past": [{"state": state, "time": when} for state, when in status.past],
+        "checkpoint": job.goes_on,
+        "folder": str(job.folder),
+        "command": job.command,
+    }
+
+
+def _clock(seconds: float) -> str:
+    """A length of time as h:mm:ss."""
+    whole_seconds = round(seconds)
+    return f"{whole_seconds // 3600}:{whole_seconds // 60 % 60:02}:{whole_seconds % 60:02}"
+
+
+def _date(when: float) -> str:
+    return datetime.fromtimestamp(when).strftime("%Y-%m-%d %H:%M:%S")
+
+
+LIST = Command(_list_options, _list)
+SHOW = Command(_show_options, _show)
+CANCEL = Command(_job_options, _cancel)
+RESUME = Command(_resume_options, _resume)

@@ -1,0 +1,114 @@
+"""answer: questions on a text, answered by a fine-tuned model under each cut."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vocadapt.cli.options import add_word_rule
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import number, table
+from vocadapt.progress import Progress
+from vocadapt.text.formats.text_file import opened
+from vocadapt.training.finetune.mixture import CHOICES, POOLED, chosen_cut, cut_that_counts
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.prediction.answering import Answered, answer
+from vocadapt.training.tasks.context_windows import AnswerSettings
+
+NONE = (
+    "(no answer: no word of the context that the model reads fits into"
+    f" {AnswerSettings().characters} characters)"
+)
+
+
+def _options(parser: Parser) -> None:
+    model = "a run that finetune wrote, or any model folder with a head for questions"
+    parser.add_argument("--model", metavar="DIR", required=True, help=model)
+    parser.add_argument(
+        "--context",
+        metavar="FILE",
+        required=True,
+        help="the text in which the answers stand, of any length",
+    )
+    parser.add_argument("--question", metavar="Q", nargs="+", required=True, help="one or several")
+    parser.add_argument(
+        "--tokenization",
+        choices=CHOICES,
+        default="",
+        help="this cut only; mixed and both mean pooled (all)",
+    )
+    parser.add_argument(
+        "-n",
+        type=whole(1, 1_000),
+        default=1,
+        metavar="N",
+        dest="most",
+        help="answers to each question and cut (1)",
+    )
+    add_word_rule(parser)
+
+
+def _answer(options: Namespace, progress: Progress) -> Answer:
+    run = load_run(Path(options.model))
+    with opened(Path(options.context)) as source:
+        context = source.read_document()
+    found = answer(run, options.question, context, options.most, progress, options.word_rule or "")
+    cuts = list(found[0].best)
+    shown = [chosen_cut(cuts, options.tokenization)] if options.tokenization else cuts
+    judged = shown[0] if options.tokenization else cut_that_counts(cuts)
+    return Answer(
+        {
+            "model": options.model,
+            "cut": judged,
+            "word_rule": options.word_rule or run.word_rule,
+            "answers": [_as_json(one, judged, shown) for one in found],
+        },
+        "\n\n".join(_text(one, shown) for one in found),
+    )
+
+
+def _as_json(found: Answered, judged: str, shown: Sequence[str]) -> dict[str, object]:
+    """The best answer under the cut that counts (null without one), and all under each cut."""
+    values = found.to_dict()
+    values["best"] = {cut: values["best"][cut] for cut in shown}
+    values["windows"] = {
+        cut: part for cut, part in values["windows"].items() if cut in shown or judged == POOLED
+    }
+    best = next(iter(values["best"][judged]), None) or {
+        "text": None,
+        "start": None,
+        "end": None,
+        "score": None,
+    }
+    return {
+        "question": found.question,
+        "answer": best["text"],
+        **{key: best[key] for key in ("score", "start", "end")},
+        **values,
+    }
+
+
+def _text(found: Answered, shown: Sequence[str]) -> str:
+    """The question, a line for each answer under each cut, and where it was read."""
+    header = ("cut", "answer", "score", "share", "characters", "window")
+    return f"{found.question}\n{table(header, [row for cut in shown for row in _rows(found, cut)])}"
+
+
+def _rows(found: Answered, cut: str) -> Iterator[tuple[object, ...]]:
+    part = found.windows.get(cut)
+    window = f"{part.window} of {part.of}: {part.start}–{part.end}" if part else ""
+    if not found.best[cut]:
+        yield cut, NONE, None, None, "", ""
+    for place, one in enumerate(found.best[cut]):
+        said = " ".join(one.text.split())
+        yield (
+            cut,
+            said,
+            one.score,
+            number(one.probability),
+            f"{one.start}–{one.end}",
+            window if place == 0 else "",
+        )
+
+
+ANSWER = Command(_options, _answer)

@@ -1,0 +1,295 @@
+"""finetune, evaluate: a task trained on and scored under each cut."""
+
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_checkpoints, add_model, add_out, add_word_rule, write
+from vocadapt.cli.parser import Parser, setting, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, number, table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.benchmarks import find_task
+from vocadapt.lab.steps.finetune import EvaluateSettings, evaluated
+from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.progress import Progress
+from vocadapt.settings import limits
+from vocadapt.training.finetune.mixture import CHOICES, TOKENIZATIONS
+from vocadapt.training.finetune.settings import FREEZE, TRAININGS, FinetuneSettings, training_preset
+from vocadapt.training.schedules import SCHEDULES
+from vocadapt.training.tasks.base import KINDS, SPLITS, UNITS
+from vocadapt.training.tasks.folds import of_fold
+
+CHANGES = {
+    "epochs": "passes over the training examples",
+    "batch": "examples a step",
+    "lr": "highest learning rate",
+    "chunk": "words of a chunk of a tagged sentence (0: as many as fit)",
+    "warm_up": "share of the steps in which the learning rate rises",
+    "weight_decay": "AdamW's",
+    "clip": "longest gradient",
+    "patience": "epochs without a better dev score after which to stop (0: never early)",
+    "length": "wordpieces read at once",
+}
+FLAGS = {"length": "--max-length"}
+FORMS = """
+files, by the kind of task (gzipped or not):
+  ner    a word and its tag on each line (tab or blanks, the tag last), a blank line after each sentence; or .jsonl with
+         {"words": [...], "tags": [...]} on each line
+  relations, classification
+         tab-separated columns with a header (text or sentence, label, perhaps id), or JSON lines {"text": ..., "label": ...}; the
+         two entities of a relation marked (<< >>, [[ ]]) or masked (@GENE$)
+  multilabel
+         the same, the label a list, or names between commas; or flags as HoC has them (0_1,1_0)
+  nli    JSON lines {"sentence1": ..., "sentence2": ..., "gold_label": ...}, or columns of these names; without a
+         header two sentences; label and id are recognized if that is unambiguous
+  qa     SQuAD's JSON
+"""
+SWITCHES = {"with_dev": "train on the dev split, too", "ungrouped": "batches of whatever lengths"}
+
+
+def _options(parser: Parser) -> None:
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = FORMS
+    add_model(parser, help="hub name or model folder")
+    task = (
+        "a task's .toml or folder, the name of one in the workspace, or a kind of task"
+        f" ({', '.join(KINDS)}) with its files"
+    )
+    parser.add_argument("--task", metavar="KIND|NAME|FILE", required=True, help=task)
+    for split in SPLITS:
+        parser.add_argument(f"--{split}", metavar="F", help=f"the {split} file of a kind of task")
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in TRAININGS.items()).replace(
+        "%", "%%"
+    )
+    parser.add_argument(
+        "--settings", choices=tuple(TRAININGS), default="quick", help=f"{presets} (default quick)"
+    )
+    cuts = "; ".join(f"{name}: {about}" for name, about in TOKENIZATIONS.items())
+    usual = "default mixed, or base where the model was not adapted"
+    parser.add_argument(
+        "--tokenization", choices=tuple(TOKENIZATIONS), default="", help=f"{cuts} ({usual})"
+    )
+    for name, meaning in CHANGES.items():
+        flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+        parser.add_argument(
+            flag,
+            type=setting(FinetuneSettings, name),
+            dest=name,
+            metavar="X",
+            help=f"{meaning} (default: the settings')",
+        )
+    freeze = "; ".join(f"{name}: {about}" for name, about in FREEZE.items())
+    parser.add_argument("--freeze", metavar="HOW", help=f"{freeze} (default: the settings')")
+    add_word_rule(parser, "code")
+    parser.add_argument(
+        "--schedule", choices=tuple(SCHEDULES), help="of the learning rate (default: the settings')"
+    )
+    for name, meaning in SWITCHES.items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", action="store_true", default=None, help=meaning
+        )
+    parser.add_argument(
+        "--seeds",
+        type=setting(FinetuneStep, "seeds"),
+        nargs="+",
+        metavar="N",
+        help="a run for each (default: the settings', mostly 1)",
+    )
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument(
+        "--fold",
+        type=_fold,
+        default=0,
+        metavar="N",
+        help="of a k-fold task (1 is the first), or all",
+    )
+    unit = (
+        "of multilabel files: document makes one example of all sentences of a document (example)"
+    )
+    parser.add_argument("--unit", choices=UNITS, default="", help=unit)
+    limit = "examples of each split at most, drawn at random (0: all)"
+    parser.add_argument(
+        "--limit", type=setting(FinetuneStep, "limit"), default=0, metavar="N", help=limit
+    )
+    add_checkpoints(parser)
+    add_out(parser)
+
+
+FOLD = whole(0, limits(FinetuneStep, "fold")[1])
+
+
+def _fold(text: str) -> Any:
+    """The number of a fold; all of them by that word."""
+    return ALL_FOLDS if text == "all" else FOLD(text)
+
+
+def _finetune(options: Namespace, progress: Progress) -> Answer:
+    made = write(_spec(options), options, progress)
+    numbers = made.manifest.numbers
+    place = {
+        "out": str(made.folder),
+        "seconds": made.manifest.seconds,
+        "manifest": str(made.folder / "manifest.json"),
+    }
+    return Answer({**numbers, **place}, "\n\n".join([shown(numbers), facts(place)]))
+
+
+def _spec(options: Namespace) -> Spec:
+    names = (*CHANGES, "freeze", "schedule", "word_rule", *SWITCHES)
+    changes = {name: value for name in names if (value := getattr(options, name)) is not None}
+    seeds = tuple(options.seeds or TRAININGS[options.settings].seeds)
+    if twice := [seed for place, seed in enumerate(seeds) if seed in seeds[:place]]:
+        raise InputError(
+            f"The seed {twice[0]} was given twice.",
+            "The same seed gives the same run: give each once.",
+        )
+    kind = options.task if options.task in KINDS else ""
+    given = {"model": options.model, **{split: getattr(options, split) for split in SPLITS}}
+    if not kind:
+        given["task"] = str(find_task(options.task, Workspace(Path(options.workspace))))
+    settings = FinetuneStep(
+        training_preset(options.settings, **changes),
+        options.tokenization,
+        seeds,
+        kind,
+        options.scorer,
+        options.fold,
+        options.limit,
+        options.unit,
+    )
+    return Spec(
+        "finetune",
+        settings,
+        {role: (path,) for role, path in given.items() if path},
+        options.offline,
+    )
+
+
+def _evaluate_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--run",
+        metavar="DIR",
+        required=True,
+        help="a folder that finetune wrote, of one seed or several",
+    )
+    parser.add_argument(
+        "--test",
+        metavar="F",
+        help="other examples (default: the run's own test split, as it was predicted)",
+    )
+    parser.add_argument(
+        "--tokenization",
+        choices=CHOICES,
+        default="",
+        help="this cut only; mixed and both mean pooled (all)",
+    )
+    parser.add_argument("--scorer", default="", metavar="S", help="another score than the task's")
+    parser.add_argument(
+        "--limit",
+        type=setting(EvaluateSettings, "limit"),
+        default=0,
+        metavar="N",
+        help="of the --test examples at most, drawn at random",
+    )
+    unseen = (
+        "zero-shot: refuse examples of which the run was trained on any (of questions: on their"
+        " context, or the question)"
+    )
+    add_word_rule(parser)
+    parser.add_argument("--unseen", action="store_true", help=unseen)
+
+
+def _evaluate(options: Namespace, progress: Progress) -> Answer:
+    test = Path(options.test) if options.test else None
+    how = EvaluateSettings(
+        test,
+        options.limit,
+        options.tokenization,
+        options.scorer,
+        options.unseen,
+        options.word_rule or "",
+    )
+    numbers = evaluated(Path(options.run), how, progress)
+    return Answer(numbers, shown(numbers))
+
+
+def shown(numbers: Mapping[str, Any]) -> str:
+    """A row for each seed and cut, mean and deviation, what to know."""
+    names = list(numbers["mean"])
+    rows = [
+        (
+            _named(seed),
+            cut,
+            *(values[name] for name in names),
+            "collapsed" if seed.get("collapsed") else "",
+        )
+        for seed in numbers["seeds"]
+        for cut, values in seed["scores"].items()
+    ]
+    nothing = "Nothing is scored: there is no test split, or it holds no labels."
+    lines = [table(("seed", "cut", *names, ""), rows)] if rows else [nothing]
+    if len(numbers["seeds"]) > 1 and names:
+        means = "; ".join(f"{name} {_mean(numbers, name)}" for name in names)
+        lines += ["", f"{means} ({numbers['cut']}, {_over(numbers)})"]
+    if learned := numbers.get("mean_learned"):
+        held = f"{numbers['collapsed']} of {len(numbers['seeds'])} runs collapsed"
+        others = "the seeds without one" if _folds(numbers) > 1 else "the others"
+        lines += [
+            f"{held}; mean of {others}: "
+            + "; ".join(f"{name} {number(value)}" for name, value in learned.items())
+        ]
+    if numbers.get("definition"):
+        lines += ["", f"{numbers['scorer']}: {numbers['definition']}."]
+    if "examples_per_second" in numbers:
+        counts = (
+            f"{numbers['trainable']:,} of {numbers['trainable'] + numbers['frozen']:,} weights"
+            " trained"
+        )
+        pace = f"{number(numbers['examples_per_second'])} examples/s, {counts}"
+        memory = (
+            f", {numbers['peak_memory'] / 2**30:.1f} GiB at most"
+            if "peak_memory" in numbers
+            else ""
+        )
+        lines += ["", f"{numbers['task']}, {numbers['scorer'] or 'not scored'}: {pace}{memory}."]
+    if numbers.get("seen") is not None:
+        lines += ["", f"{numbers['seen']:,} of {numbers['of']:,} test examples were trained on."]
+    own = [
+        f"Seed {_named(seed)}: {said}"
+        for seed in numbers["seeds"]
+        for said in seed.get("findings", [])
+    ]
+    return "\n".join([*lines, *numbers.get("findings", []), *own])
+
+
+def _over(numbers: Mapping[str, Any]) -> str:
+    """What mean and deviation are over."""
+    seeds = len({seed["seed"] for seed in numbers["seeds"]})
+    counted = f"{seeds} seed{'s' * (seeds > 1)}"
+    return (
+        f"{counted}, of each the mean over {_folds(numbers)} folds"
+        if _folds(numbers) > 1
+        else counted
+    )
+
+
+def _folds(numbers: Mapping[str, Any]) -> int:
+    """How many folds each seed was run on."""
+    return len({seed.get("fold") for seed in numbers["seeds"]})
+
+
+def _named(seed: Mapping[str, Any]) -> str | int:
+    """The seed of a run, and its fold where it is one of several."""
+    return of_fold(str(seed["seed"]), seed["fold"]) if "fold" in seed else int(seed["seed"])
+
+
+def _mean(numbers: Mapping[str, Any], name: str) -> str:
+    sd = numbers["sd"][name]
+    return number(numbers["mean"][name]) + ("" if sd is None else f" ± {number(sd)}")
+
+
+FINETUNE = Command(_options, _finetune)
+EVALUATE = Command(_evaluate_options, _evaluate)

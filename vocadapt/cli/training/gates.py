@@ -1,0 +1,101 @@
+"""gates."""
+
+import json
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from vocadapt.cli.options import TEXT, add_model, add_text, corpus_settings
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, table
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.gates import LINES, GateSettings, GatesOnText, gates_on
+from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import Progress
+
+MEANING = (
+    "Each figure is the extension's share of what a layer gives: 0 is BERT's own layer alone, 1 the"
+    " extension module alone."
+)
+
+
+def _options(parser: Parser) -> None:
+    parser.description = (
+        "How much each layer of an exBERT listens to its extension, by kind of token: 1 minus the"
+        " gate, which weights BERT's own layer. A gate that was never trained gives about what it"
+        " was begun with, .5 as published, in single fields up to a tenth more or less."
+    )
+    add_model(
+        parser,
+        help="an exBERT: the folder that adapt --preset exbert-… wrote, or pretrain after it",
+    )
+    parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
+    lines = f"lines of the text to read, drawn at random; 0: all (default {LINES})"
+    parser.add_argument(
+        "--lines", type=setting(GateSettings, "lines"), default=LINES, metavar="N", help=lines
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="write the table here: .json as with --json, else columns between tabs",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the file where it is there"
+    )
+    add_text(parser, own_seed=False)
+    parser.add_argument(
+        "--seed",
+        type=setting(GateSettings, "seed"),
+        default=GateSettings().seed,
+        help="of the lines that are drawn (default 1)",
+    )
+
+
+def _gates(options: Namespace, progress: Progress) -> Answer:
+    start, out = time.perf_counter(), Path(options.out) if options.out else None
+    if out is not None:
+        check_free_file(out, options.overwrite)
+    settings = GateSettings(options.lines, options.seed)
+    corpus = read_corpus(options.corpus, corpus_settings(options))
+    found = gates_on(open_model(options.model, options.offline or None), corpus, settings, progress)
+    answer = {
+        **found.to_dict(),
+        **({"out": str(out)} if out else {}),
+        "seconds": time.perf_counter() - start,
+    }
+    if out is not None:
+        with writing_file(out) as draft:
+            draft.write_text(
+                json.dumps(answer) if out.suffix == ".json" else as_tsv(found), encoding="utf-8"
+            )
+    shares = found.shares
+    rows = [
+        (f"layer {layer + 1}", *map(float, shares.means[layer])) for layer in range(shares.layers)
+    ]
+    told = [("tokens", *shares.counts), *rows]
+    read = {
+        "lines": f"{found.lines:,} of {found.of:,}",
+        "windows": shares.windows,
+        "windows too long": shares.too_long,
+    }
+    read["before training"] = f"about {found.start:.2g} on the whole"
+    place = {"out": str(out)} if out else {}
+    return Answer(
+        answer, f"{table(('', *shares.kinds), told)}\n\n{facts({**read, **place})}\n\n{MEANING}"
+    )
+
+
+def as_tsv(found: GatesOnText) -> str:
+    """A line for each layer and kind: layer, kind, tokens, mean share, deviation."""
+    shares = found.shares
+    lines = [
+        f"{layer + 1}\t{kind}\t{count}\t{shares.means[layer, i]:.6f}\t{shares.deviations[layer, i]:.6f}\n"
+        for layer in range(shares.layers)
+        for i, (kind, count) in enumerate(zip(shares.kinds, shares.counts, strict=True))
+    ]
+    return "".join(["layer\tkind\ttokens\tshare\tsd\n", *lines])
+
+
+GATES = Command(_options, _gates)

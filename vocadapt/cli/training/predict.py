@@ -1,0 +1,85 @@
+"""predict: what fine-tuned runs say."""
+
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from vocadapt.cli.options import add_word_rule
+from vocadapt.cli.parser import Parser
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.progress import Progress
+from vocadapt.training.finetune.mixture import CHOICES, chosen_cut
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.prediction.plain_text import plain_examples, prediction_lines, read_lines
+from vocadapt.training.tasks.base import Split
+from vocadapt.training.tasks.task_file import read_split
+
+
+def _predict_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--model", metavar="RUN", required=True, help="a folder that finetune wrote, of one seed"
+    )
+    parser.add_argument(
+        "file", metavar="FILE", help="examples of the run's kind of task, with or without labels"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="FILE is text, a sentence or example on each line"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="write here: a word and its tag a line, else JSON lines",
+    )
+    parser.add_argument(
+        "--tokenization",
+        choices=CHOICES,
+        default="",
+        help="under this cut; mixed and both mean pooled (pooled)",
+    )
+    add_word_rule(parser)
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the file where it is there"
+    )
+
+
+def _predict(options: Namespace, progress: Progress) -> Answer:
+    run, out = load_run(Path(options.model)), Path(options.out)
+    check_free_file(out, options.overwrite)
+    path = Path(options.file)
+    text = read_lines(path) if options.plain else []
+    split = (
+        Split(plain_examples(run, text), path=path)
+        if text
+        else read_split(run.kind, path, unit=run.unit)
+    )
+    if options.word_rule and run.kind != "qa":
+        raise InputError(
+            f"--word-rule applies to question answering only; this run is of {run.kind}.",
+            "Leave it out.",
+        )
+    split = replace(split, examples=run.apply_word_rule(split.examples, options.word_rule or ""))
+    logits = run.logits(split.examples, progress)
+    cut = chosen_cut(logits, options.tokenization)
+    said = list(map(run.outputs.said, logits[cut], split.examples))
+    with writing_file(out) as draft:
+        draft.write_text(
+            "".join(prediction_lines(run.kind, split.examples, said, out.suffix == ".jsonl")),
+            encoding="utf-8",
+        )
+    answer = {
+        "out": str(out),
+        "examples": len(split),
+        "of": len(text) or len(split),
+        "cut": cut,
+        "kind": run.kind,
+    }
+    if run.kind == "qa":
+        answer["word_rule"] = options.word_rule or run.word_rule
+    return Answer(answer, facts(answer))
+
+
+PREDICT = Command(_predict_options, _predict)

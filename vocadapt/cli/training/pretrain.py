@@ -1,0 +1,267 @@
+"""pretrain."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from vocadapt.cli.options import (
+    add_checkpoints,
+    add_offline,
+    add_out,
+    add_text,
+    corpus_settings,
+    write,
+)
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.spec import FurtherStep, PretrainStep, Spec
+from vocadapt.lab.workspace.workspace import Artefact
+from vocadapt.progress import Progress
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.held_out_loss import LEVEL, describe_change
+from vocadapt.training.masked.stages import PRETRAININGS, STAGES, pretraining_preset
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.rounding import describe_rounding
+from vocadapt.training.schedules import SCHEDULES
+from vocadapt.vocabulary.families.wordpiece_training import TRAINERS
+
+SIZES = {
+    "vocabulary": "wordpieces, at most",
+    "layers": "layers",
+    "hidden": "width, a multiple of 64",
+}
+TRAINING = {
+    "length": "wordpieces of a block",
+    "batch": "blocks a step",
+    "parts": "parts that a step is read in, where memory is short",
+    "lr": "highest learning rate",
+    "warm_up": "share of the steps over which the learning rate rises",
+    "share": "share of the words that is asked",
+    "dropout": "share of the activations that is dropped while it trains",
+    "save_minutes": "minutes between the checkpoints of --checkpoints, or of a job",
+    "seed": "of all that is drawn",
+}
+BUDGET = {
+    "epochs": "passes over the text",
+    "tokens": "wordpieces to read",
+    "hours": "time, turned into steps by the pace of the first ones",
+}
+REPORTED = (
+    "tokens",
+    "steps",
+    "seconds",
+    "tokens_per_second",
+    "trainable",
+    "frozen",
+    "loss_per_character",
+    "loss_interval",
+    "loss_change",
+    "held_out_words",
+    "held_out_windows",
+)
+ROUNDED = ("stored_as", "updates_lost_to_rounding")
+NESTED = (
+    "loss_per_character",
+    "loss_interval",
+    "loss_change",
+)  # rendered as sentences in the text output
+PAIRS = ("pairs", "of_documents", "true_next", "padding")  # of --nsp
+FEW = 50  # steps below which a training has hardly begun
+SHORT = "Few steps: the model has hardly moved. Give a larger budget, or a smaller --batch."
+NEW = ("trainer", "cased", "random_rows", *SIZES)  # what only a new model has to be told
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument(
+        "--from-scratch",
+        action="store_true",
+        help="build a new model, small, with a vocabulary of its own …",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="… or train this one further: hub name or model folder, with its head",
+    )
+    stages = "; ".join(f"{name}: {about}" for name, about in STAGES.items())
+    parser.add_argument(
+        "--stage", choices=STAGES, metavar="STAGE", help=f"of --model, what is trained. {stages}"
+    )
+    parser.add_argument(
+        "--corpus", nargs="+", metavar="TEXT", required=True, help="files and folders of text"
+    )
+    _training_options(parser)
+    heads, kept = (
+        "of the stage extension: the heads are trained too",
+        "save a model on the way every so many minutes",
+    )
+    parser.add_argument("--train-heads", action="store_true", default=None, help=heads)
+    pairs = (
+        "of --model: pairs of sentences: does the second follow the first? (documents: empty lines,"
+        " else each line)"
+    )
+    parser.add_argument("--nsp", action="store_true", default=None, help=pairs)
+    parser.add_argument(
+        "--keep-minutes",
+        type=setting(FurtherSettings, "keep_minutes"),
+        metavar="X",
+        help=f"of --model: {kept} (default none)",
+    )
+    _scratch_options(parser)
+    add_offline(parser)
+    add_text(parser, own_seed=False)
+    add_checkpoints(parser)
+    add_out(parser)
+
+
+def _training_options(parser: Parser) -> None:
+    new, further = MaskedSettings(), PRETRAININGS["quick"].settings
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRETRAININGS.items()).replace(
+        "%", "%%"
+    )
+    parser.add_argument(
+        "--settings",
+        choices=PRETRAININGS,
+        metavar="NAME",
+        help=f"of --model (default quick). {presets}",
+    )
+    budget = parser.add_mutually_exclusive_group()
+    for name, meaning in BUDGET.items():
+        budget.add_argument(
+            f"--{name}", type=setting(MaskedSettings, name), metavar="X", help=meaning
+        )
+    for name, meaning in TRAINING.items():
+        first, then = getattr(new, name), getattr(further, name)
+        default = f"{first}" if first == then else f"{first}; of --model {then}"
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=setting(MaskedSettings, name),
+            metavar="X",
+            help=f"{meaning} (default {default})",
+        )
+    schedules = "; ".join(f"{name}: {schedule.about}" for name, schedule in SCHEDULES.items())
+    parser.add_argument(
+        "--schedule",
+        choices=SCHEDULES,
+        help=f"of the learning rate (default {new.schedule}). {schedules}",
+    )
+
+
+def _scratch_options(parser: Parser) -> None:
+    sizes = ScratchSettings()
+    for name, meaning in SIZES.items():
+        help = f"of a new model: {meaning} (default {getattr(sizes, name)})"
+        parser.add_argument(f"--{name}", type=setting(sizes, name), metavar="N", help=help)
+    trainers = "; ".join(f"{name}: {trainer.about}" for name, trainer in TRAINERS.items())
+    help = f"of the wordpieces of a new model; {trainers} (default {sizes.trainer})"
+    parser.add_argument("--trainer", choices=TRAINERS, help=help)
+    parser.add_argument(
+        "--cased", action="store_true", default=None, help="a new model keeps capitals and accents"
+    )
+    parser.add_argument(
+        "--random-rows",
+        action="store_true",
+        default=None,
+        help="a new model starts from random rows",
+    )
+    parser.add_argument("--half", action="store_true", help="save a new model in float16")
+
+
+def _pretrain(options: Namespace, progress: Progress) -> Answer:
+    if options.from_scratch == bool(options.model):
+        raise InputError(
+            "Say what is to be trained.",
+            "A new model: --from-scratch. One there is: --model M --stage S.",
+        )
+    spec = _new(options) if options.from_scratch else _further(options)
+    return _answer(write(spec, options, progress))
+
+
+def _new(options: Namespace) -> Spec:
+    """A model from scratch."""
+    _refuse(
+        options, "It belongs to --model.", "stage", "train_heads", "nsp", "keep_minutes", "settings"
+    )
+    scratch = ScratchSettings(
+        **_given(options, *NEW), training=MaskedSettings(**_training(options))
+    )
+    settings = PretrainStep(corpus_settings(options), scratch, options.half)
+    return Spec("pretrain", settings, {"text": options.corpus}, options.offline)
+
+
+def _further(options: Namespace) -> Spec:
+    """A model trained further."""
+    _refuse(options, "It belongs to --from-scratch.", *NEW, "half")
+    if options.stage is None:
+        raise InputError(
+            "Say what of the model is trained: --stage.", f"One of: {', '.join(STAGES)}."
+        )
+    training = pretraining_preset(options.settings or "quick", **_training(options))
+    further = FurtherSettings(
+        options.stage, **_given(options, "train_heads", "nsp", "keep_minutes"), training=training
+    )
+    inputs = {"model": options.model, "text": options.corpus}
+    return Spec("further", FurtherStep(corpus_settings(options), further), inputs, options.offline)
+
+
+def _training(options: Namespace) -> dict[str, Any]:
+    """How it is trained, as far as that was said; raises InputError for a budget of nothing."""
+    check_budget(options)
+    return _given(options, *TRAINING, *BUDGET, "schedule")
+
+
+def check_budget(options: Namespace) -> None:
+    """Raises InputError for a budget that is given and buys nothing."""
+    for name in BUDGET:
+        if (value := getattr(options, name)) is not None and not value > 0:
+            raise InputError(
+                f"--{name} must be above 0, got {value}.",
+                "Leave it out for the default, or give a budget.",
+            )
+
+
+def _given(options: Namespace, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _refuse(options: Namespace, remedy: str, *names: str) -> None:
+    """Raises InputError where one of these options is given."""
+    for name in names:
+        if getattr(options, name) not in (None, False):
+            raise InputError(f"--{name.replace('_', '-')} says nothing here.", remedy)
+
+
+def _answer(made: Artefact) -> Answer:
+    numbers: Mapping[str, Any] = made.manifest.numbers
+    place = {"out": str(made.folder), "manifest": str(made.folder / "manifest.json")}
+    shown = {
+        f"loss a character, {name}": _format_loss(numbers, name)
+        for name in ("unigram", "before", "after")
+    }
+    shown["change"] = describe_change(numbers["loss_change"], numbers["held_out_words"])
+    optional = [name for name in (*PAIRS, *ROUNDED) if name in numbers]
+    reported = {name: numbers[name] for name in (*REPORTED, *optional)}
+    if "held_out_too_long" in numbers:
+        reported["held_out_too_long"] = numbers["held_out_too_long"]
+    if curve := numbers.get("next_curve"):
+        reported["next_sentence_loss"] = curve[-1][1]
+    plain = {name: value for name, value in reported.items() if name not in NESTED}
+    if rounding := describe_rounding(numbers):
+        shown["rounding"] = rounding
+    kept = [str(made.folder / folder) for folder in numbers.get("checkpoints", ())]
+    listed = {"checkpoints": "; ".join(kept)} if kept else {}
+    answer = {"stage": numbers["stage"], **reported, "checkpoints": kept, **place}
+    few = "" if numbers["steps"] >= FEW else f"\n\n{SHORT}"
+    return Answer(answer, f"{facts({**plain, **shown, **listed, **place})}{few}")
+
+
+def _format_loss(numbers: Mapping[str, Any], name: str) -> str:
+    """Format a loss per character, with its interval if there is one."""
+    value, interval = numbers["loss_per_character"][name], numbers["loss_interval"].get(name)
+    spread = f" ({LEVEL:.0%} interval {interval[0]:.3f} to {interval[1]:.3f})" if interval else ""
+    return f"{value:.3f}{spread}"
+
+
+PRETRAIN = Command(_options, _pretrain)

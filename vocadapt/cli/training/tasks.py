@@ -1,0 +1,115 @@
+"""tasks list, tasks card, tasks download: the benchmarks of the papers."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from vocadapt.cli.options import add_out, destination
+from vocadapt.cli.parser import Parser
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, number, table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.benchmarks import fetch_benchmark
+from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.progress import Progress
+from vocadapt.training.tasks.base import KINDS
+from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, card_of, cards
+
+NAME = "a benchmark: family/name, or the name where only one family has it"
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument("--kind", choices=tuple(KINDS), help="only tasks of this kind")
+
+
+def _list(options: Namespace, progress: Progress) -> Answer:
+    wanted = getattr(options, "kind", None)
+    shown = [card for card in cards().values() if wanted in (None, card.kind)]
+    rows = [
+        (card.name, card.kind, card.scorer, _sizes(card), "free" if card.free else card.access)
+        for card in shown
+    ]
+    said = (
+        "tasks card NAME tells all that is known of one; tasks download NAME --out DIR fetches a"
+        " free one."
+    )
+    return Answer(
+        [card.to_dict() for card in shown],
+        f"{table(('name', 'kind', 'score', 'sizes', 'files'), rows)}\n\n{said}",
+    )
+
+
+def _card_options(parser: Parser) -> None:
+    parser.add_argument("benchmark", metavar="NAME", help=NAME)
+
+
+def _card(options: Namespace, progress: Progress) -> Answer:
+    card = card_of(options.benchmark)
+    values = {
+        "name": card.name,
+        "kind": card.kind,
+        "about": card.about,
+        "version": card.version,
+        "labels": ", ".join(label or "(bare tags: one type)" for label in card.labels),
+        **{
+            split: ", ".join(f"{number(count)} {what}" for what, count in held.items())
+            for split, held in card.sizes.items()
+        },
+        "folds": card.folds or ("" if card.folds else "none"),
+        "metric": card.metric,
+        "score here": card.scorer,
+        "licence": card.licence,
+        "files": "tasks download fetches them" if card.free else ACCESS[card.access],
+        "where": card.where,
+        "facts from": card.source,
+        **{f"note {place}": note for place, note in enumerate(card.notes, start=1)},
+    }
+    return Answer(card.to_dict(), facts({name: value or UNKNOWN for name, value in values.items()}))
+
+
+def _sizes(card: Card) -> str:
+    """The first figure of every split: 5424/923/940 sentences."""
+    first = [next(iter(held.items())) for held in card.sizes.values()]
+    return f"{'/'.join(str(count) for _, count in first)} {first[0][0]}" if first else "–"
+
+
+def _download_options(parser: Parser) -> None:
+    parser.add_argument("benchmark", metavar="NAME", help=NAME)
+    place = "a mirror's address or a folder, instead of the card's own place"
+    parser.add_argument("--from", dest="source", metavar="PLACE", default="", help=place)
+    add_out(parser)
+
+
+def _download(options: Namespace, progress: Progress) -> Answer:
+    folder = destination(options, "tasks")
+    if folder is None:
+        raise InputError("Say where to write: --out DIR, or --name N (with --workspace W).")
+    task, manifest = fetch_benchmark(
+        options.benchmark, folder, options.source, options.overwrite, progress
+    )
+    place = {"out": str(folder), "seconds": manifest.seconds, "manifest": str(folder / MANIFEST)}
+    answer: dict[str, Any] = {**place, "task": task.name, "kind": task.kind, **manifest.numbers}
+    by_fold = manifest.numbers.get("by_fold", {})
+    sizes = {
+        split: f"{size:,} examples{_spread(by_fold.get(split))}"
+        for split, size in manifest.numbers["examples"].items()
+    }
+    findings = {
+        f"note {place}": said for place, said in enumerate(manifest.numbers["findings"], start=1)
+    }
+    return Answer(answer, facts({"task": task.name, **sizes, **findings, **place}))
+
+
+def _spread(by_fold: Sequence[int] | None) -> str:
+    """What the sizes of a split are in the folds beside the first."""
+    if not by_fold:
+        return ""
+    return (
+        f" in the first of {len(by_fold)} folds ({min(by_fold):,} to {max(by_fold):,} in all of"
+        " them)"
+    )
+
+
+LIST = Command(_list_options, _list)
+CARD = Command(_card_options, _card)
+DOWNLOAD = Command(_download_options, _download)

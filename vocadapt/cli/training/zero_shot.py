@@ -1,0 +1,100 @@
+"""zero-shot: general questions learned, then the words of a domain, then its questions answered."""
+
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from vocadapt.cli.options import add_model, add_word_rule
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts
+from vocadapt.cli.training.finetune import shown
+from vocadapt.lab.steps.zero_shot import SCORES, ZeroShot, zero_shot
+from vocadapt.progress import Progress
+from vocadapt.recipe import preset
+from vocadapt.training.finetune.settings import TRAININGS, FinetuneSettings, training_preset
+
+CHANGES = {
+    "epochs": "passes over the general questions",
+    "batch": "examples a step",
+    "lr": "highest learning rate",
+}
+
+
+def _options(parser: Parser) -> None:
+    add_model(parser, help="hub name or model folder, with or without a head for questions")
+    parser.add_argument(
+        "--train", metavar="F", required=True, help="general questions in SQuAD's form"
+    )
+    parser.add_argument(
+        "--test",
+        metavar="F",
+        required=True,
+        help="the domain's questions, none of which may be among those",
+    )
+    parser.add_argument("--vectors", metavar="V", default="", help="word vectors of the domain")
+    parser.add_argument(
+        "--corpus",
+        metavar="T",
+        nargs="+",
+        default=(),
+        help="text of the domain, in place of vectors",
+    )
+    parser.add_argument(
+        "--preset", default="green-bert", metavar="P", help="the recipe (green-bert)"
+    )
+    parser.add_argument(
+        "--settings", choices=tuple(TRAININGS), default="quick", help="of the fine-tuning (quick)"
+    )
+    for name, meaning in CHANGES.items():
+        parser.add_argument(
+            f"--{name}",
+            type=setting(FinetuneSettings, name),
+            metavar="X",
+            help=f"{meaning} (default: the settings')",
+        )
+    add_word_rule(parser, "code")
+    parser.add_argument(
+        "--seed",
+        type=setting(ZeroShot, "seed"),
+        default=1,
+        metavar="N",
+        help="of the fine-tuning (1)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=setting(ZeroShot, "limit"),
+        default=0,
+        metavar="N",
+        help="of the domain's questions at most, drawn at random",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="write general/, adapted/ and scores.json here"
+    )
+
+
+def _zero_shot(options: Namespace, progress: Progress) -> Answer:
+    start, out = time.perf_counter(), Path(options.out)
+    changes = {
+        name: value
+        for name in (*CHANGES, "word_rule")
+        if (value := getattr(options, name)) is not None
+    }
+    asked = ZeroShot(
+        options.model,
+        Path(options.train),
+        Path(options.test),
+        preset(options.preset),
+        options.vectors,
+        tuple(options.corpus),
+        training_preset(options.settings, **changes),
+        options.seed,
+        options.limit,
+        options.offline,
+    )
+    numbers = zero_shot(asked, out, progress)
+    place = {"out": str(out), "seconds": time.perf_counter() - start, "scores": str(out / SCORES)}
+    return Answer({**numbers, **place}, f"{shown(numbers)}\n\n{facts(place)}")
+
+
+ZERO_SHOT = Command(_options, _zero_shot)

@@ -1,0 +1,460 @@
+"""adapt, certify, presets, convert."""
+
+from argparse import BooleanOptionalAction, Namespace
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vocadapt.catalogue import catalogue
+from vocadapt.cli.options import (
+    add_casing,
+    add_checkpoints,
+    add_model,
+    add_offline,
+    add_out,
+    add_text,
+    corpus_settings,
+    write,
+    written,
+)
+from vocadapt.cli.parser import Parser, setting, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.cli.training.pretrain import BUDGET, TRAINING, check_budget
+from vocadapt.errors import InputError
+from vocadapt.lab.reports.pretraining import has_masked_word_head
+from vocadapt.lab.steps.spec import ConvertStep, ModelStep, Spec
+from vocadapt.models.card import NOT_COUNTED
+from vocadapt.models.certificate.certificate import certify
+from vocadapt.models.extension_size import ModuleSettings
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.pipeline import departures_on
+from vocadapt.progress import Progress
+from vocadapt.recipe import PRESETS as RECIPES
+from vocadapt.recipe import Recipe, as_toml, preset, read_recipe
+from vocadapt.settings import MAX_COUNT
+from vocadapt.spaces.alignment.methods import METHODS, AlignmentSettings
+from vocadapt.text.corpus import open_corpus
+from vocadapt.training.masked.stages import STAGES
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS, RowSettings
+from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
+from vocadapt.vocabulary.plan.plan import KINDS, PlanSettings
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+
+FURTHER = (
+    "length",
+    "batch",
+    "lr",
+)  # of the training that follows, what can be said on the command line beside its budget
+CHANCE = (
+    "Chance: the map behind the new rows knows no more than luck. Give more text, or text of the"
+    " model's language."
+)
+UNTRAINABLE = (
+    "Without a masked-word head the extension cannot be pretrained, and what it adds is random"
+    " until it is. Begin with a model that has one (BertForMaskedLM)."
+)
+OF_TRAINING = (
+    "task",
+    "training",
+    "stage",
+    "pretraining",
+    "tokenization",
+    "scorer",
+)  # what no recipe chooses
+
+
+def _adapt_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="a built-in recipe (default green-bert); the command presets lists them",
+    )
+    parser.add_argument(
+        "--recipe",
+        metavar="FILE",
+        help="a recipe in TOML; presets --toml NAME prints one to begin with",
+    )
+    add_model(parser, help="hub name or model folder")
+    parser.add_argument(
+        "--target",
+        metavar="B",
+        help="model, or vocab.txt, whose vocabulary is taken over (transfer, combined)",
+    )
+    parser.add_argument("--vectors", metavar="DIR", help="ready word vectors of the domain …")
+    parser.add_argument(
+        "--corpus", metavar="TEXT", nargs="+", help="… or text of the domain to train them on"
+    )
+    parser.add_argument(
+        "--cut",
+        choices=REDUCTIONS,
+        metavar="HEURISTIC",
+        help=f"tokens go by: {', '.join(REDUCTIONS)}",
+    )
+    parser.add_argument(
+        "--removed",
+        type=setting(PlanSettings, "removed"),
+        metavar="SHARE",
+        help="share that --cut takes out (default 0.25)",
+    )
+    refills = f"tokens come in by: {', '.join(AUGMENTATIONS)}"
+    parser.add_argument("--refill", choices=AUGMENTATIONS, metavar="HEURISTIC", help=refills)
+    parser.add_argument(
+        "--initialiser",
+        choices=INITIALISERS,
+        metavar="NAME",
+        help=f"new rows by: {', '.join(INITIALISERS)}",
+    )
+    marks = (
+        "of --cut: count ## as part of a token's length (Fast 2023, section 3.3.3); default: as the"
+        " preset, else not"
+    )
+    parser.add_argument("--count-marks", action=BooleanOptionalAction, help=marks)
+    first = "add the first N only (0: all; of --refill 20,000; exBERT 17,748)"
+    parser.add_argument(
+        "--max-added",
+        "--extension-size",
+        type=setting(PlanSettings, "max_added"),
+        dest="max_added",
+        metavar="N",
+        help=first,
+    )
+    parser.add_argument(
+        "--gate",
+        type=setting(ModuleSettings, "gate"),
+        metavar="SHARE",
+        help="of exBERT: the original's share at the start (published .5)",
+    )
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        metavar="NAME",
+        help=f"another map than the recipe's: {', '.join(METHODS)}",
+    )
+    parser.add_argument(
+        "--unit", action="store_true", help="of that map: bring rows to length 1 first"
+    )
+    parser.add_argument(
+        "--centre", action="store_true", help="of that map: take the mean of each side away"
+    )
+    _further_options(parser)
+    parser.add_argument(
+        "--no-certificate",
+        dest="certify",
+        action="store_false",
+        help="do not check the result at once",
+    )
+    add_casing(parser)
+    add_text(parser)
+    add_checkpoints(parser)
+    add_out(parser)
+
+
+def _further_options(parser: Parser) -> None:
+    about = (
+        "then train it further on --corpus, as a preset …+mlm does; what is trained, as of the"
+        " command pretrain"
+    )
+    parser.add_argument(
+        "--stage", choices=STAGES, metavar="STAGE", help=f"{about}: {', '.join(STAGES)}"
+    )
+    budget = parser.add_mutually_exclusive_group()
+    for name, meaning in BUDGET.items():
+        budget.add_argument(
+            f"--{name}",
+            type=setting(MaskedSettings, name),
+            metavar="X",
+            help=f"of that training: {meaning}",
+        )
+    for name in FURTHER:
+        help = f"of that training: {TRAINING[name]}"
+        parser.add_argument(f"--{name}", type=setting(MaskedSettings, name), metavar="X", help=help)
+
+
+def _adapt(options: Namespace, progress: Progress) -> Answer:
+    if options.preset and options.recipe:
+        raise InputError("Give either --preset or --recipe, not both.")
+    recipe = (
+        read_recipe(Path(options.recipe))
+        if options.recipe
+        else preset(options.preset or _default_preset(options))
+    )
+    recipe = _varied(_recut(recipe, options), options)
+    recipe = recipe if options.gate is None else _gated(recipe, options.gate)
+    recipe = _followed(recipe, options)
+    given = {
+        "model": options.model,
+        "vectors": options.vectors,
+        "text": options.corpus,
+        "target": options.target,
+    }
+    settings = ModelStep(recipe, corpus_settings(options), options.certify)
+    inputs = {role: value for role, value in given.items() if value}
+    spec = Spec("model", settings, inputs, options.offline, options.casing)
+    artefact = write(spec, options, progress)
+    answer = written(
+        artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0
+    )
+    notes = [CHANCE] if artefact.manifest.numbers.get("verdict") == "chance" else []
+    if recipe.module.size and not has_masked_word_head(open_model(artefact.folder)):
+        notes.append(UNTRAINABLE)
+    return replace(answer, text="\n\n".join([answer.text, *notes]))
+
+
+def _default_preset(options: Namespace) -> str:
+    """What is meant where no recipe is named: heuristics speak of the vocabulary's size, all else
+    of word vectors.
+    """
+    return "combined-last-25" if options.cut or options.refill else "green-bert"
+
+
+def _recut(recipe: Recipe, options: Namespace) -> Recipe:
+    """The recipe with the heuristics that the options ask for: --cut and --refill keep the size,
+    either alone changes it.
+    """
+    if not (options.cut or options.refill):
+        if options.removed is not None:
+            raise InputError(
+                "--removed is the share that --cut takes out.", "Name a heuristic: --cut last."
+            )
+        return recipe
+    if "vectors" in recipe.kind.needs or recipe.vocabulary.kind == "transfer":
+        raise InputError(
+            f"The recipe {recipe.name} does not choose its tokens by --cut and --refill.",
+            "Leave --preset out.",
+        )
+    cut, refill = _heuristics(recipe, options)
+    kind = "combined" if cut and refill else "reduce" if cut else "extend"
+    if kind == "extend" and options.removed is not None:
+        raise InputError(
+            "--removed is the share that --cut takes out.", "Name a heuristic: --cut last."
+        )
+    removed = (
+        0.0
+        if kind == "extend"
+        else recipe.vocabulary.removed
+        if options.removed is None
+        else options.removed
+    )
+    marks = recipe.vocabulary.count_marks and bool(options.preset or options.recipe)
+    chosen = replace(
+        recipe.vocabulary,
+        kind=kind,
+        cut=cut or "last",
+        refill=refill or "target",
+        removed=removed,
+        count_marks=marks,
+    )
+    name = "-".join(filter(None, (cut, f"{100 * removed:g}" if removed else "", refill)))
+    mode = "insertion" if kind == "extend" else "replacement"
+    rows = (
+        recipe.rows if recipe.makes_rows else RowSettings("syntactic")
+    )  # a reduction's own rows were never meant for use
+    return replace(
+        recipe, name=name, about=KINDS[kind].about, vocabulary=chosen, rows=rows, tokenizer=mode
+    )
+
+
+def _heuristics(recipe: Recipe, options: Namespace) -> tuple[str | None, str | None]:
+    """What goes by and what comes in by: the options', and where a recipe is named, what else it
+    has of its own.
+    """
+    own = recipe.vocabulary if options.preset or options.recipe else None
+    cut = options.cut or (own.cut if own and own.kind in ("reduce", "combined") else None)
+    return cut, options.refill or (
+        own.refill if own and own.kind in ("extend", "combined") else None
+    )
+
+
+def _varied(recipe: Recipe, options: Namespace) -> Recipe:
+    """The recipe with the initialiser, the cap and the map that the options ask for."""
+    kind = recipe.vocabulary.kind
+    if options.count_marks is not None and kind not in ("reduce", "combined"):
+        raise InputError(
+            f"No token goes by the recipe {recipe.name}: --count-marks belongs to --cut.",
+            "Leave it out.",
+        )
+    if options.max_added is not None and kind not in ("append", "replace", "extend"):
+        raise InputError(
+            f"How many tokens come in by the recipe {recipe.name} is settled by its size.",
+            "Leave --max-added out.",
+        )
+    if options.initialiser and not recipe.makes_rows:
+        raise InputError(f"The recipe {recipe.name} makes no new row.", "Leave --initialiser out.")
+    if options.count_marks is not None:
+        recipe = replace(
+            recipe, vocabulary=replace(recipe.vocabulary, count_marks=options.count_marks)
+        )
+    if options.initialiser:
+        recipe = replace(recipe, rows=replace(recipe.rows, method=options.initialiser))
+    if options.max_added is not None:
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=options.max_added))
+    if (options.unit or options.centre) and not options.method:
+        raise InputError("--unit and --centre belong to a map.", "Name it: --method least-squares.")
+    if options.method and not recipe.needs_alignment:
+        raise InputError(
+            f"The recipe {recipe.name} makes its rows without a map.", "Leave --method out."
+        )
+    if not options.method:
+        return recipe
+    return replace(
+        recipe, alignment=AlignmentSettings(options.method, options.unit, options.centre)
+    )
+
+
+def _gated(recipe: Recipe, gate: float) -> Recipe:
+    """The recipe with gates that start there."""
+    if not recipe.module.size:
+        raise InputError(
+            f"The recipe {recipe.name} has no module with a gate.", "Leave --gate out."
+        )
+    return replace(recipe, module=replace(recipe.module, gate=gate))
+
+
+def _followed(recipe: Recipe, options: Namespace) -> Recipe:
+    """The recipe with the masked-word training that the options ask for."""
+    check_budget(options)
+    given = {
+        name: value for name in (*BUDGET, *FURTHER) if (value := getattr(options, name)) is not None
+    }
+    stage = options.stage or recipe.further.stage
+    if given and not stage:
+        raise InputError(
+            f"--{next(iter(given))} belongs to the training that follows, and none was asked for.",
+            "Give --stage.",
+        )
+    if not given and stage == recipe.further.stage:
+        return recipe
+    training = recipe.further.training.with_changes(**given)
+    return replace(recipe, further=replace(recipe.further, stage=stage, training=training))
+
+
+def _certify_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--before", metavar="M", required=True, help="the model as it was: hub name or folder"
+    )
+    parser.add_argument("--after", metavar="DIR", required=True, help="the model as it is now")
+    parser.add_argument(
+        "--text",
+        metavar="FILE",
+        help="lines to compare outputs on (default: four built-in sentences)",
+    )
+    parser.add_argument(
+        "--lines",
+        type=whole(1, MAX_COUNT),
+        default=200,
+        help="the first N lines of --text (default 200)",
+    )
+    add_offline(parser)
+
+
+def _certify(options: Namespace, progress: Progress) -> Answer:
+    before, after = (
+        open_model(name, options.offline or None) for name in (options.before, options.after)
+    )
+    text = iter(open_corpus([options.text])) if options.text else iter(())
+    lines = list(islice(text, options.lines))
+    of = len(lines) + sum(1 for _ in text)
+    progress(None, "checking")
+    certificate = certify(before, after, lines or None)
+    departed = _count_departures(before, after, options.text)
+    rows = [
+        ("passed" if check.passed else "FAILED", check.name, check.detail)
+        for check in certificate.checks
+    ]
+    verdict = "The certificate passes." if certificate.passed else "The certificate FAILS."
+    used = (
+        f"Outputs were compared on the first {len(lines)} of {of} lines of {options.text}.\n"
+        if options.text
+        else ""
+    )
+    answer = {
+        **certificate.to_dict(),
+        **({"lines": len(lines), "of": of} if options.text else {}),
+        **departed,
+    }
+    told = f"{_describe_departures(departed)}\n" if departed else ""
+    return Answer(
+        answer,
+        f"{table(('', 'check', 'detail'), rows)}\n\n{used}{told}{verdict}",
+        0 if certificate.passed else 1,
+    )
+
+
+def _count_departures(
+    before: LanguageModel, after: LanguageModel, text: str | None
+) -> dict[str, Any]:
+    """Count how often exact-word tokens violate their rule on a text; {} without such tokens.
+
+    If counting is impossible, the only key is NOT_COUNTED, with the reason.
+    """
+    added = after.vocabulary.tokens[len(before.vocabulary) :]
+    if not added or not after.vocabulary.whole.issuperset(added):
+        return {}
+    if not text:
+        return {NOT_COUNTED: "no text was given"}
+    found = departures_on(open_corpus([text]), before, after.fast_tokenizer)
+    return {"departures": found.missed + found.other, "added_occurrences": found.added_words}
+
+
+def _describe_departures(departed: Mapping[str, Any]) -> str:
+    """Describe the result of `_count_departures` in a sentence."""
+    if NOT_COUNTED in departed:
+        return f"Departures from the exact-word rule were not counted: {departed[NOT_COUNTED]}."
+    return (
+        f"The exact-word rule: {departed['departures']:,} departures against"
+        f" {departed['added_occurrences']:,} occurrences of added words in the text."
+    )
+
+
+SOURCES = """Papers: Poerner et al. 2020, Inexpensive Domain Adaptation of Pretrained Language Models; Tai et al. 2020, exBERT;
+thesis: D. Fast 2023, Domain Adaptation of Transformer-based Language Models via Low Layer Information Integration."""
+
+
+def _presets_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--toml",
+        metavar="NAME",
+        help="print this recipe as TOML: to change it, and give it to adapt --recipe",
+    )
+
+
+def _presets(options: Namespace, progress: Progress) -> Answer:
+    if options.toml is not None:
+        recipe = preset(options.toml)
+        return Answer(recipe.to_dict(), as_toml(recipe).rstrip())
+    chosen = {group: entries for group, entries in catalogue().items() if group not in OF_TRAINING}
+    tables = [
+        table((group, "what it does"), list(entries.items())) for group, entries in chosen.items()
+    ]
+    return Answer(
+        {name: recipe.to_dict() for name, recipe in RECIPES.items()},
+        "\n\n".join([*tables, SOURCES]),
+    )
+
+
+def _convert_options(parser: Parser) -> None:
+    parser.add_argument(
+        "model", metavar="FOLDER", help="model folder (or hub name) with pytorch_model.bin"
+    )
+    add_offline(parser)
+    add_out(parser)
+
+
+def _convert(options: Namespace, progress: Progress) -> Answer:
+    return written(
+        write(
+            Spec("convert", ConvertStep(), {"model": options.model}, options.offline),
+            options,
+            progress,
+        )
+    )
+
+
+ADAPT = Command(_adapt_options, _adapt)
+CERTIFY = Command(_certify_options, _certify)
+PRESETS = Command(_presets_options, _presets)
+CONVERT = Command(_convert_options, _convert)

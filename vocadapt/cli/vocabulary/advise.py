@@ -1,0 +1,156 @@
+"""advise. Shares in its JSON are fractions, what is unknown is null; the keys:
+
+verdict ("adapt" or "keep"), sentence, reasons (rule, stops, says, why), corpus and task (words,
+distinct, cut, cut_distinct, unknown, fertility, pieces), anchors, width, min_count, expected (p@5,
+low, high, chance, words, outside), top_saved, added (one entry for each floor under the occurrences
+of an added word), recipes (preset, max_added, map, command), first (the command that they all need
+before), cut_words, lines of lines_read, task_file (entities, sentences, tokens), counts ("kept" or
+"counted"), seconds.
+"""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.parser import Parser
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.advice import Asked, advise_on, answer_of, workspace_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import Progress
+from vocadapt.vocabulary.growth.word_tokenizations import Cuts
+
+TASK = (
+    "word TAB tag on each line, blank lines between sentences: the words inside its entities are"
+    " looked at too"
+)
+
+
+def _options(parser: Parser) -> None:
+    parser.epilog = (
+        "JSON: verdict (adapt or keep), sentence, reasons, corpus, task, anchors, expected"
+        " (held-out P@5), added (by floor), first and recipes (with command lines), cut_words,"
+        " lines of lines_read, seconds; fractions, not percents. The exit code is 0 for either"
+        " verdict."
+    )
+    parser.add_argument(
+        "text",
+        nargs="+",
+        metavar="CORPUS",
+        help="files and folders of text, or a corpus of a workspace",
+    )
+    add_model(parser)
+    parser.add_argument("--task", metavar="FILE", help=TASK)
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        default="workspace",
+        help="look here for kept counts (default ./workspace)",
+    )
+    add_casing(parser)
+    add_text(parser)
+
+
+def _advise(options: Namespace, progress: Progress) -> Answer:
+    settings = corpus_settings(options)
+    model = open_model(options.model, options.offline or None, lowercase(options))
+    root = workspace_of(options.text) or Workspace(Path(options.workspace)).root
+    task = Path(options.task) if options.task else None
+    asked = advise_on(read_corpus(options.text, settings), model, root, task, progress=progress)
+    answer = answer_of(asked, options.text, options.model, settings)
+    return Answer(answer, _text(asked, answer))
+
+
+def _text(asked: Asked, answer: dict[str, Any]) -> str:
+    """The advice for people: verdict, reasons, figures, what adding would bring, what to run."""
+    advice, figures = asked.advice, asked.advice.figures
+    reasons = [
+        f"{'STOP' if found.stops else 'note'}  {found.says} {found.why}"
+        for found in advice.findings
+    ]
+    rows = [
+        _cut_row("text", figures.corpus),
+        *([_cut_row("task's entities", figures.task)] if figures.task else []),
+    ]
+    cuts = table(
+        (
+            "words with a letter",
+            "running",
+            "cut",
+            "different",
+            "cut",
+            "unreadable",
+            "pieces a word",
+        ),
+        rows,
+    )
+    gains = [
+        (
+            g.floor,
+            g.words,
+            g.saved,
+            g.fertility,
+            g.mended,
+            g.mended_task,
+            g.under_few,
+            g.under_enough,
+            g.parameters,
+            None if g.bytes is None else g.bytes / 1e6,
+            g.model_share,
+        )
+        for g in figures.gains
+    ]
+    header = (
+        "seen at least",
+        "words added",
+        "tokens saved",
+        "pieces a word",
+        "mended",
+        "of the task",
+        "under 20",
+        "under 50",
+        "parameters",
+        "MB",
+        "of the model",
+    )
+    expected = figures.forecast
+    lines = [
+        advice.sentence,
+        *reasons,
+        "",
+        cuts,
+        "",
+        table(header, gains),
+        "",
+        (
+            f"anchors {figures.anchors:,}; expected held-out P@5 {expected.p5:.3g}"
+            f" ({expected.low:.3g} to {expected.high:.3g}), chance {expected.chance:.3g};"
+            f" {figures.lines:,} of {figures.lines_read:,} lines, {asked.seconds:.1f} s"
+        ),
+    ]
+    if advice.recipes:
+        lines += [
+            "",
+            "Worth a run:",
+            answer["first"],
+            *(entry["command"] for entry in answer["recipes"]),
+        ]
+    return "\n".join(lines)
+
+
+def _cut_row(name: str, cuts: Cuts) -> tuple[str | int | float, ...]:
+    return (
+        name,
+        cuts.words,
+        cuts.share,
+        cuts.distinct,
+        cuts.share_distinct,
+        cuts.unknown_share,
+        cuts.fertility,
+    )
+
+
+ADVISE = Command(_options, _advise)

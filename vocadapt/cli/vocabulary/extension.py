@@ -1,0 +1,87 @@
+"""vocabulary extension."""
+
+import time
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from vocadapt.cli.options import TEXT, add_casing, add_model, add_text, corpus_settings, lowercase
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, plan_for
+from vocadapt.progress import Progress, part
+from vocadapt.recipe import EXTENSION, preset
+from vocadapt.settings import limits
+from vocadapt.vocabulary.growth.extension_size import SELDOM, extension_curve
+from vocadapt.vocabulary.plan.plan import PlanSettings
+
+PRESET = "exbert-s3"  # every preset exbert-s… plans the same tokens
+
+
+def _options(parser: Parser) -> None:
+    parser.description = (
+        "How many wordpieces to put behind the old ones: what the first N that adapt --preset"
+        " exbert-s… would add do to a text."
+    )
+    add_model(parser)
+    add_casing(parser)
+    parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
+    sizes = f"tokens added (default: {EXTENSION:,}, the published number, and halves of it)"
+    parser.add_argument(
+        "--sizes",
+        type=whole(1, limits(PlanSettings, "max_added")[1]),
+        nargs="+",
+        default=[],
+        metavar="N",
+        help=sizes,
+    )
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        help="keep the word counts in this workspace, and use those that it keeps",
+    )
+    add_text(parser)
+
+
+def _extension(options: Namespace, progress: Progress) -> Answer:
+    start, most = time.perf_counter(), max(options.sizes, default=EXTENSION)
+    model = open_model(options.model, options.offline or None, lowercase(options))
+    root = Workspace(Path(options.workspace)).root if options.workspace else None
+    corpus = read_corpus(options.corpus, corpus_settings(options))
+    counts = kept_counts(root, corpus, model.splitter, part(progress, 0, 0.4)).counts
+    recipe = preset(PRESET)
+    recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=most))
+    plan = plan_for(recipe, model, Sources(counts=counts), progress=part(progress, 0.4, 0.8))
+    sizes = [
+        min(size, len(plan.added)) for size in options.sizes
+    ]  # the note says where a text gives fewer
+    found = extension_curve(plan, counts, sizes, part(progress, 0.8, 1))
+    rows = [
+        (
+            at.size,
+            at.tokens,
+            at.fertility,
+            f"{found.shorter(at):.2%}",
+            f"{at.new_share:.2%}",
+            at.seldom,
+        )
+        for at in found.sizes
+    ]
+    header = (
+        "tokens added",
+        "wordpieces",
+        "a word",
+        "text shorter",
+        "are new tokens",
+        f"under {SELDOM} times",
+    )
+    note = plan.note or ""
+    answer = {**found.to_dict(), "note": note, "seconds": time.perf_counter() - start}
+    return Answer(answer, "\n\n".join(filter(None, [table(header, rows), note])))
+
+
+EXTENSION_CURVE = Command(_options, _extension)

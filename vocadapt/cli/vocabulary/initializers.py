@@ -1,0 +1,178 @@
+"""initialisers."""
+
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
+from vocadapt.cli.options import (
+    TEXT,
+    M,
+    add_casing,
+    add_model,
+    add_out,
+    add_text,
+    corpus_settings,
+    destination,
+    written,
+)
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.lab.steps.compare_initializers import Compared, compare, load_compared
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.progress import Progress
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS, RowSettings
+
+COLUMNS = (
+    "initialiser",
+    "centred cosine",
+    "±",
+    "P@1",
+    "MRR",
+    "median rank",
+    "norm ratio",
+    "overlap",
+    "loss/char",
+    "fallbacks",
+    "s",
+)
+
+
+def _options(parser: Parser) -> None:
+    default = LeaderboardSettings()
+    add_model(parser, help="hub name or model folder")
+    parser.add_argument("--target", metavar="B", help=f"whose vocabulary is taken over: {M}")
+    parser.add_argument(
+        "--vectors", metavar="DIR", help="or word vectors: the words that the model lacks are added"
+    )
+    trained = f"what vectors of a bare vocab.txt's tokens are trained on: {TEXT}"
+    parser.add_argument("--corpus", nargs="+", metavar="TEXT", help=trained)
+    parser.add_argument(
+        "--text",
+        nargs="+",
+        metavar="TEXT",
+        help="text that nothing was trained on, for the masked-word loss",
+    )
+    methods = f"these only, of {', '.join(INITIALISERS)}"
+    parser.add_argument(
+        "--methods", nargs="+", default=[], choices=INITIALISERS, metavar="NAME", help=methods
+    )
+    parser.add_argument(
+        "--held-out",
+        type=setting(LeaderboardSettings, "held_out"),
+        default=default.held_out,
+        metavar="N",
+        help="common tokens to hide (500, or ¼)",
+    )
+    parser.add_argument(
+        "--judged",
+        type=setting(LeaderboardSettings, "judged"),
+        default=default.judged,
+        metavar="N",
+        help="new tokens to look at (1000)",
+    )
+    parser.add_argument(
+        "--neighbours",
+        type=setting(RowSettings, "neighbours"),
+        default=0,
+        metavar="M",
+        help="of semantic and wechsel (default 3 and 10)",
+    )
+    parser.add_argument(
+        "--norm-matched",
+        action="store_true",
+        help="judge each with its rows at the old rows' length, too",
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(LeaderboardSettings, "seed"),
+        default=default.seed,
+        help="of what is hidden, and of random rows (default 1)",
+    )
+    add_casing(parser)
+    add_text(parser, own_seed=False)
+    add_out(parser)
+
+
+def _initialisers(options: Namespace, progress: Progress) -> Answer:
+    start = time.perf_counter()
+    spec = _spec(options)
+    folder = destination(options, spec.kind)
+    if folder is None:
+        compared = compare(Task(spec, Path(), None, progress), spec.settings)
+        return Answer(
+            {**compared.to_dict(), "seconds": time.perf_counter() - start}, _shown(compared)
+        )
+    kept = written(run_step(spec.absolute(), folder, progress, options.overwrite))
+    compared = load_compared(folder)
+    return Answer({**compared.to_dict(), **kept.json}, f"{_shown(compared)}\nKept in {folder}.")
+
+
+def _spec(options: Namespace) -> Spec:
+    rows = RowSettings(seed=options.seed, neighbours=options.neighbours)
+    settings = LeaderboardSettings(
+        tuple(options.methods),
+        options.held_out,
+        options.judged,
+        seed=options.seed,
+        norm_matched=options.norm_matched,
+        rows=rows,
+    )
+    given = {
+        "model": options.model,
+        "vectors": options.vectors,
+        "target": options.target,
+        "text": options.corpus,
+        "held_out": options.text,
+    }
+    inputs = {
+        role: tuple(paths) if isinstance(paths, list) else (paths,)
+        for role, paths in given.items()
+        if paths
+    }
+    return Spec(
+        "leaderboard",
+        LeaderboardStep(settings, corpus_settings(options)),
+        inputs,
+        options.offline,
+        options.casing,
+    )
+
+
+def _shown(compared: Compared) -> str:
+    """The table, its n, candidates and chance, what could not run, the verdict."""
+    board, masked = compared.board, compared.masked
+    rows = [
+        (row.initialiser + (" (floor)" if row.floor else ""), *list(row.to_dict().values())[1:])
+        for row in board.rows
+    ]
+    chance = f"chance P@1 {board.chance['p@1']:.2g}, MRR {board.chance['mrr']:.2g}"
+    hidden = (
+        f"{len(board.hidden):,} of {board.of:,} common tokens hidden; their true rows ranked among"
+        f" {board.candidates:,} rows"
+    )
+    near = (
+        f"overlap@{board.k} and lengths: {board.judged:,} of {board.added:,} new tokens, among"
+        f" {board.neighbour_candidates:,}"
+    )
+    loss = f"Masked-word loss: not asked ({compared.why_not})."
+    if masked:
+        asked = (
+            f"{masked['words']:,.0f} words of {masked['lines']:,.0f} of {masked['of']:,.0f} lines"
+        )
+        loss = (
+            f"Masked-word loss over {asked}; before any change {masked['before']:.3f} nats per"
+            " character."
+        )
+    lines = [table(COLUMNS, rows), "", f"{hidden}; {chance}.", f"{near}.", loss]
+    lines += [
+        f"Not in the table: {name} ({' '.join(reason.split())})"
+        for name, reason in board.skipped.items()
+    ]
+    return "\n".join([*lines, board.verdict])
+
+
+COMPARE = Command(_options, _initialisers)

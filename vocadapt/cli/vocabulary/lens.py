@@ -1,0 +1,177 @@
+"""lens."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_text, corpus_settings
+from vocadapt.cli.parser import Parser, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.cli.vocabulary.tokenize import add_models, as_json, line_of, models_of
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.models.adapted_model import before_of
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.progress import Progress
+from vocadapt.settings import MAX_COUNT
+from vocadapt.text.corpus import READERS, Corpus
+from vocadapt.text.words import Splitter, count_words
+from vocadapt.vocabulary.lens import (
+    TERMS,
+    Cutter,
+    changes,
+    count_text,
+    counted_for,
+    cut_text,
+    finest,
+)
+
+SHORT = 2000  # characters of a text whose cut is shown as it is
+ENDINGS = {*READERS, ".gz"}
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument(
+        "text",
+        nargs="*",
+        metavar="TEXT|FILE",
+        help="one text in quotes, or files and folders of text",
+    )
+    parser.add_argument(
+        "--terms", action="store_true", help=f"the built-in example: {len(TERMS)} biomedical terms"
+    )
+    parser.add_argument(
+        "--top",
+        type=whole(0, MAX_COUNT),
+        default=20,
+        help="changed words to list for each model after the first (20)",
+    )
+    add_models(parser)
+    add_text(parser)
+
+
+def _lens(options: Namespace, progress: Progress) -> Answer:
+    source = _source(options)
+    models = _with_before(models_of(options))
+    cutters = [Cutter(name, model.vocabulary, model.splitter) for name, model in models.items()]
+    short = isinstance(source, str) and len(source) <= SHORT
+    cuts = (
+        {name: cut_text(model.fast_tokenizer, str(source)) for name, model in models.items()}
+        if short
+        else {}
+    )
+    counted = _counted(source, [cutter.splitter for cutter in cutters], progress)
+    figures = [cutter.figures(counted[cutter.splitter]) for cutter in cutters]
+    changed = [_changed(counted, cutters[0], other, options.top) for other in cutters[1:]]
+    answer = {
+        "models": list(models),
+        "words": figures[0].words,
+        "distinct": figures[0].distinct,
+        "rows": [row.to_dict() for row in figures],
+        "changed": changed,
+        "cuts": {name: as_json(cut) for name, cut in cuts.items()},
+    }
+    parts = [line_of(name, models[name], cut) for name, cut in cuts.items()]
+    header = (
+        "model",
+        "words",
+        "distinct",
+        "wordpieces",
+        "per word",
+        "per distinct word",
+        "one piece",
+        "[UNK]",
+    )
+    rows = [
+        (
+            f.model,
+            f.words,
+            f.distinct,
+            f.pieces,
+            f.fertility,
+            f.fertility_distinct,
+            f.one_piece,
+            f.unknown,
+        )
+        for f in figures
+    ]
+    return Answer(answer, "\n\n".join([*parts, table(header, rows), *map(_changed_table, changed)]))
+
+
+def _source(options: Namespace) -> str | Corpus:
+    """The text that was given, or the corpus of the files; raises InputError for neither, both, and
+    a file that is not there.
+    """
+    given: list[str] = options.text
+    if options.terms == bool(given):
+        raise InputError(
+            "lens needs one text, or files, or --terms, and got " + ("both." if given else "none.")
+        )
+    if options.terms:
+        return " ".join(TERMS)
+    if len(given) == 1 and not _is_path(given[0]):
+        if Path(given[0]).suffix.lower() in ENDINGS and " " not in given[0]:
+            raise InputError(
+                f"{given[0]}: no such file.",
+                "Check the spelling; a text of your own stands in quotes.",
+            )
+        return given[0]
+    return read_corpus(given, corpus_settings(options))
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return (
+            text.strip() != "" and Path(text).exists()
+        )  # an empty text would name the folder one is in
+    except (OSError, ValueError):  # too long for a path, or with a NUL in it
+        return False
+
+
+def _with_before(models: dict[str, LanguageModel]) -> dict[str, LanguageModel]:
+    """A lone adapted model is compared with what it was before."""
+    (name, model), *others = models.items()
+    before = None if others else before_of(model)
+    return models if before is None else {str(Path(name) / before.path.name): before, **models}
+
+
+def _counted(
+    source: str | Corpus, splitters: Sequence[Splitter], progress: Progress
+) -> Mapping[Splitter, Mapping[str, int]]:
+    if isinstance(source, str):
+        return counted_for(splitters, lambda splitter: count_text(source, splitter))
+    return counted_for(splitters, lambda splitter: count_words(source, splitter, progress).counts)
+
+
+def _changed(
+    counted: Mapping[Splitter, Mapping[str, int]], before: Cutter, after: Cutter, top: int
+) -> dict[str, Any]:
+    """The words that changed most from one model to another: the first `top` of all."""
+    splitter = finest([before.splitter, after.splitter])
+    found = changes(counted[splitter], splitter, before, after)
+    listed = [{**asdict(change), "saved": change.saved} for change in islice(found, top)]
+    return {"before": before.name, "after": after.name, "of": len(found), "words": listed}
+
+
+def _changed_table(changed: Mapping[str, Any]) -> str:
+    words = changed["words"]
+    head = (
+        f"{len(words)} of {changed['of']:,} words cut otherwise by {changed['after']} than by"
+        f" {changed['before']}"
+    )
+    rows = [
+        (w["word"], " ".join(w["before"]), " ".join(w["after"]), w["count"], w["saved"])
+        for w in words
+    ]
+    return (
+        f"{head}:\n{table(('word', 'before', 'after', 'count', 'saved'), rows)}"
+        if rows
+        else f"{head}."
+    )
+
+
+LENS = Command(_options, _lens)

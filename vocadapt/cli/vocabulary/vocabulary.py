@@ -1,0 +1,348 @@
+"""vocabulary compare, study, reduce."""
+
+import os
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import (
+    TEXT,
+    M,
+    add_casing,
+    add_model,
+    add_offline,
+    add_out,
+    add_text,
+    corpus_settings,
+    lowercase,
+    write,
+    written,
+)
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.files import expand_path
+from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus
+from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import Progress, part
+from vocadapt.recipe import reduced_to
+from vocadapt.spaces.projection.token_choice import UNUSED
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.vocab_file import Fault, read_listing, said
+from vocadapt.vocabulary.families.wordpiece import SPECIAL_TOKENS, Vocabulary, is_lowercase
+from vocadapt.vocabulary.growth.growth import KEEPS, SEEDS, Growth, Reducer, Study, study
+from vocadapt.vocabulary.overlap import (
+    POSITIONS,
+    Overlap,
+    Profile,
+    common_tokens,
+    lengths,
+    overlap,
+    profile,
+)
+from vocadapt.vocabulary.plan.reduction import PUBLISHED, REDUCTIONS, ReductionSettings
+
+MARKS = "count ## as part of a token's length (Fast 2023, section 3.3.3)"
+LISTED = 20  # unreachable tokens that are named
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A vocabulary to be compared, what makes its words, and what is wrong with its lines."""
+
+    name: str
+    vocabulary: Vocabulary
+    splitter: Splitter
+    faults: tuple[Fault, ...] = ()
+
+
+def _compare_options(parser: Parser) -> None:
+    parser.add_argument(
+        "models", nargs="+", metavar="M", help=f"{M}; faulty ones are looked at, too"
+    )
+    add_casing(parser)
+    add_offline(parser)
+
+
+def _compare(options: Namespace, progress: Progress) -> Answer:
+    compared = [_compared(name, options) for name in options.models]
+    vocabularies = [one.vocabulary for one in compared]
+    found, profiles = (
+        overlap(vocabularies),
+        [profile(one.vocabulary, one.splitter) for one in compared],
+    )
+    common = lengths(vocabularies[0], common_tokens(vocabularies))
+    answer = {
+        "models": [one.name for one in compared],
+        "size": list(found.sizes),
+        "common": found.common,
+        "share": found.share,
+        "lengths": [_keyed(one.lengths) for one in profiles],
+        "lengths_common": _keyed(common),
+        "positions": [one.positions for one in profiles],
+        "single_characters": _single(profiles),
+        "unreachable": [_unreachable(one) for one in profiles],
+        "faults": {
+            one.name: [{"line": f.line, "problem": f.problem} for f in one.faults]
+            for one in compared
+            if one.faults
+        },
+    }
+    return Answer(answer, _compared_text(compared, found, profiles))
+
+
+def _compared(name: str, options: Namespace) -> Compared:
+    """A file is read as it is, faults and all; a folder or hub name as a model."""
+    path = expand_path(name)
+    if not os.path.isfile(path):
+        model = open_model(name, options.offline or None)
+        return Compared(name, model.vocabulary, model.splitter)
+    listing = read_listing(path)
+    cased = lowercase(options)
+    splitter = Splitter.bert(is_lowercase(listing.tokens) if cased is None else cased)
+    special = frozenset(token for token in listing.tokens if token.upper() in SPECIAL_TOKENS)
+    return Compared(name, Vocabulary(listing.tokens, special), splitter, listing.faults)
+
+
+def _single(profiles: Sequence[Profile]) -> dict[str, Any]:
+    """Single characters of each vocabulary, at the beginning and inside of a word, and those that
+    all know.
+    """
+    return {
+        "word_start": [len(one.single) for one in profiles],
+        "continuation": [len(one.single_more) for one in profiles],
+        "word_start_common": len(frozenset.intersection(*(one.single for one in profiles))),
+        "continuation_common": len(frozenset.intersection(*(one.single_more for one in profiles))),
+    }
+
+
+def _unreachable(found: Profile) -> dict[str, Any]:
+    """How many tokens no text can reach, how many of them are placeholders, and the first
+    others.
+    """
+    others = [token for token in found.unreachable if not UNUSED.fullmatch(token)]
+    return {
+        "tokens": len(found.unreachable),
+        "unused": found.unreachable_unused,
+        "first": others[:LISTED],
+    }
+
+
+def _keyed(counts: Mapping[int, int]) -> dict[str, int]:
+    return {str(length): count for length, count in counts.items()}
+
+
+def _compared_text(
+    compared: Sequence[Compared], found: Overlap, profiles: Sequence[Profile]
+) -> str:
+    """The comparison for people: shares, figures of each, faults."""
+    numbers = [str(i) for i in range(1, len(compared) + 1)]
+    shares = [
+        (
+            f"{number} {one.name}",
+            *(f"{count:,} ({share:.1%})" for count, share in zip(counts, row, strict=True)),
+        )
+        for number, one, counts, row in zip(
+            numbers, compared, found.common, found.share, strict=True
+        )
+    ]
+    figures = [
+        (
+            one.name,
+            len(one.vocabulary),
+            *(seen.positions[place] for place in POSITIONS),
+            len(seen.single),
+            len(seen.unreachable),
+        )
+        for one, seen in zip(compared, profiles, strict=True)
+    ]
+    header = ("vocabulary", "tokens", *POSITIONS, "single characters", "unreachable")
+    faults = [
+        f"{one.name}: {said(one.faults)}. No model is made with it."
+        for one in compared
+        if one.faults
+    ]
+    head = "Tokens in common, and their share of the row's vocabulary:"
+    return "\n\n".join(
+        [head + "\n" + table(("", *numbers), shares), table(header, figures), *faults]
+    )
+
+
+def _study_options(parser: Parser) -> None:
+    add_model(parser)
+    add_casing(parser)
+    parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
+    names = ", ".join(REDUCTIONS)
+    parser.add_argument(
+        "--heuristics",
+        nargs="+",
+        choices=list(REDUCTIONS),
+        default=list(PUBLISHED),
+        metavar="NAME",
+        help=f"{names} (default: the published ones, without cost)",
+    )
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        type=setting(ReductionSettings, "keep"),
+        default=list(KEEPS),
+        metavar="SHARE",
+        help="of the vocabulary, 0 to 1",
+    )
+    parser.add_argument(
+        "--seeds",
+        nargs="+",
+        type=setting(ReductionSettings, "seed"),
+        default=list(SEEDS),
+        metavar="SEED",
+        help="of random (default 1 2 3)",
+    )
+    parser.add_argument("--count-marks", action="store_true", help=MARKS)
+    parser.add_argument(
+        "--workspace",
+        metavar="W",
+        help="keep the word counts in this workspace, and use those that it keeps",
+    )
+    add_text(parser, own_seed=False)
+
+
+def _study(options: Namespace, progress: Progress) -> Answer:
+    import pyarrow.compute  # noqa: F401 - the seconds below are without imports
+
+    model = open_model(options.model, options.offline or None, lowercase(options))
+    vocabulary, splitter = model.vocabulary, model.splitter
+    start = time.perf_counter()
+    root = Workspace(Path(options.workspace)).root if options.workspace else None
+    counts = kept_counts(
+        root,
+        read_corpus(options.corpus, corpus_settings(options)),
+        splitter,
+        part(progress, 0, 0.8),
+    ).counts
+    counted = time.perf_counter()
+    reducer = Reducer(vocabulary, counts)
+    found = study(
+        reducer,
+        options.heuristics,
+        options.keep,
+        options.seeds,
+        options.count_marks,
+        part(progress, 0.8, 1),
+    )
+    answer = {
+        "tokens": found.tokens,
+        "rows": [_row(row) for row in found.rows],
+        **(
+            {"left_out": {f"{keep:g}": why for keep, why in found.left_out.items()}}
+            if found.left_out
+            else {}
+        ),
+        "counting_seconds": counted - start,
+        "seconds": time.perf_counter() - counted,
+    }
+    return Answer(answer, _study_text(found, options))
+
+
+def _row(row: Growth) -> dict[str, Any]:
+    """One cell of the study; sd only where it is one."""
+    named = (
+        "heuristic",
+        "keep",
+        "vocabulary",
+        "tokens",
+        "growth",
+        *(("sd",) if row.sd is not None else ()),
+    )
+    return {name: getattr(row, name) for name in named}
+
+
+def _study_text(found: Study, options: Namespace) -> str:
+    """The study for people."""
+    rows = [
+        (
+            row.heuristic,
+            row.keep,
+            row.vocabulary,
+            row.tokens,
+            f"{row.growth:+.2%}",
+            "" if row.sd is None else f"{row.sd:.2%}",
+        )
+        for row in found.rows
+    ]
+    marks = "with" if options.count_marks else "without"
+    lines = [
+        f"{found.tokens:,} wordpieces with the whole vocabulary, special tokens not counted.",
+        table(("heuristic", "keep", "vocabulary", "wordpieces", "growth", "sd"), rows),
+        (
+            f"Shares are of the whole vocabulary; lengths {marks} ##; special tokens and those"
+            " shorter than four characters stay; of equals the higher id leaves first; random over"
+            f" the seeds {', '.join(map(str, options.seeds))}."
+        ),
+    ]
+    unknown = [
+        f"{row.unknown:,} words become [UNK] under {row.heuristic}, {row.keep:g}."
+        for row in found.rows
+        if row.unknown
+    ]
+    return "\n\n".join([*lines, *unknown, *(f"Left out: {why}" for why in found.left_out.values())])
+
+
+def _reduce_options(parser: Parser) -> None:
+    default = ReductionSettings()
+    add_model(parser, help="hub name or model folder")
+    parser.add_argument(
+        "--heuristic",
+        choices=REDUCTIONS,
+        default=default.heuristic,
+        metavar="NAME",
+        help=", ".join(REDUCTIONS),
+    )
+    parser.add_argument(
+        "--keep",
+        type=setting(ReductionSettings, "keep"),
+        required=True,
+        metavar="SHARE",
+        help="of the vocabulary, above 0 and up to 1",
+    )
+    parser.add_argument(
+        "--corpus", metavar="TEXT", nargs="+", help=f"what tokens are counted in: {TEXT}"
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(ReductionSettings, "seed"),
+        default=default.seed,
+        help=f"of random (default {default.seed})",
+    )
+    parser.add_argument("--count-marks", action="store_true", help=MARKS)
+    parser.add_argument(
+        "--no-certificate",
+        dest="certify",
+        action="store_false",
+        help="do not check the result at once",
+    )
+    add_text(parser, own_seed=False)
+    add_out(parser)
+
+
+def _reduce(options: Namespace, progress: Progress) -> Answer:
+    chosen = ReductionSettings(options.heuristic, options.keep, options.seed, options.count_marks)
+    recipe = reduced_to(chosen)
+    inputs = {"model": options.model, **({"text": options.corpus} if options.corpus else {})}
+    spec = Spec(
+        "model",
+        ModelStep(recipe, corpus_settings(options), options.certify),
+        inputs,
+        options.offline,
+    )
+    artefact = write(spec, options, progress)
+    return written(artefact, exit=1 if artefact.manifest.numbers.get("certificate") is False else 0)
+
+
+COMPARE = Command(_compare_options, _compare)
+STUDY = Command(_study_options, _study)
+REDUCE = Command(_reduce_options, _reduce)

@@ -1,0 +1,263 @@
+"""align, neighbours."""
+
+import time
+from argparse import Namespace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_model, add_out, destination, write
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.lab.artifacts.alignments import load_judged, table_of
+from vocadapt.lab.steps.spec import AlignmentStep, Spec
+from vocadapt.lab.steps.steps import judge
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.progress import Progress
+from vocadapt.spaces.alignment.alignment import (
+    METHODS,
+    WEIGHTS,
+    AlignmentSettings,
+    AnchorFilter,
+    fit_alignment,
+)
+from vocadapt.spaces.alignment.comparison import left_out
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.neighbors.cross_space import (
+    METRICS,
+    CrossSpace,
+    FourLists,
+    Listed,
+    ListSettings,
+    as_known,
+    shared,
+)
+from vocadapt.spaces.space import EmbeddingSpace
+
+WITHOUT = ("single-characters", "digits", "continuation")
+TITLES = {
+    "within_words": "within words",
+    "within_pieces": "within wordpieces",
+    "to_pieces": "to wordpieces",
+    "to_words": "to words",
+}
+ROWS = "hub name or model folder"
+
+
+def _map_options(parser: Parser) -> None:
+    default = AlignmentSettings()
+    parser.add_argument(
+        "--vectors",
+        metavar="DIR",
+        required=True,
+        help="word vectors, as vectors train or import wrote them",
+    )
+    add_model(parser, help=ROWS)
+    methods = f"{', '.join(METHODS)} (default {default.method})"
+    parser.add_argument(
+        "--method", default=default.method, choices=METHODS, metavar="NAME", help=methods
+    )
+    parser.add_argument("--unit", action="store_true", help="bring rows to length 1 first")
+    parser.add_argument("--centre", action="store_true", help="take the mean of each side away")
+    parser.add_argument(
+        "--ridge",
+        type=setting(AlignmentSettings, "ridge"),
+        default=default.ridge,
+        metavar="X",
+        help="penalty of the ridge map",
+    )
+    parser.add_argument(
+        "--weights",
+        default=default.weights,
+        choices=WEIGHTS,
+        help="count frequent anchors more (default none)",
+    )
+    parser.add_argument(
+        "--anchors-without",
+        action="append",
+        default=[],
+        choices=WITHOUT,
+        help="leave these out; may be repeated",
+    )
+    parser.add_argument(
+        "--min-count",
+        type=setting(AnchorFilter, "min_count"),
+        default=0,
+        help="leave rarer anchors out",
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(AlignmentSettings, "seed"),
+        default=default.seed,
+        help="of the random map (default 1)",
+    )
+
+
+def _settings(options: Namespace) -> AlignmentSettings:
+    without = {name.replace("-", "_"): True for name in options.anchors_without}
+    anchors = AnchorFilter(**without, min_count=options.min_count)
+    return AlignmentSettings(
+        options.method,
+        options.unit,
+        options.centre,
+        options.ridge,
+        options.weights,
+        anchors,
+        options.seed,
+    )
+
+
+def _align_options(parser: Parser) -> None:
+    _map_options(parser)
+    parser.add_argument(
+        "--folds",
+        type=setting(AlignmentStep, "folds"),
+        default=AlignmentStep().folds,
+        help="parts that judge in turn (default 10)",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="judge all maps, not only the chosen one"
+    )
+    add_out(parser, "--save")
+
+
+def _align(options: Namespace, progress: Progress) -> Answer:
+    start = time.perf_counter()
+    step = AlignmentStep(_settings(options), options.folds, options.all)
+    written: dict[str, Any] = {}
+    if destination(options, "alignments") is None:
+        maps = table_of(judge(step, *_spaces(options), progress))
+    else:
+        inputs = {"vectors": options.vectors, "model": options.model}
+        artefact = write(Spec("alignment", step, inputs, options.offline), options, progress)
+        maps = list(load_judged(artefact.folder).maps)
+        written = {"out": str(artefact.folder), "manifest": str(artefact.folder / "manifest.json")}
+    seconds = time.perf_counter() - start
+    answer = {key: maps[0][key] for key in ("method", "anchors", "held_out", "settings")}
+    skipped: dict[str, str] = {}
+    if options.all:
+        space, model = _spaces(options)
+        skipped = left_out(space, model.space, maps[0]["anchors"], options.folds)
+    more = {"maps": maps, "left_out": skipped} if options.all else {}
+    return Answer({**answer, **more, **written, "seconds": seconds}, _table(maps, skipped, written))
+
+
+def _spaces(options: Namespace) -> tuple[EmbeddingSpace, LanguageModel]:
+    """The word vectors and the model that were named."""
+    model = open_model(options.model, options.offline or None)
+    return load_space(Path(options.vectors)), model
+
+
+def _table(maps: list[dict[str, Any]], skipped: dict[str, str], written: dict[str, Any]) -> str:
+    """One row per map: its scores among all anchors and, under "all: …", all pieces, with n and
+    chance; then what is left out.
+    """
+    among = ("P@5", "P@5 CSLS", "chance@5", "of")
+    header = (
+        "map",
+        "anchors",
+        "cosine",
+        "P@1",
+        "P@5",
+        "P@10",
+        "P@5 CSLS",
+        "chance@5",
+        *(f"all: {name}" for name in among),
+    )
+    rows = []
+    for found in maps:
+        held, pieces = found["held_out"], found["held_out"]["all_pieces"]
+        scores = (
+            *(held[name] for name in ("cosine", "p@1", "p@5", "p@10")),
+            held["csls"]["p@5"],
+            held["chance@5"],
+        )
+        wide = (
+            pieces["p@5"],
+            held["csls"]["all_pieces"]["p@5"],
+            pieces["chance@5"],
+            pieces["candidates"],
+        )
+        rows.append((_named(found), found["anchors"], *scores, *wide, held["verdict"]))
+    chosen = maps[0]["held_out"]
+    lines = [table((*header, "verdict"), rows), ""]
+    lines += [f"Held out: means over {chosen['folds']} folds of anchors the map was not fitted on."]
+    lines += [_best(found, len(maps)) for found in maps if found["best"] and found["against_first"]]
+    lines += [f"Not in the table: {method} ({why})." for method, why in skipped.items()]
+    if chosen["verdict"] == "chance":
+        lines.append(
+            "Chance: there is too little text, or text of another language, for a map that"
+            " generalises."
+        )
+    return "\n".join([*lines, *(f"{key}: {value}" for key, value in written.items())])
+
+
+def _best(found: dict[str, Any], among: int) -> str:
+    """Which map is best, and whether that is more than luck."""
+    against = found["against_first"]
+    gain = (
+        f"{against['difference']:+.3g} over the first, ahead in {against['won']} of"
+        f" {against['folds']} folds"
+    )
+    picked = f"picked among {among} maps on the same folds, so p is optimistic"
+    return (
+        f"Best on these words by P@5 CSLS: {_named(found)} ({gain}, p = {against['p']:.2g};"
+        f" {picked})."
+    )
+
+
+def _named(found: dict[str, Any]) -> str:
+    return " ".join(
+        [found["method"], *(name for name in ("unit", "centre") if found["settings"][name])]
+    )
+
+
+def _neighbours_options(parser: Parser) -> None:
+    parser.add_argument("words", nargs="+", metavar="WORD")
+    _map_options(parser)
+    parser.add_argument(
+        "-k",
+        type=setting(ListSettings, "k"),
+        default=10,
+        help="neighbours in each list (default 10)",
+    )
+    parser.add_argument(
+        "--metric", default="cosine", choices=METRICS, help="cosine or euclidean (default cosine)"
+    )
+    parser.add_argument("--csls", action="store_true", help="take hubs down in the lists across")
+
+
+def _neighbours(options: Namespace, progress: Progress) -> Answer:
+    space, model = _spaces(options)
+    progress(0.1, "fitting the map")
+    special = model.vocabulary.special
+    alignment = fit_alignment(space, model.space, _settings(options), special)
+    forms = {typed: as_known(typed, model.splitter, space, model.space) for typed in options.words}
+    settings = ListSettings(options.k, options.metric, options.csls)
+    spaces = CrossSpace(space, model.space, alignment, special)
+    found = {typed: spaces.lists(form, settings) for typed, form in forms.items()}
+    shown = [
+        _lists(typed if typed == form else f"{typed}: {form}", found[typed])
+        for typed, form in forms.items()
+    ]
+    return Answer(
+        found, "\n\n".join([*shown, f"Scores: {settings.measure}. *: in more than one list."])
+    )
+
+
+def _lists(word: str, lists: FourLists) -> str:
+    """The four lists of a word side by side; a star marks what stands in more than one."""
+    marked = shared(lists)
+    columns = [_column(listed, marked) for listed in (lists[key] for key in TITLES)]  # type: ignore[literal-required]
+    return f"{word}\n" + table(list(TITLES.values()), list(zip_longest(*columns, fillvalue="")))
+
+
+def _column(listed: Listed | None, marked: frozenset[str]) -> list[str]:
+    if listed is None:
+        return ["not there"]
+    return [f"{score:.3f} {name}{'*' if name in marked else ''}" for name, score in listed]
+
+
+ALIGN = Command(_align_options, _align)
+NEIGHBOURS = Command(_neighbours_options, _neighbours)

@@ -1,0 +1,259 @@
+"""change."""
+
+import time
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from vocadapt.cli.options import add_offline
+from vocadapt.cli.parser import Parser, setting, whole
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts, table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.reports.noise_baselines import BOOTSTRAP, SEED, made_here, null_pair, spec_of
+from vocadapt.progress import Progress, part
+from vocadapt.settings import MAX_COUNT
+from vocadapt.spaces.neighbors.change import (
+    AMONG,
+    WITHOUT,
+    ChangeSettings,
+    NeighbourhoodChange,
+    WordChange,
+    kept_counts,
+)
+from vocadapt.spaces.neighbors.noise_baseline import LOW, NONE, Null, Pair, change_with_null
+
+SHOWN = 30
+SPACE = (
+    "word vectors (a folder), or a model for its input rows (what the thesis calls contextual"
+    " embeddings)"
+)
+
+
+def _options(parser: Parser) -> None:
+    default = ChangeSettings()
+    parser.description = (
+        "Which words have other neighbours in one space than in another, over the words that both"
+        " have: two models, a model before and after it was adapted, word vectors of two texts,"
+        " vectors in context of two layers."
+    )
+    parser.add_argument("--before", metavar="A", required=True, help=SPACE)
+    parser.add_argument("--after", metavar="B", required=True, help="the other space, of any width")
+    parser.add_argument(
+        "-k",
+        type=setting(ChangeSettings, "k"),
+        default=default.k,
+        help=f"neighbours, by cosine (default {default.k})",
+    )
+    among = "; ".join(f"{name}: {meaning}" for name, meaning in AMONG.items())
+    parser.add_argument(
+        "--among",
+        choices=AMONG,
+        default=default.among,
+        help=f"where neighbours are looked for; {among}",
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=WITHOUT,
+        help="leave out special tokens, ##continuations, [unusedN]",
+    )
+    null = parser.add_mutually_exclusive_group()
+    null.add_argument(
+        "--null",
+        nargs=2,
+        metavar=("X", "Y"),
+        help="two spaces that differ in the seed alone: what luck does",
+    )
+    null.add_argument(
+        "--null-seed", action="store_true", help="train A (or B) a second time, with another seed"
+    )
+    null.add_argument(
+        "--null-bootstrap",
+        action="store_true",
+        help="train A (or B) twice on lines drawn anew from its text",
+    )
+    parser.add_argument("--word", metavar="WORD", help="its neighbours before, in both, after")
+    parser.add_argument(
+        "-n",
+        type=whole(0, MAX_COUNT),
+        default=SHOWN,
+        metavar="N",
+        help=f"words to list, most changed first (default {SHOWN})",
+    )
+    add_offline(parser)
+
+
+def _change(options: Namespace, progress: Progress) -> Answer:
+    start = time.perf_counter()
+    settings = ChangeSettings(options.k, options.among, tuple(dict.fromkeys(options.without)))
+    before, after = (
+        open_space(name, options.offline or None) for name in (options.before, options.after)
+    )
+    trains = 0.7 if options.null_seed or options.null_bootstrap else 0.0
+    pair = _pair(options, before, after, part(progress, 0.0, trains))
+    special = before.special | after.special
+    change, null = change_with_null(
+        before.space, after.space, settings, pair, special, part(progress, trains, 1.0)
+    )
+    found = change.word(options.word) if options.word else None
+    answer = {**_json(change, null, options.n), **({"word": _word_json(found)} if found else {})}
+    answer["seconds"] = time.perf_counter() - start
+    return Answer(answer, _text(change, null, options.n, found))
+
+
+def _pair(options: Namespace, before: Opened, after: Opened, progress: Progress) -> Pair | None:
+    """The null's two spaces as they were asked for; None where no null was."""
+    if options.null:
+        first, second = (open_space(name, options.offline or None).space for name in options.null)
+        return Pair(f"{options.null[0]} and {options.null[1]}, as given", first, second)
+    if not (options.null_seed or options.null_bootstrap):
+        return None
+    how = SEED if options.null_seed else BOOTSTRAP
+    found = [
+        artefact for artefact in (made_here(before.folder), made_here(after.folder)) if artefact
+    ]
+    if not found:
+        raise InputError(
+            "Neither space was trained here, so none can be trained a second time.",
+            "Give two spaces that differ in the seed alone: --null X Y.",
+        )
+    try:
+        spec_of(found[0])
+    except InputError:
+        return null_pair(found[-1], how, progress)
+    return null_pair(found[0], how, progress)
+
+
+def _json(change: NeighbourhoodChange, null: Null | None, shown: int) -> dict[str, Any]:
+    rows = change.order[:shown].tolist()
+    return {
+        "k": change.settings.k,
+        "among": change.settings.among,
+        "without": list(change.settings.without),
+        "shared": change.shared,
+        "of": list(change.of),
+        "compared": len(change.words),
+        "left_out": change.left_out,
+        "mean_overlap": change.mean,
+        "chance": change.chance,
+        "histogram": change.histogram.tolist(),
+        "words": [_row_json(change, null, row) for row in rows],
+        "shown": len(rows),
+        "null": _null_json(null, change) if null else None,
+        "note": _note(null),
+    }
+
+
+def _row_json(change: NeighbourhoodChange, null: Null | None, row: int) -> dict[str, Any]:
+    counted = {} if change.counts is None else {"count": int(change.counts[row])}
+    found = {"word": change.words[row], "overlap": float(change.overlap[row]), **counted}
+    if null is None:
+        return found
+    z = float(null.z[row])
+    held = {
+        "overlap": float(null.overlap[row]),
+        "quantile": float(null.quantile[row]),
+        "z": z if np.isfinite(z) else None,
+    }
+    return {**found, "null": held, "changed": bool(null.below[row])}
+
+
+def _null_json(null: Null, change: NeighbourhoodChange) -> dict[str, Any]:
+    histogram = kept_counts(null.overlap, change.settings.k)
+    return {
+        "about": null.about,
+        "spaces": list(null.names),
+        "mean_overlap": null.mean,
+        "histogram": histogram.tolist(),
+        "bands": null.bands,
+        "quantile": LOW,
+        "share_below": null.share_below,
+        "own_share_below": null.own_share_below,
+    }
+
+
+def _word_json(found: WordChange) -> dict[str, Any]:
+    both = [{"word": word, "before": before, "after": after} for word, before, after in found.both]
+    lists = {"only_before": found.only_before, "only_after": found.only_after}
+    named = {
+        name: [{"word": word, "cosine": cosine} for word, cosine in listed]
+        for name, listed in lists.items()
+    }
+    return {
+        "word": found.word,
+        "overlap": found.overlap,
+        "only_before": named["only_before"],
+        "both": both,
+        "only_after": named["only_after"],
+    }
+
+
+def _note(null: Null | None) -> str:
+    if null is None:
+        return NONE
+    if null.same:
+        return "the null's two spaces agree on everything: they say nothing of luck"
+    return (
+        f"{null.share_below:.1%} of the words keep fewer neighbours than 95 % of words of their"
+        f" frequency do between the null's two spaces; luck alone gives {null.own_share_below:.1%}"
+    )
+
+
+def _text(
+    change: NeighbourhoodChange, null: Null | None, shown: int, found: WordChange | None
+) -> str:
+    """The figures, the words that changed most, and the lists of the word that was asked for."""
+    rows = change.order[:shown].tolist()
+    header = ("word", "overlap", *(("count",) if change.counts is not None else ()))
+    held = ("null quantile", "z", "changed") if null else ()
+    body = [
+        (
+            change.words[row],
+            float(change.overlap[row]),
+            *((int(change.counts[row]),) if change.counts is not None else ()),
+            *(
+                (float(null.quantile[row]), float(null.z[row]), bool(null.below[row]))
+                if null
+                else ()
+            ),
+        )
+        for row in rows
+    ]
+    figures: dict[str, Any] = {
+        f"mean overlap@{change.settings.k}": change.mean,
+        "by chance": change.chance,
+        **({"null's mean": null.mean} if null else {}),
+        "words compared": (
+            f"{len(change.words):,} of {change.shared:,} shared ({change.of[0]:,} and"
+            f" {change.of[1]:,} words)"
+        ),
+        **{f"left out: {reason}": number for reason, number in change.left_out.items()},
+    }
+    lines = [
+        table((*header, *held), body),
+        "",
+        f"{len(rows):,} of {len(change.words):,} words, most changed first.",
+        "",
+    ]
+    return "\n".join(
+        [*lines, facts(figures), *([_lists(found)] if found else []), f"{_note(null)}."]
+    )
+
+
+def _lists(found: WordChange) -> str:
+    only = [("before only", found.only_before), ("after only", found.only_after)]
+    lines = [
+        f"  {name}: " + (", ".join(f"{word} {cosine:.3f}" for word, cosine in listed) or "none")
+        for name, listed in only
+    ]
+    both = "  both: " + (
+        ", ".join(f"{word} {one:.3f} → {two:.3f}" for word, one, two in found.both) or "none"
+    )
+    return "\n".join([f"\n{found.word}: overlap {found.overlap:.3f}", lines[0], both, lines[1], ""])
+
+
+CHANGE = Command(_options, _change)

@@ -1,0 +1,109 @@
+"""context."""
+
+from argparse import Namespace
+
+from vocadapt.cli.options import (
+    TEXT,
+    M,
+    add_casing,
+    add_model,
+    add_text,
+    corpus_settings,
+    lowercase,
+)
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.models.language_model import open_model
+from vocadapt.progress import Progress
+from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
+from vocadapt.text.splitter import Splitter
+
+
+def _options(parser: Parser) -> None:
+    default = ContextSettings()
+    parser.add_argument("word", metavar="WORD", help="a word, or a wordpiece such as '##chy'")
+    parser.add_argument("--corpus", metavar="TEXT", nargs="+", required=True, help=TEXT)
+    add_model(
+        parser, required=False, help=f"whose words count: {M} (default: BERT's words, uncased)"
+    )
+    add_casing(parser)
+    parser.add_argument(
+        "--piece", action="store_true", help="take WORD as a wordpiece, also where it begins words"
+    )
+    parser.add_argument(
+        "-n",
+        type=setting(ContextSettings, "limit"),
+        default=default.limit,
+        metavar="N",
+        help=f"lines to show (default {default.limit})",
+    )
+    parser.add_argument(
+        "--first", action="store_true", help="show the first lines, not some drawn at random"
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(ContextSettings, "seed"),
+        default=default.seed,
+        help="of the draw (default 1)",
+    )
+    width = f"characters on either side (default {default.width})"
+    parser.add_argument(
+        "--width",
+        type=setting(ContextSettings, "width"),
+        default=default.width,
+        metavar="C",
+        help=width,
+    )
+    add_text(parser, own_seed=False)
+
+
+def _context(options: Namespace, progress: Progress) -> Answer:
+    settings = ContextSettings(options.n, options.width, not options.first, options.seed)
+    model = (
+        open_model(options.model, options.offline or None, lowercase(options))
+        if options.model
+        else None
+    )
+    splitter = model.splitter if model else Splitter.bert(lowercase(options) is not False)
+    text = read_corpus(options.corpus, corpus_settings(options))
+    vocabulary = model.vocabulary if model else None
+    found = look_up(
+        text, options.word, splitter, vocabulary, settings, options.piece, progress=progress
+    )
+    lines = [{**_shown(hit), "file": str(hit.file), "line": hit.line} for hit in found.hits]
+    return Answer(
+        {"word": found.word, "shown": len(lines), "of": found.of, "lines": lines},
+        _table(found, settings),
+    )
+
+
+def _table(found: Context, settings: ContextSettings) -> str:
+    """The lines under each other, the word in the middle; what a terminal would obey is
+    replaced.
+    """
+    cells = [{key: _printable(value) for key, value in _shown(hit).items()} for hit in found.hits]
+    left = max((len(cell["left"]) for cell in cells), default=0)
+    middle = max((len(cell["match"]) for cell in cells), default=0)
+    lines = [
+        f"{cell['left']:>{left}} [{cell['match']}]{' ' * (middle - len(cell['match']))}"
+        f" {cell['right']}"
+        for cell in cells
+    ]
+    return "\n".join(
+        [*(line.rstrip() for line in lines), f"{found.word}: {found.describe(settings)}"]
+    )
+
+
+def _shown(hit: Hit) -> dict[str, str]:
+    return {"left": hit.left, "match": hit.match, "right": hit.right}
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+
+
+CONTEXT = Command(_options, _context)

@@ -1,0 +1,361 @@
+"""diagnose, relations."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_offline
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import number, table
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.reports.diagnostics import (
+    TOKENS,
+    Diagnosis,
+    ListScores,
+    counted_tokens,
+    diagnose,
+    labels,
+    score_lists,
+)
+from vocadapt.progress import Progress, part
+from vocadapt.spaces.diagnostics.mean_cosines import CosineTables, cosine_tables, mean_cosine
+from vocadapt.spaces.diagnostics.relation_lists import (
+    RelationList,
+    bundled_relations,
+    read_relations,
+)
+from vocadapt.spaces.diagnostics.relations import NullSettings, few, pair_cosines
+
+SPACE = "hub name or model folder, or a folder of word vectors"
+MEASURES = {
+    "mean_cosine": (
+        "mean cosine over all pairs of tokens, none with itself (thesis, table 3.2); null:"
+        " different widths"
+    ),
+    "mean_cosine_common": "mean cosine of the two rows of each common token (thesis, table 3.3)",
+    "isotropy": (
+        "I(W) = min Z / max Z over the eigenvectors of WᵀW, both signs, on rows of length 1 (Mu and"
+        " Viswanath 2018)"
+    ),
+    "isotropy_as_published": "the same on the rows as they are",
+    "isoscore": "IsoScore (Rudman et al. 2022)",
+    "first_direction": (
+        "share of the unit rows' squared length along their first principal direction; even: 1/dim"
+    ),
+    "hubness": (
+        "skewness of N_k, of how many rows each row is among the k nearest (Radovanović et al."
+        " 2010)"
+    ),
+    "frequency_bias": (
+        "Spearman correlation of frequency with the norm of an embedding and with its cosine to the"
+        " mean direction, over the original tokens"
+    ),
+    "added_norms": (
+        "median norm of the embeddings of added and of original tokens; null: no added tokens"
+    ),
+}
+
+
+def _tokens_option(parser: Parser) -> None:
+    said = "; ".join(f"{name}: {meaning}" for name, meaning in TOKENS.items())
+    parser.add_argument(
+        "--tokens",
+        default="all",
+        choices=tuple(TOKENS),
+        help=f"which tokens count (default all). {said}",
+    )
+
+
+def _diagnose_options(parser: Parser) -> None:
+    parser.add_argument("spaces", nargs="+", metavar="A", help=SPACE)
+    _tokens_option(parser)
+    parser.add_argument(
+        "--no-hubness", action="store_true", help="leave out hubness, which takes seconds"
+    )
+    add_offline(parser)
+
+
+def _diagnose(options: Namespace, progress: Progress) -> Answer:
+    names = labels(options.spaces)
+    opened = [open_space(name, options.offline or None) for name in options.spaces]
+    spaces = [counted_tokens(one, options.tokens) for one in opened]
+    tables, many = cosine_tables(spaces), len(spaces)
+    found = [
+        diagnose(
+            space,
+            not options.no_hubness,
+            part(progress, i / many, (i + 1) / many, names[i]),
+            opened[i].added,
+        )
+        for i, space in enumerate(spaces)
+    ]
+    answer = {
+        "models": list(names),
+        "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
+        "dim": [space.dim for space in spaces],
+        **asdict(tables),
+        "isotropy": [one.isotropy.partition for one in found],
+        "isotropy_as_published": [one.isotropy.partition_as_published for one in found],
+        "isoscore": [one.isotropy.isoscore for one in found],
+        "first_direction": [one.isotropy.first_direction for one in found],
+        "hubness": [one.hubness.skewness if one.hubness else None for one in found],
+        "hubs": [asdict(one.hubness) if one.hubness else None for one in found],
+        "norms": [asdict(one.norms) for one in found],
+        "frequency_bias": [asdict(one.frequency_bias) for one in found],
+        "added_norms": [asdict(one.added) if one.added else None for one in found],
+        "measures": MEASURES,
+    }
+    return Answer(answer, _diagnosis_text(names, tables, found, options.tokens))
+
+
+def _diagnosis_text(
+    names: Sequence[str], tables: CosineTables, found: Sequence[Diagnosis], tokens: str
+) -> str:
+    counted = [f"{name} (n = {number(n)})" for name, n in zip(names, tables.counted, strict=True)]
+    common = [
+        [f"{_cosine(value)} (n = {number(n)})" for value, n in zip(values, row, strict=True)]
+        for values, row in zip(tables.mean_cosine_common, tables.common, strict=True)
+    ]
+    header = (
+        "space",
+        "zero rows",
+        "isotropy",
+        "IsoScore",
+        "first direction",
+        "hubness",
+        "norm",
+        "sd",
+        "norm ~ frequency",
+        "mean direction ~ frequency",
+        "frequency by",
+    )
+    rows = [(name, *_figures(one)) for name, one in zip(names, found, strict=True)]
+    parts = [
+        _square(
+            "mean cosine of all pairs",
+            counted,
+            [[_cosine(value) for value in row] for row in tables.mean_cosine],
+        ),
+        _square("mean cosine of common tokens", names, common),
+        table(header, rows),
+        *(
+            _describe_added_norms(name, one)
+            for name, one in zip(names, found, strict=True)
+            if one.added
+        ),
+        f"Tokens that count: {TOKENS[tokens]}. –: different widths, or too few rows.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _describe_added_norms(name: str, one: Diagnosis) -> str:
+    """Describe the norms of the embeddings of added tokens in one line."""
+    added = one.added
+    assert added is not None
+    return (
+        f"{name}: median norm of its {added.n:,} added tokens {added.median:.3f}, of its"
+        f" {added.original_n:,} original ones {added.original_median:.3f}. Correlations with"
+        " frequency are over the original tokens."
+    )
+
+
+def _figures(one: Diagnosis) -> tuple[Any, ...]:
+    even, lengths, bias = one.isotropy, one.norms, one.frequency_bias
+    hubs = one.hubness.skewness if one.hubness else None
+    measured = (even.partition, even.isoscore, even.first_direction, hubs, lengths.mean, lengths.sd)
+    return (lengths.zero_rows, *measured, bias.norm, bias.mean_direction, bias.by)
+
+
+def _square(title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return table((title, *names), [(name, *row) for name, row in zip(names, rows, strict=True)])
+
+
+def _cosine(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _relations_options(parser: Parser) -> None:
+    default = NullSettings()
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="hub names or model folders",
+    )
+    parser.add_argument(
+        "--vectors",
+        metavar="DIR",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="folders of word vectors",
+    )
+    parser.add_argument(
+        "--pairs", metavar="FILE", nargs="+", action="extend", default=[], help=PAIRS
+    )
+    parser.add_argument(
+        "--draws",
+        type=setting(NullSettings, "draws"),
+        default=default.draws,
+        help=f"random re-pairings (default {default.draws})",
+    )
+    parser.add_argument(
+        "--seed",
+        type=setting(NullSettings, "seed"),
+        default=default.seed,
+        help="of the re-pairings (default 1)",
+    )
+    parser.add_argument("--each", action="store_true", help="every pair with its cosine, too")
+    _tokens_option(parser)
+    add_offline(parser)
+
+
+PAIRS = (
+    "pairs of words, with a relation or a score or none; analogy questions; paradigms under a"
+    " header that begins with lemma (default: the pairs of the thesis, Google's analogies,"
+    " SimLex-999, WordSim-353)"
+)
+
+
+def _relations(options: Namespace, progress: Progress) -> Answer:
+    given = [*options.model, *options.vectors]
+    if not given:
+        raise InputError(
+            "relations needs a space to look in.",
+            "Give --model M, or --vectors DIR, as many as you like.",
+        )
+    lists = (
+        [read_relations(Path(file)) for file in options.pairs]
+        if options.pairs
+        else list(bundled_relations())
+    )
+    names, null = labels(given), NullSettings(options.draws, options.seed)
+    spaces = [open_space(name, options.offline or None) for name in given]
+    means = [mean_cosine(counted_tokens(one, options.tokens)) for one in spaces]
+    scores = [
+        score_lists(
+            one, lists, mean, null, part(progress, i / len(spaces), (i + 1) / len(spaces), names[i])
+        )
+        for i, (one, mean) in enumerate(zip(spaces, means, strict=True))
+    ]
+    answer = {
+        "models": list(names),
+        "tokens": {"choice": options.tokens, "meaning": TOKENS[options.tokens]},
+        "mean_cosine": means,
+        "null": asdict(null),
+        "relations": _relations_json(names, lists, scores),
+        "similarity": _similarity_json(names, lists, scores),
+        **({"pairs": _each(names, spaces, lists, means)} if options.each else {}),
+    }
+    return Answer(answer, _relations_text(answer))
+
+
+def _relations_json(
+    names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
+) -> list[dict[str, Any]]:
+    """One entry a relation: its list, its name, and its score in each space."""
+    return [
+        {
+            "list": one.name,
+            "relation": relation.name,
+            "of": len(relation.pairs),
+            "results": [
+                {"model": name, **asdict(scored[i].relations[j])}
+                for name, scored in zip(names, scores, strict=True)
+            ],
+        }
+        for i, one in enumerate(lists)
+        for j, relation in enumerate(one.relations)
+    ]
+
+
+def _similarity_json(
+    names: Sequence[str], lists: Sequence[RelationList], scores: Sequence[Sequence[ListScores]]
+) -> list[dict[str, Any]]:
+    """One entry a list that people judged: Spearman in each space."""
+    found = []
+    for i, one in enumerate(lists):
+        if one.judged:
+            judged = [
+                (name, scored[i].similarity) for name, scored in zip(names, scores, strict=True)
+            ]
+            results = [{"model": name, **asdict(score)} for name, score in judged if score]
+            found.append({"list": one.name, "of": len(one.judged.pairs), "results": results})
+    return found
+
+
+def _each(
+    names: Sequence[str],
+    spaces: Sequence[Opened],
+    lists: Sequence[RelationList],
+    means: Sequence[float | None],
+) -> list[dict[str, Any]]:
+    return [
+        {"model": name, "list": one.name, "relation": relation.name, **asdict(pair)}
+        for name, opened, mean in zip(names, spaces, means, strict=True)
+        for one in lists
+        for relation in one.relations
+        for pair in pair_cosines(opened.space, relation, opened.splitter, mean)
+    ]
+
+
+def _relations_text(answer: dict[str, Any]) -> str:
+    header = (
+        "list",
+        "relation",
+        "space",
+        "corrected",
+        "sd",
+        "cosine",
+        "re-paired",
+        "z",
+        "p",
+        "pairs",
+        "of",
+        "words it lacks",
+    )
+    keys = ("model", "corrected", "sd", "mean", "null_mean", "z", "p", "usable", "of")
+    rows = [
+        (one["list"], one["relation"], *(got[key] for key in keys), few(got["lacking"]))
+        for one in answer["relations"]
+        for got in one["results"]
+    ]
+    parts = [_number_table(header, rows)]
+    judged = [
+        (one["list"], got["model"], got["spearman"], got["covered"], got["of"])
+        for one in answer["similarity"]
+        for got in one["results"]
+    ]
+    if judged:
+        parts.append(_number_table(("similarity set", "space", "Spearman", "pairs", "of"), judged))
+    if "pairs" in answer:
+        columns = ("relation", "first", "second", "model", "cosine", "corrected")
+        parts.append(
+            _number_table(columns, [[one[key] for key in columns] for one in answer["pairs"]])
+        )
+    means = ", ".join(
+        f"{name} {_cosine(mean)}"
+        for name, mean in zip(answer["models"], answer["mean_cosine"], strict=True)
+    )
+    parts.append(
+        f"Corrected: minus the space's own mean cosine ({means}; {answer['tokens']['meaning']}).\n"
+        f"Re-paired: the same words paired at random, mean of {answer['null']['draws']} draws."
+    )
+    return "\n\n".join(parts)
+
+
+def _number_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table whose cells are cut to a readable length: they may quote a file."""
+    return table(
+        header, [[cell[:40] if isinstance(cell, str) else cell for cell in row] for row in rows]
+    )
+
+
+DIAGNOSE = Command(_diagnose_options, _diagnose)
+RELATIONS = Command(_relations_options, _relations)

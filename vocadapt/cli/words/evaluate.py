@@ -1,0 +1,92 @@
+"""vectors evaluate."""
+
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.parser import Parser
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import table
+from vocadapt.progress import Progress
+from vocadapt.spaces.diagnostics.evaluation import (
+    AnalogySection,
+    bundled_analogies,
+    casing,
+    read_analogies,
+    score_analogies,
+    score_pairs,
+)
+from vocadapt.spaces.diagnostics.word_pairs import PairList, bundled_pairs, read_pairs
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.text.splitter import Splitter
+
+BUNDLED = "bundled"
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument(
+        "vectors", metavar="DIR", help="word vectors, as vectors train or import wrote them"
+    )
+    parser.add_argument(
+        "--pairs",
+        nargs="+",
+        metavar="FILE",
+        help="word pairs with scores (default: WordSim-353, SimLex-999)",
+    )
+    parser.add_argument(
+        "--analogies",
+        nargs="?",
+        const=BUNDLED,
+        metavar="FILE",
+        help="analogy questions; without FILE Google's",
+    )
+
+
+def _evaluate(options: Namespace, progress: Progress) -> Answer:
+    space = load_space(Path(options.vectors))
+    splitter = casing(space)
+    lists = (
+        _lists(options.pairs) if options.pairs else {pairs.name: pairs for pairs in bundled_pairs()}
+    )
+    pairs = {name: asdict(score_pairs(space, pairs, splitter)) for name, pairs in lists.items()}
+    analogies = None
+    if options.analogies:
+        scored = score_analogies(space, _questions(options.analogies), splitter, progress)
+        analogies = {name: asdict(score) for name, score in scored.items()}
+    return Answer({"pairs": pairs, "analogies": analogies}, _text(pairs, analogies, splitter))
+
+
+def _lists(files: list[str]) -> dict[str, PairList]:
+    """The lists of word pairs by their names; files of one name are told apart by their paths."""
+    stems = [Path(file).stem for file in files]
+    return {
+        file if stems.count(stem) > 1 else stem: read_pairs(Path(file))
+        for file, stem in zip(files, stems, strict=True)
+    }
+
+
+def _questions(file: str) -> tuple[AnalogySection, ...]:
+    return bundled_analogies() if file == BUNDLED else read_analogies(Path(file))
+
+
+def _text(
+    pairs: dict[str, Any], analogies: dict[str, Any] | None, splitter: Splitter | None
+) -> str:
+    rows = [
+        (name, score["spearman"], score["covered"], score["of"]) for name, score in pairs.items()
+    ]
+    parts = [table(("pairs", "Spearman", "covered", "of"), rows)]
+    if analogies is not None:
+        rows = [
+            (name, score["accuracy"], score["covered"], score["of"])
+            for name, score in analogies.items()
+        ]
+        parts.append(table(("analogies", "right", "covered", "of"), rows))
+    spelled = (
+        "as they are spelled" if splitter is None else "in lower case, as the vectors have them"
+    )
+    return "\n\n".join([*parts, f"Words were looked up {spelled}."])
+
+
+EVALUATE = Command(_options, _evaluate)

@@ -1,0 +1,149 @@
+"""map."""
+
+import re
+import time
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vocadapt.cli.options import add_model, add_out, destination, write
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.cli.tables import facts
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.artifacts.projection_files import check_file, write_map
+from vocadapt.lab.steps.projection import draw_map, headline
+from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.progress import Progress
+from vocadapt.spaces.projection.methods import METRICS
+from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings
+from vocadapt.spaces.projection.token_choice import BANDS, TokenChoice
+from vocadapt.spaces.projection.tsne import ENGINES
+
+FILE = re.compile(r"\.[A-Za-z]{2,8}")  # endings that a folder has not
+
+CHOICE = {
+    "first": "tokens to show, the first ones; 0: all",
+    "min_length": "characters of a token or more, without ##",
+    "low": "frequency band: from this rank or count",
+    "high": "frequency band: to this rank or count; 0: open",
+    "nearest": "neighbours that come with --around",
+}
+LAYOUT = {
+    "perplexity": "t-SNE: neighbours that count, about",
+    "exaggeration": "t-SNE: early exaggeration",
+    "iterations": "t-SNE: in all; UMAP: epochs; 0: the method's own",
+    "learning_rate": "t-SNE: in scikit-learn's units; 0: by the number of tokens",
+    "neighbours": "UMAP: neighbours that count",
+    "min_dist": "UMAP: how close points may lie",
+    "pca": "dimensions kept before t-SNE and UMAP; 0: all",
+    "seed": "of the layout",
+}
+
+
+def _options(parser: Parser) -> None:
+    choice, layout = TokenChoice(), ProjectionSettings()
+    add_model(parser, required=False, help="hub name or model folder, whose wordpieces are shown")
+    parser.add_argument("--vectors", metavar="DIR", help="word vectors, which are shown")
+    parser.add_argument(
+        "--other", metavar="M|DIR", help="a second space, over the words that both share"
+    )
+    parser.add_argument(
+        "--method", default=layout.method, choices=METHODS, help=f"default {layout.method}"
+    )
+    for name, meaning in CHOICE.items():
+        _number(parser, name, choice, meaning)
+    parser.add_argument(
+        "--band",
+        default=choice.band,
+        choices=BANDS,
+        help="what --low and --high are (default rank)",
+    )
+    for name in ("specials", "continuations", "unused"):
+        parser.add_argument(
+            f"--{name}", action="store_true", help=f"show {name.replace('unused', '[unusedN]')} too"
+        )
+    parser.add_argument("--search", default="", metavar="TEXT", help="only tokens that hold this")
+    parser.add_argument(
+        "--around", default="", metavar="WORD", help="a word and its nearest instead of the first"
+    )
+    for name, meaning in LAYOUT.items():
+        _number(parser, name, layout, meaning)
+    parser.add_argument(
+        "--metric", default=layout.metric, choices=METRICS, help=f"default {layout.metric}"
+    )
+    parser.add_argument(
+        "--engine",
+        default=layout.engine,
+        choices=("auto", *ENGINES),
+        help="of t-SNE (default: by size)",
+    )
+    add_out(parser)
+
+
+def _number(
+    parser: Parser, name: str, settings: TokenChoice | ProjectionSettings, meaning: str
+) -> None:
+    default = getattr(settings, name)
+    flag, help = f"--{name.replace('_', '-')}", f"{meaning} (default {default})"
+    parser.add_argument(flag, type=setting(settings, name), default=default, metavar="N", help=help)
+
+
+def _settings(options: Namespace) -> MapStep:
+    given = vars(options)
+    choice = TokenChoice(**{name: given[name] for name in asdict(TokenChoice())})
+    return MapStep(
+        choice, ProjectionSettings(**{name: given[name] for name in asdict(ProjectionSettings())})
+    )
+
+
+def _map(options: Namespace, progress: Progress) -> Answer:
+    start = time.perf_counter()
+    if bool(options.model) == bool(options.vectors):
+        raise InputError(
+            "A map shows the wordpieces of a model or word vectors: give --model or --vectors, one"
+            " of them."
+        )
+    space, step = options.model or options.vectors, _settings(options)
+    if options.out is None or not FILE.fullmatch(Path(options.out).suffix):
+        return _artefact(space, step, options, progress)
+    destination(options, "maps")
+    check_file(Path(options.out), options.overwrite)
+    offline = options.offline or None
+    drawn = draw_map(
+        open_space(space, offline),
+        open_space(options.other, offline) if options.other else None,
+        step,
+        progress,
+    )
+    write_map(drawn, Path(options.out), options.overwrite)
+    place = {"out": options.out, "seconds": time.perf_counter() - start}
+    return Answer(
+        {**place, "settings": asdict(step), **headline(drawn)}, _told(headline(drawn), place)
+    )
+
+
+def _artefact(space: str, step: MapStep, options: Namespace, progress: Progress) -> Answer:
+    inputs = {"space": space, **({"other": options.other} if options.other else {})}
+    artefact = write(Spec("map", step, inputs, options.offline), options, progress)
+    manifest = artefact.manifest
+    place = {
+        "out": str(artefact.folder),
+        "seconds": manifest.seconds,
+        "manifest": str(artefact.folder / "manifest.json"),
+    }
+    return Answer(
+        {**place, "settings": asdict(step), **manifest.numbers},
+        _told(dict(manifest.numbers), place),
+    )
+
+
+def _told(numbers: dict[str, Any], place: dict[str, Any]) -> str:
+    return facts(
+        {key: value for key, value in {**numbers, **place}.items() if not isinstance(value, dict)}
+    )
+
+
+MAP = Command(_options, _map)

@@ -1,0 +1,191 @@
+"""vectors train, vectors contextual, vectors import."""
+
+from argparse import Namespace
+from typing import Any
+
+from vocadapt.cli.options import (
+    TEXT,
+    add_casing,
+    add_model,
+    add_out,
+    add_text,
+    corpus_settings,
+    write,
+    written,
+)
+from vocadapt.cli.parser import Parser, setting
+from vocadapt.cli.run import Answer, Command
+from vocadapt.lab.steps.spec import ContextualStep, ImportStep, Spec, VectorsStep
+from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings
+from vocadapt.progress import Progress
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+
+NUMBERS = {
+    "dim": "width of the vectors; 0: the model's, which a bare vocab.txt has not",
+    "epochs": "passes over the text",
+    "window": "words on either side",
+    "min_count": "drop words that occur less often",
+    "negative": "negative samples for each word",
+    "seed": "of training, and of --sample",
+    "workers": "threads; 0: all cores, 1: the same bits again",
+}
+ONLY = "keep only the words of this text (needs --model)"
+
+
+def _train_options(parser: Parser) -> None:
+    default = Word2VecSettings()
+    parser.add_argument("text", nargs="+", metavar="TEXT", help=TEXT)
+    add_model(parser)
+    add_casing(parser)
+    for name, meaning in NUMBERS.items():
+        value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
+        parser.add_argument(
+            flag,
+            type=setting(default, name),
+            default=value,
+            metavar="N",
+            help=f"{meaning} (default {value})",
+        )
+    parser.add_argument("--skip-gram", action="store_true", help="skip-gram instead of CBOW")
+    parser.add_argument(
+        "--alpha",
+        type=setting(Word2VecSettings, "alpha"),
+        default=default.alpha,
+        help=f"first learning rate (default {default.alpha})",
+    )
+    parser.add_argument(
+        "--subsample",
+        type=setting(Word2VecSettings, "sample"),
+        default=default.sample,
+        help=f"thin out frequent words (default {default.sample})",
+    )
+    drawn = (
+        "train on as many lines drawn anew, with replacement, by this seed: a bootstrap (default 0:"
+        " the text as it is)"
+    )
+    parser.add_argument(
+        "--resample", type=setting(VectorsStep, "resample"), default=0, metavar="SEED", help=drawn
+    )
+    add_text(parser, own_seed=False)
+    add_out(parser)
+
+
+def _train(options: Namespace, progress: Progress) -> Answer:
+    numbers = {name: getattr(options, name) for name in NUMBERS}
+    word2vec = Word2VecSettings(
+        **numbers, skip_gram=options.skip_gram, alpha=options.alpha, sample=options.subsample
+    )
+    inputs = {"text": options.text, "model": options.model}
+    settings = VectorsStep(corpus_settings(options), word2vec, options.resample)
+    return written(
+        write(Spec("vectors", settings, inputs, options.offline, options.casing), options, progress)
+    )
+
+
+IN_CONTEXT = {
+    "occurrences": "average over so many occurrences of a word at most, drawn by the seed",
+    "length": "wordpieces of a window: a line is a context, a longer one is cut",
+    "batch": "windows the model reads at a time",
+    "min_count": "drop words that occur less often",
+    "first": "only the N most frequent; 0: all",
+    "seed": "of the occurrences that are drawn, and of --sample",
+}
+
+
+def _contextual_options(parser: Parser) -> None:
+    default = ContextualSettings()
+    parser.description = (
+        "Vectors in context: what a layer of a model makes of each word, averaged over its"
+        " occurrences in a text. They become word vectors like any other. Not to be mixed up with a"
+        " model's input rows (what the thesis calls contextual embeddings): those need no text, and"
+        " every command that takes vectors or a model reads them from the model."
+    )
+    add_model(parser, help="hub name or model folder")
+    parser.add_argument("--corpus", nargs="+", metavar="TEXT", required=True, help=TEXT)
+    which = (
+        "0: the embedding output, position included; 1: what leaves the first layer; … last: the"
+        " top (default last)"
+    )
+    parser.add_argument("--layer", type=_layer, default=default.layer, metavar="L", help=which)
+    parser.add_argument(
+        "--words", metavar="FILE", help="only these words, one a line, however rare"
+    )
+    for name, meaning in IN_CONTEXT.items():
+        value, flag = getattr(default, name), f"--{name.replace('_', '-')}"
+        parser.add_argument(
+            flag,
+            type=setting(default, name),
+            default=value,
+            metavar="N",
+            help=f"{meaning} (default {value})",
+        )
+    units = "; ".join(f"{name}: {meaning}" for name, meaning in UNITS.items())
+    parser.add_argument(
+        "--unit", choices=UNITS, default=default.unit, help=f"{units} (default {default.unit})"
+    )
+    add_text(parser, own_seed=False)
+    add_out(parser)
+
+
+LAYER = setting(ContextualSettings, "layer")
+
+
+def _layer(text: str) -> Any:
+    """A layer by its number, or the word last."""
+    return ContextualSettings().layer if text == "last" else LAYER(text)
+
+
+def _contextual(options: Namespace, progress: Progress) -> Answer:
+    chosen = {name: getattr(options, name) for name in (*IN_CONTEXT, "layer", "unit")}
+    given = {"text": options.corpus, "model": options.model, "words": options.words}
+    inputs = {role: value for role, value in given.items() if value}
+    settings = ContextualStep(corpus_settings(options), ContextualSettings(**chosen))
+    return written(write(Spec("contextual", settings, inputs, options.offline), options, progress))
+
+
+def _import_options(parser: Parser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="word2vec text or binary (.gz), fastText .vec, GloVe, .npy, safetensors",
+    )
+    parser.add_argument("--words", metavar="FILE", help="the words of a .npy matrix, one a line")
+    parser.add_argument(
+        "--limit",
+        type=setting(ImportStep, "limit"),
+        default=0,
+        metavar="N",
+        help="read the first N words only",
+    )
+    parser.add_argument("--only-words-of", nargs="+", metavar="TEXT", dest="text", help=ONLY)
+    parser.add_argument(
+        "--fold", action="store_true", help="fold cased words onto an uncased model (needs --model)"
+    )
+    parser.add_argument(
+        "--collisions",
+        default="first",
+        help="how spellings that fall together are merged (default first)",
+    )
+    add_model(parser, required=False)
+    add_casing(parser)
+    add_text(parser)
+    add_out(parser)
+
+
+def _import(options: Namespace, progress: Progress) -> Answer:
+    settings = ImportStep(options.limit, options.fold, options.collisions, corpus_settings(options))
+    given = {
+        "file": options.file,
+        "words": options.words,
+        "model": options.model,
+        "text": options.text,
+    }
+    inputs = {role: value for role, value in given.items() if value}
+    return written(
+        write(Spec("import", settings, inputs, options.offline, options.casing), options, progress)
+    )
+
+
+TRAIN = Command(_train_options, _train)
+CONTEXTUAL = Command(_contextual_options, _contextual)
+IMPORT = Command(_import_options, _import)

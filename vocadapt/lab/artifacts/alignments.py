@@ -1,0 +1,88 @@
+"""What an alignment artefact holds beside the map: how each map did on held-out words, and each
+anchor of the chosen one.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_document
+from vocadapt.lab.workspace import strict_json
+from vocadapt.spaces.alignment.comparison import best, paired
+from vocadapt.spaces.alignment.cross_validation import HeldOut
+
+TABLE = "heldout.json"
+ANCHORS = "anchors.tsv"
+COLUMNS = ("word", "fold", "cosine", "random_cosine", "rank")
+
+
+@dataclass(frozen=True)
+class JudgedAnchor:
+    """One anchor: the fold that judged it, the cosine to its own wordpiece and to another's, how
+    many anchors lay nearer.
+    """
+
+    word: str
+    fold: int
+    cosine: float
+    random_cosine: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A saved judgement: one row per map, the chosen map first (its settings under "settings"), and
+    the chosen map's anchors.
+    """
+
+    maps: tuple[dict[str, Any], ...]
+    anchors: tuple[JudgedAnchor, ...]
+
+
+def save_judged(judged: Sequence[HeldOut], draft: Path) -> None:
+    """Write the table of all maps, the chosen one first, and the anchors of the chosen one."""
+    strict_json.write(draft / TABLE, {"maps": table_of(judged)})
+    chosen = judged[0]
+    with (draft / ANCHORS).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(COLUMNS)
+        columns = (chosen.fold, chosen.cosine, chosen.random_cosine, chosen.ranks["anchors"])
+        writer.writerows(
+            zip(chosen.anchors.words, *(column.tolist() for column in columns), strict=True)
+        )
+
+
+def table_of(judged: Sequence[HeldOut]) -> list[dict[str, Any]]:
+    """One row per map: its settings and scores, whether it is the best, and how it differs from the
+    first, fold by fold.
+    """
+    winner = best(judged)
+    return [
+        {
+            **result.as_json(),
+            "settings": asdict(result.settings),
+            "best": result is winner,
+            "against_first": None if result is judged[0] else asdict(paired(result, judged[0])),
+        }
+        for result in judged
+    ]
+
+
+def load_judged(folder: Path) -> Judged:
+    """Read what `save_judged` wrote; raises InputError where the folder holds none."""
+    missing = next((name for name in (TABLE, ANCHORS) if not (folder / name).is_file()), None)
+    if missing:
+        raise InputError(
+            f"{folder}: expected a judged map, {missing} is missing.", "Fit the map again."
+        )
+    table = strict_json.read(folder / TABLE)
+    _, *lines = csv.reader(StringIO(read_document(folder / ANCHORS)), delimiter="\t")
+    anchors = (
+        JudgedAnchor(line[0], int(line[1]), float(line[2]), float(line[3]), int(line[4]))
+        for line in lines
+    )
+    return Judged(tuple(table["maps"]), tuple(anchors))

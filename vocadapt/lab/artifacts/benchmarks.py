@@ -1,0 +1,151 @@
+"""A benchmark downloaded into a folder that, like every other that vocadapt writes, tells by its
+manifest what it is.
+"""
+
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_file
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, open_artefact
+from vocadapt.lab.workspace.writing import writing
+from vocadapt.progress import Progress, silent
+from vocadapt.training.tasks.base import Task
+from vocadapt.training.tasks.benchmark_card import card_of
+from vocadapt.training.tasks.download import as_toml, download
+from vocadapt.training.tasks.task_file import (
+    TASK,
+    TaskFile,
+    read_task,
+    read_task_file,
+    task_of_files,
+)
+
+
+def fetch_benchmark(
+    name: str, folder: Path, source: str = "", overwrite: bool = False, progress: Progress = silent
+) -> tuple[TaskFile, Manifest]:
+    """Download a benchmark, read it once, and leave it with its task.toml and manifest; nothing
+    stays where that fails.
+
+    Of a k-fold benchmark every fold is read: `examples` are the sizes of the first, `folds` says
+    how many there are, `by_fold` gives the sizes of each split in all of them. A benchmark that is
+    downloaded again is held to the checksums of the first time. Raises InputError for an unknown
+    name, a place that does not answer, and files that are not those expected.
+    """
+    card, start = card_of(name), time.perf_counter()
+    with writing(folder, overwrite) as draft:
+        made = download(card, draft, source, _recorded(folder, card.name), progress)
+        tasks = [read_task(draft, fold) for fold in range(1, made.folds + 1)] or [read_task(draft)]
+        command = shlex.join(
+            ["python", "-m", "vocadapt", "tasks", "download", card.name, "--out", str(folder)]
+        )
+        command += f" --from {shlex.quote(source)}" if source else ""
+        manifest = Manifest(
+            "tasks",
+            folder.name,
+            {"card": card.name, "source": source or card.base},
+            command=command,
+            numbers={**_sizes(tasks), "sha256": dict(made.sha256), "findings": _findings(tasks)},
+            seconds=time.perf_counter() - start,
+        )
+        manifest.save(draft)
+    return made, manifest
+
+
+def take_in_task(kind: str, files: Mapping[str, Path], folder: Path, scorer: str = "") -> Artefact:
+    """Files of one's own (split → file) as a task of the workspace: copied, read once, with
+    task.toml and manifest.
+
+    Raises InputError for what is no such task; then nothing stays.
+    """
+    start = time.perf_counter()
+    task = task_of_files(
+        kind, files, scorer
+    )  # read where they lie: a mistake names the file that was given
+    with writing(folder) as draft:
+        splits = {split: f"{split}{ending_of(path)}" for split, path in files.items()}
+        made = TaskFile(folder.name, kind, splits, scorer)
+        for split, name in splits.items():
+            _copy(files[split], draft / name)
+        (draft / TASK).write_text(as_toml(made), encoding="utf-8")
+        numbers = {**_sizes([task]), "findings": _findings([task])}
+        seconds = time.perf_counter() - start
+        Manifest(
+            "tasks", folder.name, {"kind": kind, "scorer": scorer}, numbers=numbers, seconds=seconds
+        ).save(draft)
+    return open_artefact(folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file that was given; raises InputError where it cannot be read."""
+    try:
+        shutil.copyfile(check_file(source), target)
+    except OSError as error:
+        raise InputError(
+            f"{source}: cannot be read: {error.strerror}.", "Check the spelling."
+        ) from error
+
+
+def ending_of(path: Path) -> str:
+    """The ending that says how a file is read, with .gz where it is packed."""
+    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+
+
+def find_task(given: str, workspace: Workspace | None = None) -> Path:
+    """The folder or TOML file of a task: a path, or the name of one in the workspace.
+
+    Raises InputError for anything else; for a benchmark it says how to come by its files.
+    """
+    path = Path(given)
+    if os.path.isfile(path / TASK) or (path.suffix == ".toml" and os.path.isfile(path)):
+        return path
+    if workspace is not None and given in {
+        artefact.name for artefact in workspace.artefacts("tasks")
+    }:
+        return workspace.folder("tasks", given)
+    if os.path.exists(path):
+        raise InputError(
+            f"{given}: expected a task's .toml, or a folder with a {TASK}.",
+            "tasks download makes one.",
+        )
+    card = card_of(given)
+    files = "" if card.free else " --from FOLDER, the folder of the files that you bring"
+    remedy = f"python -m vocadapt tasks download {card.name} --out DIR{files}; then give DIR."
+    raise InputError(f"{given}: the files of the benchmark {card.name} are not here yet.", remedy)
+
+
+def _sizes(tasks: Sequence[Task]) -> dict[str, Any]:
+    """Examples of every split; with folds those of the first, and of each."""
+    by_fold = {split: [len(task.split(split)) for task in tasks] for split in tasks[0].splits}
+    first = {"examples": {split: sizes[0] for split, sizes in by_fold.items()}}
+    return first | ({"folds": len(tasks), "by_fold": by_fold} if len(tasks) > 1 else {})
+
+
+def _findings(tasks: Sequence[Task]) -> list[str]:
+    """What to know before training; where not all folds share it, of which."""
+    of: dict[str, list[int]] = {}
+    for fold, task in enumerate(tasks, start=1):
+        for finding in task.findings:
+            of.setdefault(finding, []).append(fold)
+    where = {
+        finding: f"fold {', '.join(map(str, folds))}: "
+        for finding, folds in of.items()
+        if len(folds) < len(tasks)
+    }
+    return [where.get(finding, "") + finding for finding in of]
+
+
+def _recorded(folder: Path, card: str) -> dict[str, str]:
+    """The checksums of the same benchmark where it is already there."""
+    try:
+        said = read_task_file(folder / TASK)
+    except InputError:
+        return {}
+    return dict(said.sha256) if said.card == card else {}

@@ -1,0 +1,126 @@
+"""Text in the workspace: a corpus artefact is a list of files, or copies of them, with its
+settings.
+
+Word counts are kept in the workspace by content: the same text under the same splitter is counted
+once.
+"""
+
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_file
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.locks import alone, hold
+from vocadapt.lab.workspace.workspace import Workspace, changed, open_artefact
+from vocadapt.progress import Progress, silent
+from vocadapt.recipe import settings_from
+from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
+from vocadapt.text.words import Splitter, WordCounts, count_words
+
+RECORD = "corpus.json"
+COPIES = "text"
+COUNTS = "counts"  # <workspace>/counts/<digest>.tsv
+
+
+def read_corpus(paths: Sequence[str | Path], settings: CorpusSettings | None = None) -> Corpus:
+    """Open text files and folders, or one corpus of a workspace, which brings its own settings.
+
+    Raises InputError where a workspace corpus is given beside other text or with settings of its
+    own.
+    """
+    settings = settings or CorpusSettings()
+    kept = [
+        Path(path) for path in paths if os.path.isfile(Path(path) / RECORD)
+    ]  # unlike Path, false for a name too long
+    if not kept:
+        return open_corpus(paths, settings)
+    if len(paths) > 1 or settings != CorpusSettings():
+        raise InputError(
+            f"{kept[0]} is a corpus with its own settings.",
+            "Give it alone, without options for text.",
+        )
+    record = strict_json.read(kept[0] / RECORD)
+    files = [kept[0] / file for file in record["files"]]  # an absolute path stays itself
+    return open_corpus(files, settings_from(CorpusSettings, record["settings"], str(kept[0])))
+
+
+def write_corpus(corpus: Corpus, draft: Path, copy: bool) -> None:
+    """Write the record of a corpus into a draft, with copies of its files where asked."""
+    files = _copies(corpus, draft) if copy else [str(file.resolve()) for file in corpus.files]
+    strict_json.write(draft / RECORD, {"files": files, "settings": asdict(corpus.settings)})
+
+
+def kept_counts(
+    root: Path | None, corpus: Corpus, splitter: Splitter, progress: Progress = silent
+) -> WordCounts:
+    """The word counts of a corpus under a splitter, counted once for each content and kept in the
+    workspace at `root`.
+    """
+    if root is None:
+        return count_words(corpus, splitter, progress)
+    path = counts_path(root, corpus, splitter)
+    if path.is_file():
+        return WordCounts.read(path)
+    counts = count_words(corpus, splitter, progress)
+    try:
+        _keep_counts(counts, path)
+    except OSError as error:  # the words will be counted again
+        logging.getLogger(__name__).warning("cannot save the word counts: %s", error)
+    return counts
+
+
+def _keep_counts(counts: WordCounts, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with alone(path.parent, together=True):
+        try:
+            counts.write(draft)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def text_behind(vectors: Path) -> Corpus | None:
+    """The text that word vectors were trained on; None where it is not known, cannot be read, or
+    was changed since.
+    """
+    folder = vectors.resolve()
+    try:
+        manifest, around = open_artefact(folder).manifest, Workspace(folder.parent.parent)
+        if changed(manifest.inputs["text"], around):
+            return None
+        paths = [
+            around.root / path for path in manifest.inputs["text"].paths
+        ]  # an absolute path stays itself
+        return read_corpus(paths, settings_from(CorpusSettings, manifest.settings["corpus"]))
+    except (InputError, KeyError, OSError):
+        return None
+
+
+def sweep_counts(root: Path) -> None:
+    """Remove what killed processes left of counts; does nothing while somebody writes counts."""
+    with suppress(BlockingIOError, FileNotFoundError), hold(root / COUNTS):
+        for draft in (root / COUNTS).glob(".*.tsv.*"):
+            draft.unlink()
+
+
+def counts_path(root: Path, corpus: Corpus, splitter: Splitter) -> Path:
+    """Where the counts of this content under this splitter are kept."""
+    key = "\0".join((corpus.digest(), splitter.normalizer, splitter.pre_tokenizer))
+    return root / COUNTS / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.tsv"
+
+
+def _copies(corpus: Corpus, draft: Path) -> list[str]:
+    """Copy the files, numbered, so that equal names from two folders live side by side."""
+    (draft / COPIES).mkdir()
+    names = [f"{COPIES}/{number:04d}-{file.name}" for number, file in enumerate(corpus.files)]
+    for file, name in zip(corpus.files, names, strict=True):
+        shutil.copyfile(check_file(file), draft / name)
+    return names

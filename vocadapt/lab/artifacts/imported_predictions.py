@@ -1,0 +1,138 @@
+"""Predictions of other programs as artefacts: a gold file and what was predicted for it, copied and
+read once.
+
+They stand beside the runs wherever predictions are compared; what only a run knows (cuts, logits,
+training examples) they lack.
+"""
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_file
+from vocadapt.lab.artifacts.benchmarks import ending_of
+from vocadapt.lab.workspace.manifest import Manifest, content_stamp
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, open_artefact
+from vocadapt.lab.workspace.writing import check_free, writing
+from vocadapt.training.scoring.counts import Scorer
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.tasks.base import Split
+from vocadapt.training.tasks.predictions import read_predictions, tally_of
+from vocadapt.training.tasks.task_file import read_split
+
+GOLD, PREDICTED = "gold", "predicted"  # the copies' names, before their endings
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Predictions of another program: their artefact, the kind of task, the gold file and the
+    predictions in it, the score.
+
+    `of` is a digest of the gold file, predictions for the same one can be compared; `examples` is
+    how many it holds.
+    """
+
+    artefact: Artefact
+    kind: str
+    gold: Path
+    predicted: Path
+    scorer: str
+    of: str
+    examples: int
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.artefact.name
+
+
+def take_in_predictions(
+    kind: str, gold: Path, predicted: Path, folder: Path, scorer: str = ""
+) -> Artefact:
+    """Copy a gold file and predictions for it into an artefact, once both were read and scored.
+
+    Raises InputError for what is none, or is for other examples, naming the file as it was given;
+    then nothing stays.
+    """
+    return take_in_each(kind, gold, [(predicted, folder)], scorer)[0]
+
+
+def take_in_each(
+    kind: str, gold: Path, files: Sequence[tuple[Path, Path]], scorer: str = ""
+) -> list[Artefact]:
+    """The same for several predictions for one gold file, each with its folder: all of them, or
+    none.
+
+    Every file was read and every folder found free before the first is written. Raises InputError
+    as above, and where two are to lie in one folder.
+    """
+    for place, (_, folder) in enumerate(files):
+        check_free(folder)
+        if folder in [other for _, other in files[:place]]:
+            raise InputError(
+                f"Both predictions are called {folder.name}.", "Give each a name of its own."
+            )
+    chosen = scorer_of(kind, scorer)
+    split = read_split(kind, gold)
+    if not split.labelled:
+        raise InputError(
+            f"{gold}: holds no labels, so nothing can be compared.",
+            "Give the gold file with its labels.",
+        )
+    judged = [_judged(kind, split, chosen, predicted) for predicted, _ in files]
+    with ExitStack() as stack:
+        drafts = [stack.enter_context(writing(folder)) for _, folder in files]
+        for draft, (predicted, folder), (numbers, seconds) in zip(
+            drafts, files, judged, strict=True
+        ):
+            copies = {
+                GOLD: f"{GOLD}{ending_of(gold)}",
+                PREDICTED: f"{PREDICTED}{ending_of(predicted)}",
+            }
+            for path, name in zip((gold, predicted), copies.values(), strict=True):
+                shutil.copyfile(check_file(path), draft / name)
+            settings = {"kind": kind, "scorer": scorer, "from": predicted.name, **copies}
+            numbers = {**numbers, GOLD: content_stamp([gold])}
+            Manifest("predictions", folder.name, settings, numbers=numbers, seconds=seconds).save(
+                draft
+            )
+    return [open_artefact(folder) for _, folder in files]
+
+
+def _judged(
+    kind: str, split: Split, scorer: Scorer, predicted: Path
+) -> tuple[Mapping[str, Any], float]:
+    """What the manifest says of predictions, and the seconds that reading and scoring them took."""
+    start = time.perf_counter()
+    said = read_predictions(predicted, kind, split)
+    score = scorer.of(tally_of(split, said.said, scorer))
+    return {
+        "examples": len(split),
+        scorer.headline: score.value,
+        "notes": dict(said.notes),
+    }, time.perf_counter() - start
+
+
+def predictions_of(workspace: Workspace) -> list[Brought]:
+    """All predictions that were brought into a workspace, newest first; what cannot be read is
+    passed over.
+    """
+    found = []
+    for artefact in workspace.artefacts("predictions"):
+        with suppress(KeyError, TypeError, ValueError):
+            settings, numbers = artefact.manifest.settings, artefact.manifest.numbers
+            gold, predicted = (
+                artefact.folder / Path(settings[name]).name for name in (GOLD, PREDICTED)
+            )
+            of, examples = str(numbers[GOLD]), int(numbers["examples"])
+            found.append(
+                Brought(
+                    artefact, settings["kind"], gold, predicted, settings["scorer"], of, examples
+                )
+            )
+    return found

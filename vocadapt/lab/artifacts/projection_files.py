@@ -1,0 +1,170 @@
+"""A map as one file: a page that needs no network, a table, a picture. The ending says which."""
+
+import html
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vocadapt.analysis.figures.figures import SOURCE, TARGET
+from vocadapt.analysis.figures.projection import (
+    Drawing,
+    Points,
+    literal_names,
+    map_figure,
+    side_by_side,
+)
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.projection import DrawnMap
+from vocadapt.lab.workspace.writing import check_free_file, writing_file
+from vocadapt.text.spreadsheet import format_frame_as_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+
+PAPER = "plotly_white"
+
+
+def map_table(drawn: DrawnMap) -> "pd.DataFrame":
+    """One row a token: id, token, x, y, region, and where they are known count, x2, y2 and
+    moved.
+    """
+    import pandas as pd
+
+    xy = drawn.first.projection.xy
+    regions = np.array([region.label for region in drawn.regions.regions], dtype=object)
+    columns: dict[str, Any] = {
+        "id": drawn.rows,
+        "token": list(drawn.words),
+        "x": xy[:, 0],
+        "y": xy[:, 1],
+    }
+    columns |= {"region": regions[drawn.regions.of]}
+    columns |= {} if drawn.counts is None else {"count": drawn.counts}
+    if drawn.second is not None:
+        other = drawn.second.projection.xy
+        columns |= {"x2": other[:, 0], "y2": other[:, 1], "moved": drawn.moved}
+    return pd.DataFrame(columns)
+
+
+def map_html(drawn: DrawnMap) -> str:
+    """The map as one page with everything it needs in it, plotly's script too: it opens without a
+    network.
+    """
+    return page_of(drawn, _figure(drawn, 760))
+
+
+def page_of(drawn: DrawnMap, figure: "go.Figure") -> str:
+    """Any figure of a map as such a page, under the sentences that stand beside every map."""
+    config = {"scrollZoom": True, "displaylogo": False}
+    figure.update_layout(template=PAPER)
+    inner = figure.to_html(
+        full_html=False, include_plotlyjs=True, include_mathjax=False, config=config
+    )
+    title = html.escape(f"Map of {drawn.first.projection.name}")
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in sentences(drawn))
+    return PAGE.format(title=title, facts=facts, figure=inner)
+
+
+def picture_of(figure: "go.Figure", ending: str) -> bytes:
+    """A figure as .png or .svg; raises InputError where no browser is found to draw it."""
+    figure.update_layout(template=PAPER)
+    try:
+        return bytes(figure.to_image(ending.removeprefix("."), width=1400, height=1000, scale=1))
+    except Exception as error:
+        raise InputError(
+            "A picture needs a browser (Chrome or Chromium), and none could be used:"
+            f" {type(error).__name__}.",
+            "Write .html instead: it is complete, and any browser can save it as a picture.",
+        ) from error
+
+
+def sentences(drawn: DrawnMap) -> list[str]:
+    """What stands beside every map: how many are shown and why, how it was made, how far it may be
+    trusted.
+    """
+    lines = [drawn.how]
+    for picture in filter(None, (drawn.first, drawn.second)):
+        projection, quality = picture.projection, picture.quality
+        versions = ", ".join(f"{name} {number}" for name, number in projection.versions.items())
+        judged = (
+            f"judged on {quality.n:,} of {quality.of:,}"
+            if quality.n < quality.of
+            else f"judged on all {quality.of:,}"
+        )
+        lines.append(
+            f"{projection.name}: {projection.settings.method} by {versions}, seed"
+            f" {projection.settings.seed}; trustworthiness@{quality.k}"
+            f" {quality.trustworthiness:.3f}, neighbours kept@{quality.k}"
+            f" {quality.preservation:.3f} (chance {quality.chance:.3f}; {quality.metric}, {judged})"
+        )
+    return lines
+
+
+def write_map(drawn: DrawnMap, path: Path, overwrite: bool = False) -> None:
+    """Write a map to a file, in the format that the file's ending says: whole, or not at all.
+
+    Raises InputError for an ending that is none of FORMATS, where the file is already there or
+    cannot be written, and for a picture where no browser is found to draw it.
+    """
+    check_file(path, overwrite)
+    with writing_file(path) as draft:
+        FORMATS[path.suffix.lower()](drawn, draft)
+
+
+def check_file(path: Path, overwrite: bool = False) -> None:
+    """Raise InputError where `write_map` could not write, before anything long begins."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"{path.name}: a map is written as {', '.join(FORMATS)}, or into a folder."
+        )
+    check_free_file(path, overwrite)
+
+
+def _figure(drawn: DrawnMap, height: int, still: bool = False) -> "go.Figure":
+    """The map as a figure, its regions named; two spaces side by side, of two colours."""
+    names, label = literal_names(drawn.words), drawn.regions.labels_in
+    pictures = [picture.projection for picture in (drawn.first, drawn.second) if picture]
+    figures = [
+        map_figure(
+            Points(one.xy, drawn.rows, names),
+            Drawing(colour=colour, labels=label(one.xy), height=height, width=1200, still=still),
+        )
+        for one, colour in zip(pictures, (SOURCE, TARGET), strict=False)
+    ]
+    return (
+        figures[0] if len(figures) == 1 else side_by_side([one.name for one in pictures], figures)
+    )
+
+
+def _html(drawn: DrawnMap, path: Path) -> None:
+    path.write_text(map_html(drawn), encoding="utf-8")
+
+
+def _csv(drawn: DrawnMap, path: Path) -> None:
+    path.write_text(format_frame_as_csv(map_table(drawn)), encoding="utf-8", newline="\n")
+
+
+def _parquet(drawn: DrawnMap, path: Path) -> None:
+    map_table(drawn).to_parquet(path, index=False)
+
+
+def _picture(drawn: DrawnMap, path: Path) -> None:
+    path.write_bytes(picture_of(_figure(drawn, 1000, still=True), path.suffix))
+
+
+FORMATS: dict[str, Callable[[DrawnMap, Path], None]] = {
+    ".html": _html,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".png": _picture,
+    ".svg": _picture,
+}
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<style>body {{ font: 15px system-ui, sans-serif; color: #1B2733; margin: 1rem 1.5rem; }} p {{ margin: .2rem 0; }}</style></head>
+<body><h1>{title}</h1>{facts}{figure}</body></html>
+"""

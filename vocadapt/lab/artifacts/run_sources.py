@@ -1,0 +1,92 @@
+"""What a run was made from, by its manifest: the examples it was trained on, the text that its
+model's new words came from.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus, text_behind
+from vocadapt.lab.steps.context import Task
+from vocadapt.lab.steps.finetune import limited, task_given
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.workspace.manifest import MANIFEST
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, changed, open_artefact
+from vocadapt.progress import silent
+from vocadapt.recipe import settings_from
+from vocadapt.text.corpus import Corpus, CorpusSettings
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.tasks.base import Example
+
+
+def training_examples(run: SavedRun) -> tuple[Example, ...] | None:
+    """The examples that a run was trained on, by its manifest; None where there is none, or its
+    files were changed since.
+
+    Of runs on all folds of a k-fold task each has a fold of its own.
+    """
+    artefact = _artefact(run.folder)
+    if artefact is None:
+        return None
+    root = artefact.folder.parent.parent
+    try:
+        if any(
+            changed(given, Workspace(root))
+            for role, given in artefact.manifest.inputs.items()
+            if role != "model"
+        ):
+            return None
+        settings = settings_from(FinetuneStep, artefact.manifest.settings, str(run.folder))
+        settings = replace(settings, fold=run.record.get("fold") or settings.fold)
+        kept = (
+            (role, given) for role, given in artefact.manifest.inputs.items() if role != "test"
+        )  # a large one takes seconds
+        inputs = {role: (str(root / given.paths[0]),) for role, given in kept}
+        step = Task(Spec("finetune", settings, inputs), run.folder, root, silent)
+        task, _ = limited(task_given(step, settings), settings.limit)
+        both = ("train", "dev") if settings.finetune.with_dev else ("train",)
+        return tuple(
+            example
+            for name in both
+            if name in task.splits
+            for example in task.splits[name].examples
+        )
+    except (InputError, OSError, KeyError):
+        return None
+
+
+def corpus_of(folder: Path) -> Corpus | None:
+    """The text that the words of a run's model came from, by the manifests; None where it is not
+    known or was changed since.
+    """
+    artefact = _artefact(folder)
+    given = artefact.manifest.inputs.get("model") if artefact else None
+    model = (
+        _artefact((artefact.folder.parent.parent / given.paths[0]).resolve())
+        if artefact and given
+        else None
+    )
+    if model is None:
+        return None
+    around, inputs = Workspace(model.folder.parent.parent), model.manifest.inputs
+    try:
+        if "vectors" in inputs:
+            return text_behind(around.root / inputs["vectors"].paths[0])
+        if "text" not in inputs or changed(inputs["text"], around):
+            return None
+        paths = [around.root / path for path in inputs["text"].paths]
+        return read_corpus(
+            paths,
+            settings_from(CorpusSettings, model.manifest.settings["corpus"], str(model.folder)),
+        )
+    except (InputError, OSError, KeyError):
+        return None
+
+
+def _artefact(folder: Path) -> Artefact | None:
+    """The artefact that a folder is, or is one seed of."""
+    place = next((one for one in (folder, folder.parent) if (one / MANIFEST).is_file()), None)
+    try:
+        return open_artefact(place) if place else None
+    except InputError:
+        return None

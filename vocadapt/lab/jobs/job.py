@@ -1,0 +1,234 @@
+"""A job by its folder: what was asked for, how it stands, what it waits for, its log; and how it is
+stopped.
+
+The folder holds spec.json, status.json, metrics.jsonl (progress over time), log.txt, and
+checkpoint/ until it is done. The process holds the lock of its folder as long as it lives, so a job
+that says it runs and is not locked was interrupted: by `kill -9`, by a machine that went down.
+"""
+
+import os
+import signal
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vocadapt.errors import InputError
+from vocadapt.files import show_path
+from vocadapt.lab.jobs.status import STATES, STATUS, Status, read_status
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.steps import CHECKPOINT, MADE_FROM
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.file_cache import CachedReader
+from vocadapt.lab.workspace.locks import held
+from vocadapt.lab.workspace.manifest import Manifest
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.writing import convert_write_errors, sweep
+
+SPEC, LOG, FLAG = "spec.json", "log.txt", "cancel"
+KILLED = "The process ended without a word: it was killed, or the machine went down."
+T = TypeVar("T")
+SAME_START = (
+    2.0  # seconds; start times of one process, read twice, differ by the clock's corrections
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job by its folder; everything is read from there, so any page or command may watch it."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """Name of its folder; later jobs sort later."""
+        return self.folder.name
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The workspace that it works for."""
+        return Workspace(self.folder.parents[1])
+
+    @cached_property
+    def order(self) -> dict[str, Any]:
+        """What was asked for: the spec as plain values, the target in the workspace, whether to
+        overwrite it.
+        """
+        return self._read(_ORDERS)
+
+    @property
+    def readable(self) -> bool:
+        """Whether what was asked for and how it stands can be read."""
+        try:
+            return bool(self.spec and self.target) and read_status(self.folder).state in STATES
+        except (InputError, OSError, ValueError, TypeError, KeyError, AttributeError):
+            return False
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The step that it runs."""
+        return self._read(_SPECS)
+
+    @cached_property
+    def target(self) -> Path:
+        """Where the artefact will lie: always in the job's own workspace, wherever that was
+        moved.
+        """
+        return self.workspace.folder(self.spec.kind, Path(self.order["target"]).name)
+
+    @property
+    def overwrite(self) -> bool:
+        """Whether what lies at the target may be replaced."""
+        return self.order["overwrite"] is True
+
+    @property
+    def command(self) -> str:
+        """The same step as a command line."""
+        return command_of(self.spec, self.target)
+
+    def status(self) -> Status:
+        """What it does now. Looks at the lock first: a process writes its last state before it lets
+        go.
+        """
+        lives = held(self.folder)
+        status = read_status(self.folder)
+        if lives or not status.alive:
+            return status
+        if (
+            self.finished
+        ):  # it was killed after the artefact was in its place, before it could say so
+            return replace(status, state="done", fraction=1.0)
+        state = "cancelled" if self.cancel_asked else "interrupted"
+        return replace(status, state=state, error="" if self.cancel_asked else KILLED)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the artefact that it makes lies in its place."""
+        try:
+            return Manifest.load(self.target).job == self.id
+        except (InputError, OSError):
+            return False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its step left something to go on from; else it starts anew when it is resumed."""
+        folder = self.folder / CHECKPOINT
+        return folder.is_dir() and any(
+            path.name != MADE_FROM and path.name[0] != "." for path in folder.iterdir()
+        )
+
+    @property
+    def cancel_asked(self) -> bool:
+        """Whether somebody asked it to stop."""
+        return (self.folder / FLAG).exists()
+
+    @property
+    def asked_since(self) -> float | None:
+        """For how many seconds somebody has been asking it to stop; None where nobody has."""
+        try:
+            return max(0.0, time.time() - (self.folder / FLAG).stat().st_mtime)
+        except FileNotFoundError:
+            return None
+
+    def waits_for(self) -> "Job | None":
+        """The job just before this one in the queue, at its head the one that runs; None where
+        there is none.
+        """
+        mine, running, before = (read_status(self.folder).queued, self.id), None, []
+        for folder in self.folder.parent.iterdir():
+            if folder == self.folder or not (folder / STATUS).is_file() or not held(folder):
+                continue
+            status = read_status(folder)
+            if status.state == "running":
+                running = Job(folder)
+            elif status.state == "waiting" and (status.queued, folder.name) < mine:
+                before.append((status.queued, folder.name))
+        return Job(self.folder.parent / max(before)[1]) if before else running
+
+    def cancel(self, grace: float = 3.0) -> Status:
+        """Ask the job to stop, and insist where it does not within `grace` seconds: first politely,
+        then by force.
+
+        With `grace` 0 it only raises the flag, and insists when called again. Does nothing to a job
+        that has ended.
+        """
+        if not held(self.folder):
+            return self.status()
+        insist = self.cancel_asked or grace > 0
+        with convert_write_errors(self.folder):
+            (self.folder / FLAG).touch()
+        for sign in (signal.SIGTERM, signal.SIGKILL) if insist else ():
+            if self._ended(grace):
+                break
+            self._send(sign)
+        self._ended(grace)
+        if not held(self.folder):
+            sweep(self.target.parent)
+        return self.status()
+
+    def wait(self, seconds: float) -> Status:
+        """Wait until the job has ended, at most so long."""
+        self._ended(seconds)
+        return self.status()
+
+    def log(self, lines: int = 500) -> str:
+        """The last lines of its log; of a progress bar, which writes over itself, what stood
+        last.
+        """
+        try:
+            with (self.folder / LOG).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
+                text = file.read().decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+        return "\n".join(
+            line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip("\n").split("\n")[-lines:]
+        )
+
+    def _read(self, reader: CachedReader[T]) -> T:
+        """Read spec.json with a cached reader; raise InputError if there is none."""
+        if not os.path.isfile(self.folder / SPEC):
+            raise InputError(
+                f"{show_path(self.folder)}: expected the folder of a job, but it has no {SPEC}."
+            )
+        return reader(self.folder / SPEC)
+
+    def _ended(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while held(self.folder):
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def _send(self, sign: signal.Signals) -> None:
+        """Signal the job's whole group, but only if its leader is still the process that was
+        started.
+        """
+        import psutil
+
+        status = read_status(self.folder)
+        try:
+            if status.pid > 0 and abs(born(status.pid) - status.process_started) < SAME_START:
+                os.killpg(status.pid, sign)
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            return
+
+
+def _parse_order(path: Path) -> dict[str, Any]:
+    return strict_json.read(path)
+
+
+_ORDERS = CachedReader(_parse_order)  # spec.json of each job, as plain values and as a spec
+_SPECS = CachedReader(lambda path: Spec.from_dict(_ORDERS(path)["spec"], path.parent.name))
+
+
+def born(pid: int) -> float:
+    """When a process was started, in seconds after the machine was: setting the clock does not move
+    it.
+    """
+    import psutil
+
+    return float(psutil.Process(pid).create_time() - psutil.boot_time())

@@ -1,0 +1,195 @@
+"""Long steps beside the page: a job is a started process in its own session that waits for its turn
+in the workspace.
+
+Its folder is `<workspace>/jobs/<id>/`. One job runs at a time: the one that holds the lock of
+`<workspace>/jobs`. Jobs are started one by one, under the lock of the workspace itself.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+import vocadapt
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import sweep_counts
+from vocadapt.lab.jobs.job import FLAG, LOG, SPEC
+from vocadapt.lab.jobs.job import Job as Job  # others take it from here
+from vocadapt.lab.jobs.status import METRICS, STATUS, Status, write_status
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.steps import CHECKPOINT
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.locks import alone, held, take
+from vocadapt.lab.workspace.manifest import ARTEFACTS
+from vocadapt.lab.workspace.workspace import Workspace, check_name
+from vocadapt.lab.workspace.writing import check_free, convert_write_errors, sweep
+
+ID = re.compile(r"\d{8}-\d{6}-\d{6}-\w+")
+WORKER = ("-m", "vocadapt", "job")  # what Python runs, before the job's folder
+
+
+def start(workspace: Workspace, spec: Spec, name: str, overwrite: bool = False) -> Job:
+    """Start a job that runs `spec` into the workspace under `name`, and return at once.
+
+    Raises InputError for a name that may not be one, is taken, or is what another job is making.
+    """
+    target = workspace.folder(spec.kind, name)
+    order = {
+        "spec": spec.absolute().to_dict(),
+        "target": f"{spec.kind}/{name}",
+        "overwrite": overwrite,
+    }
+    check_disk_space(target, estimate_bytes(spec))
+    with _gate(workspace):
+        _check_target(workspace, target, overwrite)
+        folder = _new_folder(workspace, spec.step)
+        strict_json.write(folder / SPEC, order)
+        _launch(folder, Status(queued=time.time(), updated=time.time()))
+    return Job(folder)
+
+
+def resume(workspace: Workspace, job: Job) -> Job:
+    """Start a job again that was interrupted, cancelled or failed, in the same folder: its log and
+    its states are kept.
+
+    Where the step left a checkpoint it goes on from there, else it starts anew. Raises InputError
+    where the job is alive or done, and where its target is taken.
+    """
+    with _gate(workspace):
+        status = job.status()
+        if status.alive or status.state == "done":
+            raise InputError(f"The job {job.id} is {status.state}: there is nothing to resume.")
+        _check_target(workspace, job.target, job.overwrite)
+        (job.folder / FLAG).unlink(missing_ok=True)
+        ended = (*status.past, (status.state, status.updated))
+        _launch(job.folder, Status(queued=time.time(), updated=time.time(), past=ended))
+    return job
+
+
+def each_job(workspace: Workspace) -> Iterator[Job]:
+    """The jobs of a workspace that can be read, newest first, each read when it is asked for.
+
+    What another version or a torn file left is not among them.
+    """
+    folder = workspace.root / "jobs"
+    try:
+        names = sorted(os.listdir(folder), reverse=True)
+    except OSError:  # none was started yet
+        names = []
+    return (job for job in (Job(folder / name) for name in names) if job.readable)
+
+
+def list_jobs(workspace: Workspace, most: int | None = None) -> list[Job]:
+    """All of them, or the `most` newest."""
+    return list(islice(each_job(workspace), most))
+
+
+def find_job(workspace: Workspace, job_id: str) -> Job:
+    """The job of this id; raises InputError where there is none that can be read."""
+    job = Job(workspace.folder("jobs", check_name(job_id)))
+    if not job.readable:
+        raise InputError(
+            f"There is no job {job_id} in {workspace.root}.", "python -m vocadapt jobs lists them."
+        )
+    return job
+
+
+def promised(workspace: Workspace, kind: str) -> set[str]:
+    """Names of a kind that living jobs are going to make."""
+    living = (job for job in list_jobs(workspace) if job.spec.kind == kind and job.status().alive)
+    return {job.target.name for job in living}
+
+
+def tidy(workspace: Workspace) -> None:
+    """Clear away what killed processes left: drafts, starts that came to nothing, checkpoints of
+    jobs that are done.
+    """
+    for kind in ARTEFACTS:
+        sweep(workspace.root / kind)
+    sweep_counts(workspace.root)
+    for folder in (workspace.root / "jobs").glob("*/"):
+        if not ID.fullmatch(folder.name) or held(folder):
+            continue
+        if not (folder / SPEC).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        for draft in (*folder.glob(f".{STATUS}.*"), *folder.glob(f".{METRICS}.*")):
+            draft.unlink(missing_ok=True)
+        job = Job(folder)
+        if (folder / CHECKPOINT).exists() and job.readable and job.status().state == "done":
+            shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+
+
+@contextmanager
+def _gate(workspace: Workspace) -> Iterator[None]:
+    """Only one process at a time starts a job in a workspace; the first thing it does is to tidy
+    up.
+    """
+    folder = workspace.root / "jobs"
+    with convert_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with convert_write_errors(folder), alone(workspace.root):
+        tidy(workspace)
+        yield
+
+
+def _check_target(workspace: Workspace, target: Path, overwrite: bool) -> None:
+    """Raise InputError where the target is taken, or is what a living job is making."""
+    check_free(target, overwrite)
+    making = (job for job in list_jobs(workspace) if job.target == target and job.status().alive)
+    if job := next(making, None):
+        raise InputError(
+            f"{target} is what the job {job.id} is making.",
+            "Wait for it, cancel it, or choose another name.",
+        )
+
+
+def _new_folder(workspace: Workspace, step: str) -> Path:
+    """An empty folder whose name sorts by time."""
+    while True:
+        folder = workspace.root / "jobs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{step}"
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            time.sleep(1e-6)
+
+
+def _launch(folder: Path, status: Status) -> None:
+    """Start the worker in a session of its own; it inherits the lock, and nothing but the lock."""
+    lock = take(folder, patience=2.0)
+    if lock is None:
+        raise InputError(f"The job {folder.name} is alive: there is nothing to resume.")
+    try:
+        write_status(folder, status)
+        _spawn(folder, lock)
+    finally:
+        os.close(lock)  # the process has its own copy, and with it the lock
+
+
+def _spawn(folder: Path, lock: int) -> None:
+    package = str(Path(vocadapt.__file__).parents[1])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with (folder / LOG).open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, *WORKER, str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+            pass_fds=(lock,),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+        )
+    threading.Thread(
+        target=process.wait, daemon=True
+    ).start()  # takes note of its end, so that no zombie stays

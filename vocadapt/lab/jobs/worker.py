@@ -1,0 +1,229 @@
+"""The process of a job: waits for its turn, runs the step, and writes down how it goes."""
+
+import logging
+import os
+import shutil
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.jobs.job import LOG, Job, born
+from vocadapt.lab.jobs.status import MOST_LETTERS, Metrics, read_status, write_status
+from vocadapt.lab.jobs.watchdog import BLOCK_SECONDS, Watchdog
+from vocadapt.lab.steps.steps import CHECKPOINT, run_step
+from vocadapt.lab.workspace.locks import take
+from vocadapt.lab.workspace.uploads import remove_taken_in
+from vocadapt.lab.workspace.writing import is_disk_full
+from vocadapt.progress import watch_blocks
+
+WRITE_EVERY, LOOK_EVERY, TRY_EVERY = 0.5, 0.1, 0.2  # seconds: progress, the cancel flag, the turn
+LONGEST_LOG, KEPT_OF_LOG = 16_000_000, 8_000_000  # bytes: a longer log loses its beginning
+PATIENCE = 3.0  # seconds from the flag to the signal
+EXITS = {"done": 0, "failed": 1, "cancelled": 130, "interrupted": 130}
+DONE = {"state": "done", "fraction": 1.0}
+ENDED_FROM_OUTSIDE = (
+    "The process was told to end, and not by you: the machine went down, or somebody ended it."
+)
+
+log = logging.getLogger(__name__)
+
+
+class Reporter:
+    """The Progress of a job: writes status and metrics at most twice a second, and raises Cancelled
+    when asked to stop.
+
+    A full disk does not stop a job that has no need of it: what cannot be written down is left out.
+    `told` is set by a signal to end: what that raises is lost where code of others catches
+    everything, as an import may.
+    """
+
+    def __init__(self, job: Job, told: threading.Event) -> None:
+        self.job, self.told, self.metrics = job, told, Metrics(job.folder, WRITE_EVERY)
+        self.status = replace(
+            read_status(job.folder), pid=os.getpid(), process_started=born(os.getpid())
+        )
+        self._written = self._looked = 0.0
+        self._tenths = -1
+        self.change()
+
+    def __call__(self, fraction: float | None, message: str = "") -> None:
+        """Write the progress down, if it is time to."""
+        self.look()
+        if time.monotonic() - self._written < WRITE_EVERY:
+            return
+        fraction = None if fraction is None else min(max(fraction, 0.0), 1.0)
+        message = message if len(message) <= MOST_LETTERS else f"{message[: MOST_LETTERS - 1]}…"
+        if fraction is not None and not self.status.paced:
+            self.change(first=fraction, paced=time.time())
+        self.change(fraction=fraction, message=message)
+        line = {"run": len(self.status.past) + 1, "seconds": round(self.status.seconds, 2)}
+        with suppress(OSError):
+            self.metrics.add({**line, "fraction": fraction, "message": message})
+        self._log(fraction, message)
+
+    def look(self) -> None:
+        """Raise Cancelled where somebody asked the job to stop, or a signal did."""
+        if time.monotonic() - self._looked >= LOOK_EVERY:
+            self._looked = time.monotonic()
+            if self.told.is_set() or self.job.cancel_asked:
+                _stop()
+
+    def change(self, **changes: Any) -> None:
+        """Write a changed status now."""
+        self.status = replace(self.status, **{**changes, "updated": time.time()})
+        self._written = time.monotonic()
+        try:
+            write_status(self.job.folder, self.status)
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+
+    def _log(self, fraction: float | None, message: str) -> None:
+        """A line in the log for every tenth of the way."""
+        tenths = -1 if fraction is None else int(10 * fraction)
+        if tenths != self._tenths:
+            self._tenths = tenths
+            log.info("%s%s", "" if fraction is None else f"{fraction:.0%} ", message)
+
+
+def work(folder: Path) -> int:
+    """Run the job of a folder to its end, whatever that is; gives the exit code: 0 done, 1 failed,
+    130 stopped.
+    """
+    job = Job(folder)
+    reporter = Reporter(job, told_by_signal())
+    threading.Thread(target=_watch, args=(job,), daemon=True).start()
+    log.info(
+        "%s: %s",
+        job.id,
+        f"run {len(reporter.status.past) + 1}" if reporter.status.past else "waiting",
+    )
+    ending = _run(job, reporter)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    reporter.change(**ending)
+    log.info(
+        "%s after %.1f s %s", ending["state"], reporter.status.seconds, ending.get("error", "")
+    )
+    return EXITS[ending["state"]]
+
+
+def told_by_signal() -> threading.Event:
+    """From now on SIGTERM raises Cancelled, once, and sets what is given back."""
+    told = threading.Event()
+
+    def tell(number: int, frame: FrameType | None) -> NoReturn:
+        told.set()
+        _stop()
+
+    signal.signal(signal.SIGTERM, tell)
+    return told
+
+
+def _run(job: Job, reporter: Reporter) -> dict[str, Any]:
+    """Wait, run the step, and tell how it ended."""
+    try:
+        with _turn(job, reporter):
+            if job.cancel_asked:  # a short step may end before its progress looks
+                _stop()
+            reporter.change(state="running", started=time.time())
+            log.info("running: %s", job.command or job.spec.step)
+            with _watchdog(job):
+                run_step(job.spec, job.target, reporter, job.overwrite, job.folder)
+        remove_taken_in(job.spec, job.workspace)
+        shutil.rmtree(job.folder / CHECKPOINT, ignore_errors=True)
+        return DONE
+    except (Cancelled, KeyboardInterrupt):
+        if job.finished:  # stopped too late
+            return DONE
+        return (
+            {"state": "cancelled"}
+            if job.cancel_asked
+            else {"state": "interrupted", "error": ENDED_FROM_OUTSIDE}
+        )
+    except InputError as error:
+        return {"state": "failed", "error": error.problem, "remedy": error.remedy}
+    except BaseException as error:  # a bug: its trace goes to the log, its last line to the page
+        traceback.print_exc()
+        return {
+            "state": "failed",
+            "error": f"{type(error).__name__}: {error}",
+            "remedy": "The log says where it happened.",
+        }
+
+
+@contextmanager
+def _watchdog(job: Job) -> Iterator[None]:
+    """Start the watchdog that kills this process if a block of lines takes too long to tokenize."""
+    watchdog = Watchdog(job.folder, BLOCK_SECONDS)
+    watch_blocks(watchdog)
+    try:
+        yield
+    finally:
+        watch_blocks(None)
+        watchdog.close()
+
+
+@contextmanager
+def _turn(job: Job, reporter: Reporter) -> Iterator[None]:
+    """Wait for the lock of the workspace, first come, first served; hold it for the length of the
+    block.
+    """
+    while (lock := _try(job)) is None:
+        reporter.look()
+        time.sleep(TRY_EVERY)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _try(job: Job) -> int | None:
+    """The lock, where it is free and no other job stands before this one."""
+    return None if job.waits_for() else take(job.folder.parent)
+
+
+def _watch(job: Job) -> None:
+    """Keep the log short; interrupt a step that was asked to stop and has not looked for a
+    while.
+    """
+    while not job.cancel_asked:
+        with suppress(OSError):  # a full disk, say: the log stays as it is
+            shorten(job.folder / LOG)
+        time.sleep(TRY_EVERY)
+    time.sleep(PATIENCE)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def shorten(log: Path, longest: int = LONGEST_LOG, kept: int = KEPT_OF_LOG) -> None:
+    """Remove the beginning of a log longer than `longest` bytes: its last `kept` bytes stay, by
+    whole lines, and that is said.
+
+    In place, for it is being appended to: what is written in the same instant may be lost.
+    """
+    size = log.stat().st_size if log.is_file() else 0
+    if size <= longest:
+        return
+    with log.open("r+b") as file:
+        file.seek(size - kept)
+        end = file.read()
+        end = end[end.find(b"\n") + 1 :]
+        file.seek(0)
+        file.write(
+            f"[the first {size - len(end):,} bytes of this log were removed]\n".encode() + end
+        )
+        file.truncate()
+
+
+def _stop() -> NoReturn:
+    """Raise Cancelled, once: a signal must not disturb the clearing up that follows."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Cancelled

@@ -1,0 +1,142 @@
+"""Spaces diagnosed, whoever asks (command line or page): which tokens count, what each space is
+called, and all figures.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.open_space import Opened
+from vocadapt.progress import Progress, part, silent
+from vocadapt.spaces.diagnostics.evaluation import PairScore, score_pairs
+from vocadapt.spaces.diagnostics.geometry import (
+    AddedNorms,
+    FrequencyBias,
+    Hubness,
+    Isotropy,
+    Norms,
+    compare_added_norms,
+    frequency_bias,
+    hubness_of,
+    isotropy,
+    norms_of,
+)
+from vocadapt.spaces.diagnostics.relation_lists import RelationList
+from vocadapt.spaces.diagnostics.relations import NullSettings, RelationScore, score_relations
+from vocadapt.spaces.projection.token_choice import UNUSED
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+
+TOKENS = {
+    "all": (
+        "every token of the vocabulary, special ones and [unusedN] too, as the thesis counts them"
+    ),
+    "used": "without special tokens and [unusedN]",
+    "words": "without special tokens, [unusedN] and continuations (##)",
+}
+NULL = NullSettings()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Diagnostics of one space; hubness is None if not requested, or for fewer than two rows.
+
+    added: norms of the embeddings of added and of original tokens; None if no token was added.
+    """
+
+    isotropy: Isotropy
+    norms: Norms
+    frequency_bias: FrequencyBias
+    hubness: Hubness | None = None
+    added: AddedNorms | None = None
+
+
+@dataclass(frozen=True)
+class ListScores:
+    """A list in one space: a score for each of its relations, and Spearman's correlation where
+    people judged its pairs.
+    """
+
+    relations: tuple[RelationScore, ...]
+    similarity: PairScore | None
+
+
+def counted_tokens(opened: Opened, tokens: str = "all") -> EmbeddingSpace:
+    """The rows that count: one of TOKENS; word vectors have words only. Raises InputError where no
+    token is left.
+    """
+    if tokens not in TOKENS:
+        raise InputError(
+            f"Unknown choice of tokens {tokens!r}.", f"Choose one of: {', '.join(TOKENS)}."
+        )
+    space = opened.space
+    if tokens == "all" or opened.model is None:
+        return space
+    stays = _filter(opened.model.vocabulary, tokens)
+    rows = np.array([row for row, token in enumerate(space.words) if stays(token)], dtype=np.int64)
+    if not len(rows):
+        raise InputError(f"{space.name}: no token is left {TOKENS[tokens]}.", "Count all tokens.")
+    return space.take(rows)
+
+
+def labels(names: Sequence[str]) -> tuple[str, ...]:
+    """What spaces are called in tables: the end of each path that tells them apart; raises
+    InputError for one named twice.
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{twice[:100]} was named twice.", "Name each space once.")
+    for parts in range(1, max(len(Path(name).parts) for name in names) + 1):
+        short = ["/".join(Path(name).parts[-parts:]) or name for name in names]
+        if len(set(short)) == len(names):
+            return tuple(short)
+    return tuple(names)
+
+
+def diagnose(
+    space: EmbeddingSpace,
+    hubs: bool = True,
+    progress: Progress = silent,
+    added: Collection[str] = frozenset(),
+) -> Diagnosis:
+    """Compute the diagnostics of one space; hubs: also compute hubness, which takes seconds.
+
+    added: its added tokens (`Opened.added`), excluded from the correlation with frequency.
+    """
+    progress(0.0, "measuring isotropy")
+    even, lengths, bias = isotropy(space), norms_of(space), frequency_bias(space, added)
+    found = hubness_of(space, progress=part(progress, 0.2, 1.0)) if hubs else None
+    return Diagnosis(even, lengths, bias, found, compare_added_norms(space, added))
+
+
+def score_lists(
+    opened: Opened,
+    lists: Sequence[RelationList],
+    own_mean: float | None,
+    null: NullSettings = NULL,
+    progress: Progress = silent,
+) -> tuple[ListScores, ...]:
+    """Score lists of word pairs in one space, corrected by its own mean cosine."""
+    space, splitter = opened.space, opened.splitter
+    scored = []
+    for done, one in enumerate(lists):
+        told = part(progress, done / len(lists), (done + 1) / len(lists), one.name)
+        relations = score_relations(space, one.relations, splitter, own_mean, null, told)
+        scored.append(
+            ListScores(relations, score_pairs(space, one.judged, splitter) if one.judged else None)
+        )
+    return tuple(scored)
+
+
+def _filter(vocabulary: Vocabulary, tokens: str) -> Callable[[str], bool]:
+    """Whether a token counts."""
+
+    def used(token: str) -> bool:
+        return token not in vocabulary.special and not UNUSED.fullmatch(token)
+
+    return (
+        used if tokens == "used" else lambda token: used(token) and not vocabulary.continues(token)
+    )

@@ -1,0 +1,308 @@
+"""Two predictions by name (a run's folder, or a file of predictions) → what an error ledger is made
+of.
+
+A run brings its test examples, what each of its cuts said, its logits, its tokenizers, and by its
+manifest what it was trained on; a file of predictions brings answers alone, and its gold is the
+run's beside it, or a gold file.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from vocadapt.analysis.errors.ledger import Ledger, Side, judging_of, ledger, text_of
+from vocadapt.analysis.errors.slicing import SliceSettings, Slicing
+from vocadapt.analysis.errors.word_tokenizations import WordBook, near, word_book
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.run_sources import training_examples
+from vocadapt.training.finetune.encoding import BASE
+from vocadapt.training.finetune.mixture import chosen_cut
+from vocadapt.training.finetune.run_files import LOGITS, SavedRun, load_logits, load_run
+from vocadapt.training.scoring.counts import USUAL, Rules, Score, Scorer
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.uncertainty import (
+    USUAL_DRAWS,
+    Comparison,
+    Draws,
+    aligned,
+    compare_tallies,
+)
+from vocadapt.training.tasks.base import UNITS, Example, Sentence, Split
+from vocadapt.training.tasks.predictions import read_predictions, tally_of
+from vocadapt.training.tasks.task_file import read_split
+from vocadapt.training.tasks.word_endings import SuffixSlice, suffix_slice
+
+WEIGHTS = "model.safetensors"
+
+
+@dataclass(frozen=True)
+class PairSpec:
+    """Which two predictions are compared: runs or files, under which cuts (""  pooled, or the only one), against which gold.
+
+    Without a second one the first is a run whose own cuts are compared: base with pooled. `kind` is
+    needed where both are files.
+    `negative`, `positive`: the classes of no relation, and the class of binary F1, instead of the
+    run's.
+    """
+
+    first: str
+    second: str = ""
+    cuts: tuple[str, str] = ("", "")
+    gold: str = ""
+    kind: str = ""
+    scorer: str = ""
+    draws: Draws = USUAL_DRAWS
+    negative: tuple[str, ...] = ()
+    positive: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RunPair:
+    """Two predictions for one split, the paired test between them, and the runs they came from
+    (None: a file).
+    """
+
+    asked: PairSpec
+    kind: str
+    split: Split
+    sides: tuple[Side, Side]
+    cuts: tuple[str, str]
+    runs: tuple[SavedRun | None, SavedRun | None]
+    scorer: Scorer
+    rules: Rules
+
+    @cached_property
+    def test(self) -> Comparison:
+        """The paired test of the second against the first."""
+        first, second = (
+            tally_of(self.split, side.said, self.scorer, self.rules) for side in self.sides
+        )
+        return compare_tallies(self.scorer, *aligned(first, second), self.rules, self.asked.draws)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Every unit with its fate."""
+        return ledger(
+            self.split, *self.sides, judging_of(self.kind, self.split, self.rules, self.scorer)
+        )
+
+    @cached_property
+    def train(self) -> tuple[Example, ...] | None:
+        """What the second run was trained on (the first, where the second is a file); None where
+        that is not there any more.
+        """
+        run = self.runs[1] or self.runs[0]
+        return None if run is None else training_examples(run)
+
+    @cached_property
+    def words(self) -> WordBook:
+        """How words are cut, what new tokens are made of, what was seen in training."""
+        first, second = (
+            None if run is None or not _has_tokenizer(run) else run.model for run in self.runs
+        )
+        return word_book(first, second, self.train)
+
+    def slicing(self, settings: SliceSettings | None = None) -> Slicing:
+        """The ledger, ready to be sliced; what was found out under some settings is kept."""
+        settings = settings or SliceSettings()
+        if settings not in self._sliced:
+            self._sliced[settings] = Slicing(
+                self.ledger, self.words, self.scorer, self.rules, settings
+            )
+        return self._sliced[settings]
+
+    @cached_property
+    def _sliced(self) -> dict[SliceSettings, Slicing]:
+        return {}
+
+    def ending(self, suffix: str) -> SuffixSlice | None:
+        """How the words of the training sentences that end so stand to entities; None where no
+        tagged sentences are known.
+        """
+        if suffix not in self._endings:
+            tagged = self.train is not None and all(
+                isinstance(one, Sentence) and one.tags is not None for one in self.train
+            )
+            self._endings[suffix] = suffix_slice(self.train or (), suffix) if tagged else None
+        return self._endings[suffix]
+
+    @cached_property
+    def _endings(self) -> dict[str, SuffixSlice | None]:
+        return {}
+
+    def near(self, token: str) -> str:
+        """What lies near a token's row in the run that has it, after its training; "" where its
+        rows are not there.
+        """
+        known = self._near
+        if token not in known:
+            runs = (
+                run
+                for run in reversed(self.runs)
+                if run is not None and (run.folder / WEIGHTS).is_file()
+            )
+            space = next((run.model.space for run in runs if token in run.model.vocabulary), None)
+            known[token] = "" if space is None else near(space, token)
+        return known[token]
+
+    @cached_property
+    def _near(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def by_cut(self) -> dict[str, Score]:
+        """The score under each cut of the run whose cuts are looked at; empty where no run has
+        two.
+        """
+        return self.slicing().by_cut()
+
+
+def open_pair(asked: PairSpec) -> RunPair:
+    """Open two predictions; raises InputError where they are not for the same examples, and says
+    which one differs.
+    """
+    alone = not asked.second
+    if alone:
+        asked = replace(asked, second=asked.first, cuts=(asked.cuts[0] or BASE, asked.cuts[1]))
+    runs = tuple(
+        load_run(Path(name)) if Path(name).is_dir() else None
+        for name in (asked.first, asked.second)
+    )
+    kind, split = _gold(asked, runs)
+    known = [run for run in runs if run is not None]
+    rules = _rules(asked, known[0].rules if known else USUAL, split)
+    scorer = known[0].scorer(asked.scorer) if known else scorer_of(kind, asked.scorer)
+    names, found = (asked.first, asked.second), []
+    for run, name, cut in zip(runs, names, asked.cuts, strict=True):
+        found.append(_file_side(name, kind, split) if run is None else _run_side(run, name, cut))
+    if alone and found[0][1] == found[1][1]:
+        problem = f"{asked.first}: the two cuts are the same ({found[0][1] or 'none'})."
+        raise InputError(problem, "Give two runs, or one of an adapted model, whose cuts differ.")
+    sides, cuts = (found[0][0], found[1][0]), (found[0][1], found[1][1])
+    return RunPair(asked, kind, split, sides, cuts, (runs[0], runs[1]), scorer, rules)
+
+
+def _rules(asked: PairSpec, rules: Rules, split: Split) -> Rules:
+    """Return the scoring rules of the run, overridden by those of the spec; raise InputError for a
+    class without examples.
+    """
+    given = [label for label in (*asked.negative, asked.positive) if label]
+    there = sorted({label for labels in split.gold for label in labels}) if given else []
+    if odd := [label for label in given if label not in there]:
+        raise InputError(
+            f"No gold example has the class {odd[0]!r:.60}.",
+            f"Classes with examples: {', '.join(there)[:200]}.",
+        )
+    negative, positive = asked.negative or rules.negative, asked.positive or rules.positive
+    return replace(rules, negative=negative, positive=positive)
+
+
+def _has_tokenizer(run: SavedRun) -> bool:
+    """Whether a run's tokenizer lies in its folder: some keep predictions only."""
+    return (run.folder / "tokenizer.json").is_file()
+
+
+def _gold(asked: PairSpec, runs: Sequence[SavedRun | None]) -> tuple[str, Split]:
+    """The kind of task and the examples; of two runs they must be the same."""
+    given = [
+        (run, name)
+        for run, name in zip(runs, (asked.first, asked.second), strict=True)
+        if run is not None
+    ]
+    kinds = {run.kind for run, _ in given} | ({asked.kind} if asked.kind else set())
+    if len(kinds) > 1:
+        named = ", ".join(f"{name}: {run.kind}" for run, name in given)
+        problem = (
+            "Runs of different tasks were not tested on the same examples"
+            f" ({named}{_asked_for(asked)})."
+        )
+        raise InputError(problem, "Compare runs of one task.")
+    if not kinds:
+        raise InputError(
+            "Two files of predictions need the kind of their task.", "Such as --kind ner."
+        )
+    kind = kinds.pop()
+    splits = [(run.kept.split, name) for run, name in given]
+    if asked.gold:
+        splits.insert(
+            0,
+            (
+                read_split(kind, Path(asked.gold), unit=given[0][0].unit if given else UNITS[0]),
+                asked.gold,
+            ),
+        )
+    if not splits:
+        raise InputError(
+            "Two files of predictions need what is right.", "Give the gold file (--gold F)."
+        )
+    for split, name in splits[1:]:
+        _check_same(splits[0], (split, name))
+    if not splits[0][0].labelled:
+        raise InputError(
+            f"{splits[0][1]}: holds no labels, so nothing can be compared.",
+            "Give examples with their labels.",
+        )
+    return kind, splits[0][0]
+
+
+def _asked_for(asked: PairSpec) -> str:
+    return f", asked for: {asked.kind}" if asked.kind else ""
+
+
+def _check_same(first: tuple[Split, str], second: tuple[Split, str]) -> None:
+    """Raise InputError, with the first example that differs, where two splits are not the same."""
+    (ours, a), (theirs, b) = first, second
+    problem = f"{a} and {b} were not tested on the same examples"
+    remedy = "Fine-tune both with the same task, test file and --limit."
+    for number, (one, other) in enumerate(
+        zip(ours.examples, theirs.examples, strict=False), start=1
+    ):
+        if one != other:
+            what = "has other labels" if _asks(one) == _asks(other) else "is another one"
+            raise InputError(
+                f"{problem}: example {number:,} {what} ({_shown(one)} against {_shown(other)}).",
+                remedy,
+            )
+    if len(ours) != len(theirs):
+        raise InputError(f"{problem}: {len(ours):,} and {len(theirs):,} of them.", remedy)
+
+
+def _asks(example: Example) -> tuple[object, ...]:
+    """What of an example is read, without its labels."""
+    return tuple(
+        value
+        for name, value in vars(example).items()
+        if name not in ("tags", "labels", "answers", "document")
+    )
+
+
+def _shown(example: Example) -> str:
+    words = text_of(example)
+    return repr(words[:60] + ("…" if len(words) > 60 else ""))
+
+
+def _run_side(run: SavedRun, name: str, cut: str) -> tuple[Side, str]:
+    """What a run says under a cut, with all that it kept."""
+    said = run.kept.said
+    chosen = chosen_cut(said, cut)
+    logits = load_logits(run.folder) if (run.folder / LOGITS).is_file() else {}
+    return (
+        Side(f"{name} ({chosen})", said[chosen], said, logits, run.outputs, run.word_rule),
+        chosen,
+    )
+
+
+def _file_side(name: str, kind: str, split: Split) -> tuple[Side, str]:
+    """What a file of predictions says."""
+    path = Path(name)
+    if not os.path.isfile(path):
+        raise InputError(
+            f"{name}: no such run or file.",
+            "Give a folder that finetune wrote, or a file of predictions.",
+        )
+    return (
+        Side(path.name, read_predictions(path, kind, replace(split, path=split.path or path)).said),
+        "",
+    )

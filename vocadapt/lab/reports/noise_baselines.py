@@ -1,0 +1,200 @@
+"""Where the null of a neighbourhood change comes from: vectors of ours, made a second time from
+what their manifest names.
+
+What was made from a text that is still there can be made again with another seed, or with the lines
+of the text drawn anew. Vectors that were brought in, and the rows of a model, cannot: then two
+spaces that differ in the seed alone must be given.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from vocadapt.errors import InputError
+from vocadapt.files import expand_path
+from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, changed, open_artefact
+from vocadapt.progress import Progress, part, silent
+from vocadapt.recipe import settings_from
+from vocadapt.settings import LARGEST_SEED
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.neighbors.noise_baseline import Pair
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import CorpusSettings
+
+SEED, BOOTSTRAP = "seed", "bootstrap"
+
+
+def spec_of(artefact: Artefact) -> Spec:
+    """The step that made these vectors, as it was; raises InputError where it cannot be run
+    again.
+    """
+    manifest, around = artefact.manifest, Workspace(artefact.folder.resolve().parent.parent)
+    found = _step_of(artefact)
+    if found is None:
+        raise InputError(
+            f"{artefact.name} was not trained here, so no second seed of it can be.",
+            "Give two spaces that differ in the seed alone (--null X Y), or do without a null.",
+        )
+    for role, given in manifest.inputs.items():
+        if why := changed(given, around):
+            raise InputError(
+                f"{artefact.name} cannot be made a second time: {why}.",
+                f"It needs the {role} as it was.",
+            )
+    inputs = {
+        role: tuple(str(around.root / path) for path in given.paths)
+        for role, given in manifest.inputs.items()
+    }
+    return Spec(*found, inputs, offline=True, casing=manifest.casing)
+
+
+def next_seed(spec: Spec) -> Spec:
+    """Return the step with the next seed; the seed after the largest is 0."""
+    seed = (spec.settings.seed + 1) % (LARGEST_SEED + 1)
+    return replace(spec, settings=_with_seed(spec.settings, seed))
+
+
+def resampled(spec: Spec, seed: int) -> Spec:
+    """The same training on lines drawn anew; raises InputError for what is not trained on lines."""
+    if not isinstance(spec.settings, VectorsStep):
+        raise InputError(
+            "Only word vectors are trained on lines that can be drawn anew.",
+            "Take a second seed instead.",
+        )
+    return replace(spec, settings=replace(spec.settings, resample=seed))
+
+
+def null_pair(artefact: Artefact, how: str = SEED, progress: Progress = silent) -> Pair:
+    """Make vectors a second time (`how` "seed"), or twice on lines drawn anew ("bootstrap"), and
+    pair them.
+
+    Nothing is kept. Raises InputError where the vectors cannot be made again.
+    """
+    spec = spec_of(artefact)
+    specs = [next_seed(spec)] if how == SEED else [resampled(spec, seed) for seed in (1, 2)]
+    with TemporaryDirectory(prefix="vocadapt-") as folder:
+        made = []
+        for number, again in enumerate(specs):
+            told = part(
+                progress,
+                number / len(specs),
+                (number + 1) / len(specs),
+                f"null {number + 1} of {len(specs)}",
+            )
+            run_step(again, Path(folder) / f"null-{number + 1}", told)
+            space = load_space(
+                Path(folder) / f"null-{number + 1}",
+                f"{artefact.name} again ({_said(again.settings)})",
+            )
+            made.append(space.take(range(len(space))))  # off the disk before the folder goes
+    return (
+        pair_of(artefact, made[0])
+        if how == SEED
+        else Pair(f"two draws of the lines behind {artefact.name}", *made)
+    )
+
+
+def pair_of(artefact: Artefact, again: EmbeddingSpace) -> Pair:
+    """The pair of vectors and the same with another seed."""
+    return Pair(f"two seeds of {artefact.name}", load_space(artefact.folder), again)
+
+
+def offered(artefact: Artefact, workspace: Workspace) -> dict[str, tuple[Artefact, Artefact]]:
+    """The nulls that a workspace holds for these vectors, by the name they are shown under: with
+    other seeds, other lines.
+    """
+    found = {
+        f"two seeds · {artefact.name}, {twin.name}": (artefact, twin)
+        for twin in twins(artefact, workspace)
+    }
+    once = {
+        draw.manifest.settings["resample"]: draw for draw in draws(artefact, workspace)
+    }  # equal draws are the same vectors
+    first, *others = list(once.values()) or [artefact]
+    return found | {
+        f"lines drawn anew · {first.name}, {other.name}": (first, other) for other in others
+    }
+
+
+def draws(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
+    """The vectors of a workspace that were trained as these, seed and all, but on lines drawn anew,
+    newest first.
+    """
+    mine = _but_the_draw(artefact)
+    drawn = [
+        other for other in workspace.artefacts("vectors") if other.manifest.settings.get("resample")
+    ]
+    return [other for other in drawn if _but_the_draw(other) == mine] if mine else []
+
+
+def twins(artefact: Artefact, workspace: Workspace) -> list[Artefact]:
+    """The vectors of a workspace that were made exactly as these but for the seed, newest first."""
+    mine = _but_the_seed(artefact)
+    found = (
+        other
+        for other in workspace.artefacts("vectors")
+        if other.manifest.seed != artefact.manifest.seed
+    )
+    return [other for other in found if _but_the_seed(other) == mine] if mine else []
+
+
+def made_here(folder: str | Path) -> Artefact | None:
+    """The artefact of vectors at a folder; None for a model, a hub name, and what is not ours."""
+    try:
+        found = open_artefact(expand_path(folder))
+    except (InputError, OSError):
+        return None
+    return found if found.kind == "vectors" else None
+
+
+def _step_of(artefact: Artefact) -> tuple[str, VectorsStep | ContextualStep] | None:
+    """The step that made vectors, with its settings; None for vectors that were brought in."""
+    settings = artefact.manifest.settings
+    if "word2vec" in settings:
+        return "vectors", settings_from(VectorsStep, settings, artefact.name)
+    return (
+        ("contextual", settings_from(ContextualStep, settings, artefact.name))
+        if "contextual" in settings
+        else None
+    )
+
+
+def _with_seed(settings: VectorsStep | ContextualStep, seed: int) -> VectorsStep | ContextualStep:
+    if isinstance(settings, VectorsStep):
+        return replace(settings, word2vec=replace(settings.word2vec, seed=seed))
+    return replace(settings, contextual=replace(settings.contextual, seed=seed))
+
+
+def _said(settings: VectorsStep | ContextualStep) -> str:
+    if isinstance(settings, VectorsStep) and settings.resample:
+        return f"lines drawn with seed {settings.resample}"
+    return f"seed {settings.seed}"
+
+
+def _but_the_seed(artefact: Artefact) -> tuple[VectorsStep | ContextualStep, dict[str, str]] | None:
+    """Settings and stamps of inputs of vectors that were made here, under one and the same seed;
+    None for others.
+    """
+    try:
+        found = _step_of(artefact)
+    except InputError:  # of a version with other settings
+        return None
+    if found is None:
+        return None
+    settings = _with_seed(found[1], 0)
+    if settings.corpus.sample == 1:  # no line is drawn: that seed does nothing
+        settings = replace(settings, corpus=replace(settings.corpus, seed=CorpusSettings().seed))
+    made_from = {role: given.stamp for role, given in artefact.manifest.inputs.items()}
+    return settings, made_from | {"casing": artefact.manifest.casing}
+
+
+def _but_the_draw(artefact: Artefact) -> tuple[VectorsStep, dict[str, str], int | None] | None:
+    """Settings, stamps of inputs and seed of word vectors, but for which of the lines were drawn;
+    None for others.
+    """
+    found = _but_the_seed(artefact)
+    if found is None or not isinstance(found[0], VectorsStep):
+        return None
+    return replace(found[0], resample=0), found[1], artefact.manifest.seed

@@ -1,0 +1,158 @@
+"""Results: the leaderboards of runs, one for each task, and means over groups of tasks. Page and
+command line call the same.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vocadapt.analysis.results.results import Board, Entry, Standing, leaderboard, means_of_groups
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.runs import RunSet, disambiguate_tasks, tasks_of
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.scoring.counts import Scorer, Tally
+from vocadapt.training.scoring.uncertainty import Draws
+from vocadapt.training.tasks.benchmark_card import groups
+from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.predictions import tally_of
+
+N = TypeVar("N", int, float)
+GroupMeans = Mapping[str, Mapping[str, Mapping[str, float | int | None]]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A leaderboard for each task, and model → group → mean over the tasks of Bio-LM's groups; none
+    with one task only.
+    """
+
+    boards: tuple[Board, ...]
+    groups: GroupMeans
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"tasks": [board.to_dict() for board in self.boards], "groups": self.groups}
+
+
+def results_of(
+    runs: Sequence[RunSet],
+    baseline: tuple[str, str] | None = None,
+    scorer: str = "",
+    draws: Draws | None = None,
+) -> Results:
+    """The results of runs, the task of the first run first; `baseline`: the name or folder of one
+    of them, and a cut or "".
+
+    Raises InputError where no run is scored, for a baseline that is none of them, and for a score
+    that does not fit a task.
+    """
+    scored = disambiguate_tasks([one for one in runs if one.cuts])
+    if not scored:
+        raise InputError(
+            "There is no scored run.", "Fine-tune with a test split that holds labels."
+        )
+    names = names_of(scored)
+    if baseline:
+        baseline = (_named(baseline[0], names), baseline[1])
+    boards = []
+    for task in tasks_of(scored):
+        own = {name: one for name, one in zip(names, scored, strict=True) if one.task == task}
+        pinned = baseline if baseline and baseline[0] in own else None
+        boards.append(board_of(task, own, pinned, scorer, draws))
+    return Results(tuple(boards), _group_means(boards) if len(boards) > 1 else {})
+
+
+def board_of(
+    task: str,
+    runs: Mapping[str, RunSet],
+    baseline: tuple[str, str] | None = None,
+    scorer: str = "",
+    draws: Draws | None = None,
+) -> Board:
+    """The leaderboard of the runs of one task, by name, under the score of the first unless another
+    is named.
+    """
+    first = next(iter(runs.values()))
+    if odd := next((name for name, one in runs.items() if one.kind != first.kind), None):
+        raise InputError(
+            f"{odd} is a run of {runs[odd].kind}, the others of {first.kind}.",
+            "Compare runs of one task.",
+        )
+    chosen = first.runs[0].scorer(scorer or first.scorer.name)
+    entries = [entry_of(name, one, chosen) for name, one in runs.items()]
+    return leaderboard(task, first.kind, entries, chosen, first.runs[0].rules, baseline, draws)
+
+
+def entry_of(name: str, runs: RunSet, scorer: Scorer) -> Entry:
+    """Runs as an entry of a leaderboard: what each seed predicted, counted under a score; of
+    several folds, of all in turn.
+
+    Raises InputError where the seeds were not tested on the same examples.
+    """
+    first = [run.kept.split.examples for run in runs.of_seed(runs.seeds[0])]
+    if any(
+        [run.kept.split.examples for run in runs.of_seed(seed)] != first for seed in runs.seeds[1:]
+    ):
+        raise InputError(
+            f"{name}: its seeds were not tested on the same examples.", "Fine-tune it again."
+        )
+    tallies = {
+        cut: tuple(
+            tuple(_tally(run, cut, scorer) for run in runs.of_seed(seed)) for seed in runs.seeds
+        )
+        for cut in runs.cuts
+    }
+    examples = [example for own in first for example in own]
+    return Entry(name, examples, runs.seeds, runs.collapsed, tallies, runs.model, runs.tokenization)
+
+
+def names_of(runs: Sequence[RunSet]) -> list[str]:
+    """A name for each: that of its folder, with the folder round it where two are called the
+    same.
+    """
+    often = Counter(one.name for one in runs)
+    return [one.name if often[one.name] == 1 else _with_its_place(one.folder) for one in runs]
+
+
+def _named(given: str, names: Sequence[str]) -> str:
+    """Which of the names is meant by a name or a folder; raises InputError where none is."""
+    for wanted in (given, Path(given).name, _with_its_place(Path(given))):
+        if wanted in names:
+            return wanted
+    raise InputError(
+        f"The baseline {given!r:.80} is none of the runs.",
+        f"Choose one of: {', '.join(names):.200}.",
+    )
+
+
+def _with_its_place(folder: Path) -> str:
+    return "/".join(folder.absolute().parts[-2:])
+
+
+def _tally(run: SavedRun, cut: str, scorer: Scorer) -> Tally:
+    return tally_of(run.kept.split, run.kept.said[cut], scorer, run.rules)
+
+
+def _group_means(boards: Sequence[Board]) -> GroupMeans:
+    """Of every model and tokenization; of several runs on one task their mean, as of several
+    folds.
+    """
+    found: dict[str, dict[str, list[Standing]]] = {}
+    for board in boards:
+        for one in board.standings:
+            if one.counts:
+                own = found.setdefault(f"{one.model} · {one.tokenization}", {})
+                own.setdefault(without_fold(board.task), []).append(one)
+
+    def of_tasks(figure: Callable[[Sequence[Standing]], N]) -> dict[str, dict[str, N]]:
+        return {
+            model: {task: figure(each) for task, each in own.items()}
+            for model, own in found.items()
+        }
+
+    scores = of_tasks(lambda each: sum(one.headline.mean for one in each) / len(each))
+    return means_of_groups(
+        scores, groups(), of_tasks(lambda each: sum(one.collapsed for one in each))
+    )

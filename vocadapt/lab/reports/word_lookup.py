@@ -1,0 +1,56 @@
+"""A typed word or wordpiece → its lines in a text. A wordpiece stands in a text through the words
+whose cut holds it.
+"""
+
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import kept_counts
+from vocadapt.progress import Progress, part, silent
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.keyword_in_context import (
+    DRAWN,
+    Context,
+    ContextSettings,
+    any_in_context,
+    in_context,
+)
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+
+CONTINUATION = "##"
+
+
+def look_up(
+    text: Corpus,
+    asked: str,
+    splitter: Splitter,
+    vocabulary: Vocabulary | None = None,
+    settings: ContextSettings = DRAWN,
+    piece: bool = False,
+    root: Path | None = None,
+    progress: Progress = silent,
+) -> Context:
+    """The lines of a word as the model's splitter makes it, or of a wordpiece: one that continues a
+    word, or any with `piece`.
+
+    The words of a wordpiece are found in the counts of the text, which the workspace at `root`
+    keeps. Raises InputError for several words, for a wordpiece that the vocabulary lacks, and for
+    one asked without a vocabulary.
+    """
+    asked = asked.strip()
+    continuation = vocabulary.continuation if vocabulary else CONTINUATION
+    if not piece and not (asked.startswith(continuation) and len(asked) > len(continuation)):
+        return in_context(text, asked, splitter, settings, progress)
+    if vocabulary is None:
+        raise InputError(
+            f"{asked[:100]!r} is asked as a wordpiece, and no model says which words hold it.",
+            "Give --model.",
+        )
+    if asked not in vocabulary:
+        problem = f"{asked[:100]!r} is none of the model's {len(vocabulary):,} wordpieces."
+        raise InputError(problem, "Type a wordpiece as tokenize shows it, or a whole word.")
+    counts = kept_counts(root, text, splitter, part(progress, 0.0, 0.5))
+    words = vocabulary.words_with(asked, counts.counts)
+    core = asked.removeprefix(continuation)
+    return any_in_context(text, asked, words, core, splitter, settings, part(progress, 0.5, 1.0))

@@ -1,0 +1,291 @@
+"""The step that makes an adapted model: which sources its recipe draws on, what is reported of it,
+its certificate.
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_json_object
+from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus, text_behind
+from vocadapt.lab.steps.context import Numbers, Task, size_of
+from vocadapt.lab.steps.spec import ModelStep
+from vocadapt.lab.workspace.manifest import Input
+from vocadapt.models.adapted_model import RECORD, AdaptedModel, add_to_record
+from vocadapt.models.card import NOT_COUNTED
+from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.contextual.word_vectors import layers_of
+from vocadapt.models.exbert.extend import check_extendable
+from vocadapt.models.extension_size import is_extended
+from vocadapt.models.language_model import open_model
+from vocadapt.models.loading import network_class
+from vocadapt.pipeline import Sources, adapt, departures_on, domain_space, shares
+from vocadapt.progress import Progress, parts
+from vocadapt.recipe import Recipe, called, write_recipe
+from vocadapt.spaces.alignment.cross_validation import held_out
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus
+from vocadapt.training.masked.continued import check_further, further_in
+from vocadapt.training.masked.losses import next_head
+from vocadapt.training.masked.stages import new_ids
+
+FOLDS = 3  # a quick look; `align` judges by ten, of which each map has seen more
+ADAPTED = ".adapted"  # in the draft, where training follows: the model before it
+LOSSES = (
+    "curve",
+    "next_curve",
+)  # of the training, step by step: in no manifest of an adapted model
+OPTIONS = {"vectors": "--vectors DIR", "text": "--corpus TEXT", "target": "--target B"}
+NAMES = {"vectors": "word vectors", "text": "text of the domain", "target": "target model"}
+
+
+def model(task: Task, settings: ModelStep) -> Numbers:
+    """A model + what its recipe draws on → the model with its new vocabulary, its recipe and
+    certificate.
+
+    Where the recipe goes on with masked-word training, it is the trained model that is left.
+    """
+    recipe = settings.recipe
+    check_model_step(task, settings)
+    trains = bool(recipe.further.stage)
+    draft, text = task.draft / ADAPTED if trains else task.draft, _text_of(task, settings)
+    given = Sources(text, task.space if "vectors" in task.spec.inputs else None, task.target)
+    whole = parts(task.progress, _shares_of_all(recipe))
+    told = parts(whole["adapting"], _shares(recipe, given))
+    domain = None
+    if "vectors" in recipe.needs:
+        domain = domain_space(given, task.model, recipe.vectors, told["vectors"], task.draft)
+    sources = _sources(task, recipe, text, domain, told["counts"])
+    adapted = adapt(recipe.untrained, task.model, sources, told["rows"], task.draft)
+    adapted.save(draft, recipe.to_dict())
+    write_recipe(recipe, task.draft / "recipe.toml")
+    numbers: Numbers = {"preset": called(recipe), **adapted.plan.summary()}
+    if adapted.module is not None:
+        numbers["module"] = adapted.module.to_dict(layers_of(task.model))
+    if adapted.rows.fallbacks:
+        numbers["rows_made_otherwise"] = adapted.rows.fallbacks
+    if domain is not None and "vectors" not in task.spec.inputs:
+        numbers["workers"] = recipe.vectors.threads
+    if adapted.mode == "exact-word":
+        numbers |= _departures(task, text, adapted, told["departures"])
+    if recipe.needs_alignment and domain is not None:
+        numbers |= _quality(task, domain, recipe.alignment, told["quality"])
+    add_to_record(draft, data=_data(task), **_facts(numbers))
+    if trains and text is not None:
+        return numbers | _trained(task, settings, draft, text, told["certificate"], whole)
+    return numbers | (_certified(task, draft, told["certificate"]) if settings.certify else {})
+
+
+def _shares_of_all(recipe: Recipe) -> dict[str, float]:
+    """How long adapting, and the training that may follow, take beside each other."""
+    if not recipe.further.stage:
+        return {"adapting": 1.0}
+    return {"adapting": 150.0 if recipe.distils else 20.0, "training": 72.0, "certificate": 8.0}
+
+
+def _shares(recipe: Recipe, given: Sources) -> dict[str, float]:
+    """How long the parts of adapting take beside each other: those of the walk, and what the step
+    does beside it.
+    """
+    own = shares(recipe, given)
+    counts, rest = (
+        10.0 if "counts" in recipe.needs else 0.0,
+        {
+            "departures": 5.0,
+            "quality": 2.0,
+            "certificate": 8.0,
+        },
+    )
+    return {"vectors": own.pop("vectors"), "counts": counts, "rows": sum(own.values()), **rest}
+
+
+def _trained(
+    task: Task,
+    settings: ModelStep,
+    adapted: Path,
+    text: Corpus,
+    before_it: Progress,
+    told: Mapping[str, Progress],
+) -> Numbers:
+    """Train the adapted model further, into the draft; certified is what was kept: all but new
+    rows, or all until then.
+
+    `before_it` is told of the certificate of what was adapted, `told` of the training and of the
+    certificate behind it.
+    """
+    further, before = settings.recipe.further, open_model(adapted)
+    rows_alone = further.stage == "embeddings" and bool(new_ids(before))
+    kept = rows_alone or (further.stage == "extension" and not further.train_heads)
+    certified = _certified(task, adapted, before_it) if settings.certify and not kept else {}
+    made = read_json_object(adapted / RECORD).get("certificate")
+    done = further_in(
+        before, text, further, task.draft, task.checkpoint, told["training"]
+    ).to_dict()
+    shutil.rmtree(adapted)
+    if certified:
+        add_to_record(task.draft, certificate=made, certified="before the training")
+    elif settings.certify:
+        certified = _certified(task, task.draft, told["certificate"])
+    return {
+        "further": {name: value for name, value in done.items() if name not in LOSSES}
+    } | certified
+
+
+def check_model_step(task: Task, settings: ModelStep) -> None:
+    """Raises InputError, before anything long begins, for sources that lack or have no use, and for
+    a model that cannot be it.
+    """
+    recipe = settings.recipe
+    _check_sources(task, recipe)
+    kind = network_class(task.model)  # known to be loadable before anything long begins
+    if recipe.module.size:
+        check_extendable(kind.__name__)
+    if recipe.further.stage:
+        check_further(
+            task.model, recipe.further, is_extended(task.model.config) or bool(recipe.module.size)
+        )
+        head_on(task.model.network)
+        if recipe.further.nsp:
+            next_head(task.model.network)
+
+
+def _check_sources(task: Task, recipe: Recipe) -> None:
+    """Raises InputError where a source of the recipe lacks, and where one is given that it does not
+    use.
+    """
+    given, needs = {role for role in OPTIONS if role in task.spec.inputs}, recipe.needs
+    if "vectors" in needs and not given & {"vectors", "text"}:
+        raise InputError(
+            f"Recipe {recipe.name} needs word vectors or a text, and got neither.",
+            "Give --vectors or --corpus.",
+        )
+    if "vectors" in needs and {"vectors", "text"} <= given and not needs & {"counts", "text"}:
+        raise InputError(
+            "Adapting needs word vectors or a text of the domain, and got both.",
+            "Give --vectors or --corpus.",
+        )
+    for need, role in (("target", "target"), ("counts", "text"), ("text", "text")):
+        if need in needs and role not in given:
+            raise InputError(
+                f"The recipe {recipe.name} needs a {NAMES[role]}.", f"Give it: {OPTIONS[role]}."
+            )
+    unused = given - _usable(task, needs)
+    if unused:
+        role = sorted(unused)[0]
+        raise InputError(
+            f"The recipe {recipe.name} has no use for {NAMES[role]}.", f"Leave {OPTIONS[role]} out."
+        )
+
+
+def _usable(task: Task, needs: frozenset[str]) -> set[str]:
+    """The roles that a recipe with these needs may be given."""
+    roles = {
+        "vectors": {"vectors", "text"},
+        "counts": {"text"},
+        "text": {"text"},
+        "target": {"target"},
+    }
+    usable = set[str]().union(*(roles[need] for need in needs))
+    bare = "target" in needs and Path(task.spec.inputs["target"][0]).is_file()
+    return (
+        usable | {"text"} if bare else usable
+    )  # vectors of a bare vocabulary's tokens are trained on a text
+
+
+def _sources(
+    task: Task,
+    recipe: Recipe,
+    text: Corpus | None,
+    domain: EmbeddingSpace | None,
+    progress: Progress,
+) -> Sources:
+    counts = None
+    if "counts" in recipe.needs and text is not None:
+        counts = kept_counts(task.root, text, task.model.splitter, progress).counts
+    return Sources(text, domain, task.target, counts)
+
+
+def _data(task: Task) -> Numbers:
+    """What the new tokens came from, for the model's card."""
+    role = next((role for role in ("vectors", "target", "text") if role in task.spec.inputs), None)
+    if role is None:
+        return {}
+    said = {
+        "role": NAMES[role].replace("text of the domain", "text"),
+        "name": Input(task.spec.inputs[role], "").name,
+    }
+    return said | (size_of(task.space) if role == "vectors" else {})
+
+
+def _facts(numbers: Numbers) -> dict[str, Numbers]:
+    """The figures of an adapted model that its card tells: how good the map is, how often the
+    tokenizer departs from its rule.
+    """
+    groups = {
+        "quality": ("verdict", "p@5", "chance@5"),
+        "departures": ("departures", "added_occurrences", NOT_COUNTED),
+    }
+    found = {
+        name: {key: numbers[key] for key in keys if key in numbers} for name, keys in groups.items()
+    }
+    return {name: facts for name, facts in found.items() if facts}
+
+
+def _quality(
+    task: Task, domain: EmbeddingSpace, settings: AlignmentSettings, progress: Progress
+) -> Numbers:
+    """Whether the map behind the rows does better than chance, by FOLDS folds; nothing where they
+    are too small for it.
+    """
+    try:
+        judged = held_out(
+            domain, task.model.space, settings, FOLDS, 1, task.model.vocabulary.special, progress
+        )
+    except InputError:
+        return {"verdict": "not judged: too few anchors"}
+    return {
+        "verdict": judged.verdict,
+        "p@5": judged.precision(5),
+        "chance@5": judged.chance(5),
+        "folds": FOLDS,
+    }
+
+
+def _text_of(task: Task, settings: ModelStep) -> Corpus | None:
+    """The text of the domain: the one given, or the one the vectors were trained on, where it is
+    still the same.
+    """
+    if "text" in task.spec.inputs:
+        return read_corpus(task.spec.inputs["text"], settings.corpus)
+    return (
+        text_behind(Path(task.spec.inputs["vectors"][0])) if "vectors" in task.spec.inputs else None
+    )
+
+
+def _departures(
+    task: Task, text: Corpus | None, adapted: AdaptedModel, progress: Progress
+) -> Numbers:
+    """Count how often the tokenizer violates the exact-word rule on the text, or return why that
+    was impossible.
+    """
+    if text is None:
+        return {
+            NOT_COUNTED: "the training text of the word vectors is not known, or has changed since"
+        }
+    try:
+        found = departures_on(text, task.model, adapted.tokenizer, progress)
+    except (InputError, OSError):
+        return {NOT_COUNTED: "the training text of the word vectors can no longer be read"}
+    return {"added_occurrences": found.added_words, "departures": found.missed + found.other}
+
+
+def _certified(task: Task, draft: Path, progress: Progress) -> Numbers:
+    """Certify a draft and add the certificate to its record."""
+    from vocadapt.models.certificate.certificate import certify
+
+    progress(0.0, "checking that everything else was kept")
+    certificate = certify(task.model, open_model(draft))
+    add_to_record(draft, certificate=certificate.to_dict())
+    return {"certificate": certificate.passed}

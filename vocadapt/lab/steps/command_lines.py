@@ -1,0 +1,326 @@
+"""A step as a command line: what was done in the browser can be repeated in a terminal."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+from vocadapt.files import expand_path
+from vocadapt.lab.steps.spec import ALL_FOLDS, FORMS, CorpusStep, FurtherStep, ModelStep, Spec
+from vocadapt.lab.workspace.workspace import UPLOADS, Artefact
+from vocadapt.recipe import is_preset
+from vocadapt.spaces.io.storage import VECTORS
+from vocadapt.spaces.projection.methods import ProjectionSettings
+from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.training.masked.trainer import BUDGETS
+
+PROGRAM = ("python", "-m", "vocadapt")
+WORDS = {
+    "corpus": ("words", "count"),
+    "vectors": ("vectors", "train"),
+    "contextual": ("vectors", "contextual"),
+    "import": ("vectors", "import"),
+    "alignment": ("align",),
+    "model": ("adapt",),
+    "leaderboard": ("initialisers",),
+    "pretrain": ("pretrain", "--from-scratch"),
+    "further": ("pretrain",),
+    "finetune": ("finetune",),
+    "convert": ("convert",),
+    "map": ("map",),
+}
+INPUTS = {  # others are given as they are
+    "model": "--model",
+    "vectors": "--vectors",
+    "words": "--words",
+    "target": "--target",
+    "held_out": "--text",
+    "other": "--other",
+    "task": "--task",
+    "train": "--train",
+    "dev": "--dev",
+    "test": "--test",
+}
+TEXT = {  # where text is not the command's own argument
+    "import": "--only-words-of",
+    "model": "--corpus",
+    "leaderboard": "--corpus",
+    "pretrain": "--corpus",
+    "contextual": "--corpus",
+    "further": "--corpus",
+}
+OUT = {"corpus": "", "alignment": "--save"}  # the flag that says where to write, if not --out
+CORPUS_FLAGS = {
+    "corpus.field": "--field",
+    "corpus.min_length": "--min-length",
+    "corpus.sample": "--sample",
+    "corpus.seed": "--sample-seed",
+    "corpus.language": "--language",
+    "corpus.max_line_mb": "--max-line-mb",
+}
+MASKED = (
+    "length",
+    "batch",
+    "lr",
+    "epochs",
+    "tokens",
+    "hours",
+    "share",
+    "dropout",
+    "seed",
+    "warm_up",
+    "schedule",
+    "parts",
+    "save_minutes",
+)
+FINETUNING = (
+    "epochs",
+    "batch",
+    "lr",
+    "chunk",
+    "warm_up",
+    "schedule",
+    "weight_decay",
+    "clip",
+    "freeze",
+    "with_dev",
+    "patience",
+    "word_rule",
+    "ungrouped",
+)
+JUDGING = ("methods", "held_out", "judged", "norm_matched", "seed")
+FLAGS: dict[str, dict[str, str]] = {
+    "corpus": CORPUS_FLAGS,
+    "vectors": (
+        CORPUS_FLAGS
+        | {
+            f"word2vec.{name}": f"--{name.replace('_', '-')}"
+            for name in (
+                "dim",
+                "window",
+                "min_count",
+                "negative",
+                "skip_gram",
+                "alpha",
+                "epochs",
+                "seed",
+                "workers",
+            )
+        }
+        | {"word2vec.sample": "--subsample", "resample": "--resample"}
+    ),
+    "contextual": (
+        CORPUS_FLAGS
+        | {
+            f"contextual.{name}": f"--{name.replace('_', '-')}"
+            for name in (
+                "layer",
+                "occurrences",
+                "length",
+                "batch",
+                "unit",
+                "min_count",
+                "first",
+                "seed",
+            )
+        }
+    ),
+    "import": CORPUS_FLAGS | {"limit": "--limit", "fold": "--fold", "collisions": "--collisions"},
+    "alignment": {
+        **{
+            f"alignment.{name}": f"--{name}"
+            for name in ("method", "unit", "centre", "ridge", "weights", "seed")
+        },
+        "alignment.anchors.single_characters": "--anchors-without=single-characters",
+        "alignment.anchors.digits": "--anchors-without=digits",
+        "alignment.anchors.continuation": "--anchors-without=continuation",
+        "alignment.anchors.min_count": "--min-count",
+        "folds": "--folds",
+        "compare": "--all",
+    },
+    "model": CORPUS_FLAGS,
+    "leaderboard": (
+        {**CORPUS_FLAGS, "leaderboard.rows.neighbours": "--neighbours"}
+        | {f"leaderboard.{name}": f"--{name.replace('_', '-')}" for name in JUDGING}
+    ),
+    "pretrain": (
+        CORPUS_FLAGS
+        | {f"scratch.{name}": f"--{name}" for name in ("vocabulary", "trainer", "layers", "hidden")}
+        | {f"scratch.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+        | {"scratch.cased": "--cased", "scratch.random_rows": "--random-rows", "half": "--half"}
+    ),
+    "further": (
+        CORPUS_FLAGS
+        | {f"further.training.{name}": f"--{name.replace('_', '-')}" for name in MASKED}
+        | {
+            "further.train_heads": "--train-heads",
+            "further.nsp": "--nsp",
+            "further.keep_minutes": "--keep-minutes",
+        }
+    ),
+    "finetune": {
+        "kind": "--task",
+        **{f"finetune.{name}": f"--{name.replace('_', '-')}" for name in FINETUNING},
+        "finetune.length": "--max-length",
+        **{
+            name: f"--{name}"
+            for name in ("tokenization", "seeds", "scorer", "fold", "limit", "unit")
+        },
+    },
+    "convert": {},
+    "map": {
+        **{
+            f"choice.{field.name}": f"--{field.name.replace('_', '-')}"
+            for field in fields(TokenChoice)
+        },
+        **{
+            f"projection.{field.name}": f"--{field.name.replace('_', '-')}"
+            for field in fields(ProjectionSettings)
+        },
+    },
+}
+
+
+def command_of(spec: Spec, folder: Path) -> str:
+    """The command line that runs `spec` into `folder`; settings at their defaults are not spelled
+    out.
+
+    Empty for the one step the command line has no use for: text that is only taken into the
+    workspace.
+    """
+    if spec.step == "corpus" and "model" not in spec.inputs:
+        return ""
+    return shlex.join(arguments_of(_lasting(spec, folder), folder))
+
+
+def command_of_made(artefact: Artefact) -> str:
+    """The command line that made an artefact, its inputs by their full paths: what came from
+    elsewhere was made there.
+    """
+    root = artefact.folder.parents[1]
+    parts = shlex.split(artefact.manifest.command)
+    return shlex.join(
+        [str(root / part) if "/" in part and (root / part).exists() else part for part in parts]
+    )
+
+
+def context_command(
+    word: str, text: Sequence[str | Path], corpus: Mapping[str, Any], model: str
+) -> str:
+    """The command line that shows a word in context; `corpus`: the settings under which the text is
+    read.
+    """
+    defaults = asdict(CorpusSettings())
+    chosen = {path.partition(".")[2]: flag for path, flag in CORPUS_FLAGS.items()}
+    flags = [
+        [flag] if corpus[name] is True else [flag, str(corpus[name])]
+        for name, flag in chosen.items()
+        if corpus[name] != defaults[name]
+    ]
+    files = [str(path) for path in text]
+    given = ["--corpus", *files, "--model", model, *(part for flag in flags for part in flag)]
+    return shlex.join([*PROGRAM, "context", *given, "--", word])
+
+
+def arguments_of(spec: Spec, folder: Path) -> list[str]:
+    """The same as a list of arguments."""
+    flag = OUT.get(spec.step, "--out")
+    return [
+        *PROGRAM,
+        *WORDS[spec.step],
+        *_inputs(spec),
+        *_recipe(spec, folder),
+        *_settings(spec),
+        *(["--casing", spec.casing] if spec.casing else []),
+        *(["--offline"] if spec.offline else []),
+        *([flag, str(folder)] if flag else []),
+    ]
+
+
+def _lasting(spec: Spec, folder: Path) -> Spec:
+    """The spec by what outlives it: the copies that a corpus made, and for an upload the name of
+    the file it came from.
+    """
+    if isinstance(spec.settings, CorpusStep) and spec.settings.copy:
+        return replace(spec, settings=CorpusStep(), inputs={**spec.inputs, "text": (str(folder),)})
+    uploads = folder.parent.parent / UPLOADS
+    named = {
+        role: tuple(_name(path, uploads) for path in paths) for role, paths in spec.inputs.items()
+    }
+    return replace(spec, inputs=named)
+
+
+def _name(path: str, uploads: Path) -> str:
+    return Path(path).name if Path(path).parent == uploads else path
+
+
+def _inputs(spec: Spec) -> Iterator[str]:
+    for role, paths in spec.inputs.items():
+        flag = TEXT.get(spec.step) if role == "text" else INPUTS.get(role)
+        flag = None if spec.step == "convert" else flag
+        flag = _flag_of(paths[0]) if role == "space" else flag
+        yield from ([flag, *paths] if flag else paths)
+
+
+def _flag_of(space: str) -> str:
+    """Word vectors and models are named by different flags."""
+    return "--vectors" if (expand_path(space) / VECTORS).is_file() else "--model"
+
+
+def _settings(spec: Spec) -> Iterator[str]:
+    values, defaults = _flat(asdict(spec.settings)), _flat(asdict(FORMS[spec.step].settings()))
+    overruled = _overruled(spec.settings)
+    for path, flag in FLAGS[spec.step].items():
+        if path.rpartition(".")[2] in overruled:
+            continue
+        value = "all" if path == "fold" and values[path] == ALL_FOLDS else values[path]
+        if value == defaults[path]:
+            continue
+        if isinstance(value, tuple):
+            yield from [flag, *map(str, value)]
+        elif value is True:
+            yield flag
+        else:  # a value that looks like a flag stays a value
+            yield from [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
+
+
+def _overruled(settings: object) -> tuple[str, ...]:
+    """Of a masked-word training the budgets that do not count: the command line takes one."""
+    way = (
+        settings.further
+        if isinstance(settings, FurtherStep)
+        else getattr(settings, "scratch", None)
+    )
+    return tuple(name for name in BUDGETS if name != way.training.budget) if way else ()
+
+
+def _recipe(spec: Spec, folder: Path) -> list[str]:
+    """The preset by name; a recipe of one's own by the file that lies beside the model it made; the
+    stage of a pretraining.
+    """
+    if isinstance(spec.settings, FurtherStep):
+        return ["--stage", spec.settings.further.stage]
+    if not isinstance(spec.settings, ModelStep):
+        return []
+    recipe, certify = spec.settings.recipe, [] if spec.settings.certify else ["--no-certificate"]
+    return [
+        *(
+            ["--preset", recipe.name]
+            if is_preset(recipe)
+            else ["--recipe", str(folder / "recipe.toml")]
+        ),
+        *certify,
+    ]
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= (
+            _flat(value, f"{prefix}{key}.")
+            if isinstance(value, Mapping)
+            else {f"{prefix}{key}": value}
+        )
+    return flat

@@ -1,0 +1,239 @@
+"""The step that compares initialisers before any training: what they draw on, the table that is
+kept, reading it again.
+"""
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from vocadapt.analysis.leaderboard.inputs import (
+    MaskedQuestion,
+    materials_from_target,
+    materials_from_vectors,
+)
+from vocadapt.analysis.leaderboard.leaderboard import Leaderboard, Standing, compare_initialisers
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus, text_behind
+from vocadapt.lab.steps.context import Numbers, Task
+from vocadapt.lab.steps.spec import LeaderboardStep
+from vocadapt.lab.workspace import strict_json
+from vocadapt.progress import Progress, parts
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.words import write_sentences
+from vocadapt.training.distillation import Distiller
+from vocadapt.training.masked.training_text import gather
+from vocadapt.training.token_space import token_space
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS, Materials
+
+BOARD = "leaderboard.json"
+ASKED = 200  # held-out lines that are asked, at most
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A leaderboard, and the loss of the model as it was: `before` (nats per character), its
+    `words`, `characters`, and on how many `lines` `of` the held-out ones.
+
+    `masked` is None where the loss was not asked; `why_not` then tells why.
+    """
+
+    board: Leaderboard
+    masked: dict[str, float] | None
+    why_not: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer of `vocadapt initialisers --json`."""
+        return {**self.board.to_dict(), "masked": self.masked, "masked_why_not": self.why_not}
+
+
+def leaderboard(task: Task, settings: LeaderboardStep) -> Numbers:
+    """A model + a target → the table of initialisers, kept in the draft."""
+    compared = compare(task, settings)
+    strict_json.write(task.draft / BOARD, asdict(compared))
+    board = compared.board
+    best = next((row for row in board.rows if not row.floor), board.rows[0])
+    return {
+        "best": best.initialiser,
+        "centred_cosine": best.centred_cosine,
+        "held_out": len(board.hidden),
+        "of": board.of,
+        "added": board.added,
+        "verdict": board.verdict,
+    }
+
+
+def compare(task: Task, settings: LeaderboardStep) -> Compared:
+    """Compare the initialisers; raises InputError unless there is one target, or for a text that
+    nothing asks for.
+    """
+    _check_held_out(task, settings)
+    told = parts(task.progress, _shares(task, settings))
+    materials, lines = materials_of(task, settings, told["materials"])
+    with _distilling(task, settings, materials, bool(lines), told["text"]) as ready:
+        return _compared(task, settings, ready, lines, told["judging"])
+
+
+def _shares(task: Task, settings: LeaderboardStep) -> dict[str, float]:
+    """How long the parts of a comparison take beside each other."""
+    trained, fitted = task.target is not None and task.target.path.is_file(), _distils(settings)
+    return {
+        "materials": 40.0 if trained else 0.0,
+        "text": 10.0 if fitted else 0.0,
+        "judging": 300.0 if fitted else 60.0,
+    }
+
+
+@contextmanager
+def _distilling(
+    task: Task, settings: LeaderboardStep, materials: Materials, held_out: bool, progress: Progress
+) -> Iterator[Materials]:
+    """The materials with what distils rows, where that is asked for by name: it takes long.
+
+    `held_out`: rows are not fitted to the lines that were held out of the text; the same seed draws
+    the same ones again.
+    """
+    if not _distils(settings) or "text" not in task.spec.inputs:
+        yield materials
+        return
+    with TemporaryDirectory(prefix="vocadapt-", dir=task.draft if task.root else None) as folder:
+        sentences = Path(folder) / "sentences.txt"
+        corpus = read_corpus(task.spec.inputs["text"], settings.corpus)
+        if held_out:
+            sentences = gather(
+                corpus, task.model.splitter, Path(folder), settings.leaderboard.seed, progress
+            ).sentences
+        else:
+            write_sentences(corpus, task.model.splitter, sentences, progress)
+        yield replace(
+            materials, distiller=Distiller(task.model, sentences, materials.plan.order is None)
+        )
+
+
+def _distils(settings: LeaderboardStep) -> bool:
+    return any(INITIALISERS[name].needs == "text" for name in settings.leaderboard.methods)
+
+
+def _compared(
+    task: Task,
+    settings: LeaderboardStep,
+    materials: Materials,
+    lines: Sequence[str],
+    progress: Progress,
+) -> Compared:
+    lines = _held_out(task, settings) if "held_out" in task.spec.inputs else lines
+    question, why = _question(task, settings, materials, lines)
+    loss = question.loss if question else None
+    board = compare_initialisers(materials, settings.leaderboard, loss, progress)
+    before = question.before if question else None
+    asked = {"lines": len(question.lines), "of": len(lines)} if question else {}
+    masked = (
+        {"before": before.per_character, "words": before.words, "characters": before.characters}
+        if before
+        else None
+    )
+    return Compared(board, masked and {**masked, **asked}, why)
+
+
+def materials_of(
+    task: Task, settings: LeaderboardStep, progress: Progress
+) -> tuple[Materials, Sequence[str]]:
+    """What initialisers draw on, and the lines that were held out while vectors of a bare
+    vocabulary's tokens were trained.
+    """
+    given = task.spec.inputs
+    if ("target" in given) == ("vectors" in given):
+        got = "both" if "target" in given else "neither"
+        raise InputError(
+            f"Initialisers need a target model or word vectors, and got {got}.",
+            "Give --target B or --vectors DIR.",
+        )
+    if task.target is None:
+        _no_corpus(task, settings, "word vectors are there")
+        return materials_from_vectors(task.model, task.space), ()
+    if task.target.path.is_dir():
+        _no_corpus(task, settings, "the target has rows of its own")
+        return materials_from_target(task.model, task.target.vocabulary, task.target.space), ()
+    if "text" not in given:
+        problem = "it has no rows, and no text is there to train vectors of its tokens on."
+        raise InputError(
+            f"{task.target.path} is a bare vocabulary: {problem}",
+            "Give --corpus TEXT, or the target model itself.",
+        )
+    corpus = read_corpus(given["text"], settings.corpus)
+    word2vec = Word2VecSettings(dim=task.model.dim, seed=settings.leaderboard.seed, workers=1)
+    space, held_out = token_space(
+        corpus, task.target.splitter, task.target.vocabulary, word2vec, progress
+    )
+    return materials_from_target(task.model, task.target.vocabulary, space), held_out
+
+
+def load_compared(folder: Path) -> Compared:
+    """Read what the step kept; raises InputError where the folder holds no leaderboard."""
+    if not os.path.isfile(folder / BOARD):
+        raise InputError(
+            f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again."
+        )
+    try:
+        kept = strict_json.read(folder / BOARD)
+        board = dict(kept["board"])
+        rows, hidden = (
+            tuple(Standing(**row) for row in board.pop("rows")),
+            tuple(board.pop("hidden")),
+        )
+        return Compared(
+            Leaderboard(rows=rows, hidden=hidden, **board), kept["masked"], kept["why_not"]
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder}: expected a leaderboard of initialisers, found none.", "Compare them again."
+        ) from error
+
+
+def _no_corpus(task: Task, settings: LeaderboardStep, why: str) -> None:
+    if "text" in task.spec.inputs and not _distils(settings):
+        raise InputError(
+            f"--corpus trains vectors of a bare vocabulary's tokens, and {why}.",
+            "For the loss give --text TEXT.",
+        )
+
+
+def _check_held_out(task: Task, settings: LeaderboardStep) -> None:
+    """Raises InputError where the loss would be asked on a text that the vectors were trained on or
+    rows are fitted to.
+    """
+    given = task.spec.inputs
+    if "held_out" not in given:
+        return
+    held_out = {path.resolve() for path in read_corpus(given["held_out"], settings.corpus).files}
+    behind = text_behind(Path(given["vectors"][0])) if "vectors" in given else None
+    fitted = read_corpus(given["text"], settings.corpus) if "text" in given else None
+    fit = "rows are fitted to" if _distils(settings) else "vectors were trained on"
+    for text, what in ((behind, "vectors were trained on"), (fitted, fit)):
+        if text is not None and held_out & {path.resolve() for path in text.files}:
+            raise InputError(
+                f"The {what} the text that the loss is asked on: that flatters them.",
+                "Give another.",
+            )
+
+
+def _held_out(task: Task, settings: LeaderboardStep) -> list[str]:
+    passages = read_corpus(task.spec.inputs["held_out"], settings.corpus).passages()
+    return [line for passage in passages for line in passage.text.splitlines()]
+
+
+def _question(
+    task: Task, settings: LeaderboardStep, materials: Materials, lines: Sequence[str]
+) -> tuple[MaskedQuestion | None, str]:
+    """What the masked-word loss is asked on, else why it is not."""
+    if not lines:
+        return None, "no held-out text: give --text TEXT"
+    chosen = random.Random(settings.leaderboard.seed).sample(list(lines), min(ASKED, len(lines)))
+    try:
+        return MaskedQuestion.of(task.model, materials.plan, chosen), ""
+    except InputError as error:
+        return None, str(error)

@@ -1,0 +1,86 @@
+"""Task: what a step works with, and the small figures that several steps report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.manifest import Input, take_input
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.progress import Progress
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.training.tasks.task_file import files_of_task
+
+Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a step works with: its spec, the folder to fill, the workspace around it (None outside
+    one), and its Progress.
+
+    `checkpoint` is a folder that outlives a killed process: what a step leaves there it finds again
+    when its job is resumed. None outside a job.
+    """
+
+    spec: Spec
+    draft: Path
+    root: Path | None
+    progress: Progress
+    checkpoint: Path | None = None
+
+    @cached_property
+    def model(self) -> LanguageModel:
+        """The language model that was named."""
+        casing = (
+            None if self.spec.one("target") else self.spec.lowercase
+        )  # beside a target it is the target's
+        return open_model(self.spec.inputs["model"][0], self.spec.offline or None, casing)
+
+    @cached_property
+    def target(self) -> LanguageModel | None:
+        """The model whose vocabulary is taken over, where one was named."""
+        name = self.spec.one("target")
+        return open_model(name, self.spec.offline or None, self.spec.lowercase) if name else None
+
+    @cached_property
+    def space(self) -> EmbeddingSpace:
+        """The word vectors that were named."""
+        return load_space(Path(self.spec.inputs["vectors"][0]))
+
+    def opened(self, role: str) -> Opened:
+        """Any space that was named in this role, a model's rows or word vectors; opened once."""
+        if role not in self._opened:
+            self._opened[role] = open_space(self.spec.inputs[role][0], self.spec.offline or None)
+        return self._opened[role]
+
+    @cached_property
+    def _opened(self) -> dict[str, Opened]:
+        return {}
+
+    def inputs(self) -> dict[str, Input]:
+        """The stamps of all inputs."""
+        opened: dict[str, Callable[[], list[Path]]] = {
+            "model": lambda: [self.model.path],
+            "target": lambda: [self.target.path] if self.target else [],
+            "task": lambda: files_of_task(Path(self.spec.inputs["task"][0])),
+        }
+        opened |= {
+            role: lambda role=role: [self.opened(role).folder] for role in ("space", "other")
+        }  # type: ignore[misc]
+        return {
+            role: take_input(
+                opened[role]() if role in opened else [Path(path) for path in paths], self.root
+            )
+            for role, paths in self.spec.inputs.items()
+        }
+
+
+def size_of(space: EmbeddingSpace) -> Numbers:
+    """Words, width, and occurrences where they are counted."""
+    counted = {} if space.counts is None else {"occurrences": int(space.counts.sum())}
+    return {"words": len(space), "dim": space.dim, **counted}

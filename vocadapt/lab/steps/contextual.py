@@ -1,0 +1,66 @@
+"""The step that makes vectors in context: a text and a model in, word vectors like any other
+out.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.context import Numbers, Task, size_of
+from vocadapt.lab.steps.spec import ContextualStep
+from vocadapt.models.contextual.occurrences import find_targets
+from vocadapt.models.contextual.word_vectors import check_layer, vectors_in_context
+from vocadapt.progress import part
+from vocadapt.spaces.io.storage import save_space
+from vocadapt.spaces.io.word_files import read_lines
+from vocadapt.text.words import write_sentences
+
+
+def contextual(task: Task, settings: ContextualStep) -> Numbers:
+    """A text + a model → a vector for each word, what a layer makes of it, averaged over its
+    occurrences.
+    """
+    chosen = settings.contextual
+    check_layer(task.model, chosen)  # before anything long begins
+    text, wanted = (
+        read_corpus(task.spec.inputs["text"], settings.corpus),
+        _wanted(task, chosen.unit),
+    )
+    with TemporaryDirectory(prefix="vocadapt-", dir=task.draft) as folder:
+        sentences = Path(folder) / "sentences.txt"
+        counts = write_sentences(
+            text, task.model.splitter, sentences, part(task.progress, 0.0, 0.05)
+        )
+        targets = find_targets(counts.counts, task.model.vocabulary, chosen, wanted)
+        made = vectors_in_context(
+            sentences, targets, task.model, chosen, part(task.progress, 0.05, 1.0)
+        )
+    save_space(made.space, task.draft)
+    return {
+        **size_of(made.space),
+        "layer": made.layer,
+        "layers": made.layers,
+        "unit": chosen.unit,
+        "averaged": made.occurrences,
+        "wordpieces_read": made.tokens,
+        "wordpieces_a_second": round(made.tokens / made.seconds) if made.seconds else None,
+        "left_out": dict(targets.left_out),
+    }
+
+
+def _wanted(task: Task, unit: str) -> Sequence[str] | None:
+    """The words that were asked for, as the model meets them; tokens as they are written."""
+    file = task.spec.one("words")
+    if file is None:
+        return None
+    lines = [line for line in read_lines(Path(file)) if line]
+    return lines if unit == "tokens" else [_as_met(line, task) for line in lines]
+
+
+def _as_met(word: str, task: Task) -> str:
+    """Heart → heart under an uncased model; what is no single word stays, and is not found in the
+    text.
+    """
+    words = task.model.splitter.words(word)
+    return words[0] if len(words) == 1 else word

@@ -1,0 +1,354 @@
+"""The step that fine-tunes: which task, one run for each seed, what is reported of them all
+together.
+"""
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.context import Numbers, Task
+from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep
+from vocadapt.progress import Progress, part, silent
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.training.callbacks import Live, read_live
+from vocadapt.training.finetune.finetune import Prepared, finetune, prepare
+from vocadapt.training.finetune.mixture import chosen_cut, cut_that_counts
+from vocadapt.training.finetune.outputs import Said
+from vocadapt.training.finetune.run_files import (
+    SavedRun,
+    called_after,
+    folder_name,
+    load_run,
+    runs_in,
+    save_run,
+)
+from vocadapt.training.scoring.summary import SeedSummary, over_seeds
+from vocadapt.training.tasks import base as tasks
+from vocadapt.training.tasks.base import UNITS
+from vocadapt.training.tasks.folds import without_fold
+from vocadapt.training.tasks.predictions import tally_of
+from vocadapt.training.tasks.seen_examples import count_seen, read_seen, seen_line
+from vocadapt.training.tasks.task_file import (
+    TASK,
+    read_split,
+    read_task,
+    read_task_file,
+    task_of_files,
+)
+
+DRAWN = 0  # the seed of what --limit draws: the same examples for every seed of the training
+FINISHED = "run"  # in the checkpoint folder of a seed: its run, where it is done
+
+
+def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
+    """A model + a task → a run for each seed, and of each fold where all are wanted.
+
+    One run lies in the folder itself, several in seed-1/, seed-2/ …, or seed-1-fold-1/ … .
+    """
+    folds, seeds = folds_of(task, settings), list(dict.fromkeys(settings.seeds))
+    count, runs, known = len(folds) * len(seeds), list[SavedRun](), list[tuple[str, ...]]()
+    for fold in folds:
+        task.progress(len(runs) / count, "reading the examples")
+        prepared = _prepared(task, settings, fold, len(folds) > 1)
+        known.append(prepared.findings)
+        for seed in seeds:
+            name = folder_name(seed, fold if len(folds) > 1 else 0)
+            said = f"{name.replace('-', ' ')}, {len(runs) + 1} of {count}" if count > 1 else ""
+            progress = part(task.progress, len(runs) / count, (len(runs) + 1) / count, said)
+            target = task.draft / name if count > 1 else task.draft
+            runs.append(_one_run(prepared, seed, name, target, replace(task, progress=progress)))
+    numbers = summed(runs, [run.record["scores"] for run in runs]) | _trained(runs)
+    shared = [said for said in known[0] if all(said in own for own in known)]
+    for entry, run in zip(numbers["seeds"], runs, strict=True):
+        entry["findings"] = [said for said in run.record["findings"] if said not in shared]
+    return {**numbers, "findings": shared, **_peak_memory()}
+
+
+def folds_of(task: Task, settings: FinetuneStep) -> list[int]:
+    """The folds to be run: all of a k-fold task, one of them, or 0 for a task without folds."""
+    if settings.fold != ALL_FOLDS:
+        return [settings.fold]
+    file = task.spec.one("task")
+    folds = (
+        read_task_file(path / TASK if (path := Path(file)).is_dir() else path).folds if file else 0
+    )
+    if not folds:
+        raise InputError("The task has no folds.", "Leave --fold out.")
+    return list(range(1, folds + 1))
+
+
+def _prepared(task: Task, settings: FinetuneStep, fold: int, one_of_several: bool) -> Prepared:
+    given, findings = limited(task_given(task, replace(settings, fold=fold)), settings.limit)
+    if one_of_several:
+        given = replace(given, name=without_fold(given.name))
+    prepared = prepare(task.model, given, settings.finetune, settings.tokenization)
+    return replace(prepared, findings=(*findings, *prepared.findings), fold=fold)
+
+
+def _peak_memory() -> Numbers:
+    """The most memory that this process held, in bytes, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return {}
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+
+
+def task_given(task: Task, settings: FinetuneStep) -> tasks.Task:
+    """The task of a TOML, or of loose files; raises InputError where neither or both are given."""
+    file, kind = task.spec.one("task"), settings.kind
+    splits = {name: Path(path) for name in tasks.SPLITS if (path := task.spec.one(name))}
+    if (file is None) == (not kind):
+        problem = "Fine-tuning needs a task, or a kind of task with its files."
+        raise InputError(problem, "Give --task NAME, or --task KIND --train F --test F.")
+    if file is None:
+        if settings.fold:
+            raise InputError(
+                "A fold is of a k-fold task, and these are loose files.",
+                "Leave --fold out, or give its task.toml.",
+            )
+        return task_of_files(kind, splits, settings.scorer, settings.unit or UNITS[0])
+    if splits:
+        problem = f"{file} says which its files are, and {', '.join(splits)} came beside it."
+        raise InputError(problem, "Leave them out, or give a kind of task with all its files.")
+    if settings.unit:
+        raise InputError(
+            f"{file} says what an example of it is.",
+            'Put unit = "document" there, and leave --unit out.',
+        )
+    found = read_task(Path(file), settings.fold)
+    return replace(found, score=settings.scorer or found.score)
+
+
+def limited(task: tasks.Task, limit: int) -> tuple[tasks.Task, tuple[str, ...]]:
+    """At most so many examples of every split (0: all), drawn alike for every seed, and of how many
+    they were drawn.
+    """
+    splits = {name: drawn(split, limit) for name, split in task.splits.items()}
+    findings = [
+        _drawn_of(name, splits[name], split)
+        for name, split in task.splits.items()
+        if len(splits[name]) < len(split)
+    ]
+    return replace(task, splits=splits), tuple(findings)
+
+
+def drawn(split: tasks.Split, limit: int) -> tasks.Split:
+    """At most so many examples of a split (0: all), drawn alike each time, in its order."""
+    if not limit or len(split) <= limit:
+        return split
+    places = np.sort(np.random.default_rng(DRAWN).choice(len(split), limit, replace=False))
+    return replace(split, examples=tuple(split.examples[place] for place in places))
+
+
+def _drawn_of(name: str, few: tasks.Split, all: tasks.Split) -> str:
+    return f"{name}: {len(few):,} of {len(all):,} examples, drawn at random."
+
+
+def summed(runs: Sequence[SavedRun], scores: Sequence[Mapping[str, Any]]) -> Numbers:
+    """Scores of each run by cut, their mean and deviation over seeds under the cut that counts,
+    which runs collapsed.
+
+    The figure of a seed with several folds is the mean over them, as it is on a leaderboard.
+    """
+    first = next(iter(scores), {})
+    numbers: Numbers = {
+        "task": "",
+        "metric": "",
+        "scorer": "",
+        "cut": "",
+        "seeds": [],
+        "mean": {},
+        "sd": {},
+    }
+    collapsed = [bool(run.record.get("collapsed")) for run in runs]
+    if first:
+        cut = cut_that_counts(first)
+        named, values = first[cut], _values(first[cut])
+        summaries = {name: _over_seeds(runs, [own[cut][name] for own in scores]) for name in values}
+        numbers |= {
+            "metric": named["metric"],
+            "scorer": named["scorer"],
+            "cut": cut,
+            "definition": named.get("definition", ""),
+            "classes": named.get("classes", ""),
+            "mean": {name: summary.mean for name, summary in summaries.items()},
+            "sd": {name: summary.sd for name, summary in summaries.items()},
+        }
+        if any(collapsed):
+            numbers["mean_learned"] = {
+                name: summary.mean_learned for name, summary in summaries.items()
+            }
+    for run, own, flag in zip(runs, scores, collapsed, strict=True):
+        fold = {"fold": run.record["fold"]} if run.record.get("fold") else {}
+        said = {cut: _values(one) for cut, one in own.items()}
+        numbers["seeds"].append({"seed": run.seed, "scores": said, "collapsed": flag, **fold})
+    return {**numbers, "task": runs[0].record["task"], "collapsed": sum(collapsed)}
+
+
+def _over_seeds(runs: Sequence[SavedRun], values: Sequence[float]) -> SeedSummary:
+    """One figure of runs over their seeds; a seed collapsed where the run of any of its folds
+    did.
+    """
+    seeds: dict[int, list[float]] = {}
+    for run, value in zip(runs, values, strict=True):
+        seeds.setdefault(run.seed, []).append(value)
+    collapsed = {run.seed for run in runs if run.record.get("collapsed")}
+    return over_seeds(
+        [sum(own) / len(own) for own in seeds.values()], [seed in collapsed for seed in seeds]
+    )
+
+
+def _trained(runs: Sequence[SavedRun]) -> Numbers:
+    """How the runs were trained, and how fast."""
+    record, seconds = runs[0].record, sum(run.record["seconds"] for run in runs)
+    pace = sum(run.record["examples"] for run in runs) / seconds if seconds else 0.0
+    return {
+        **{name: record[name] for name in ("tokenization", "trainable", "frozen")},
+        "examples_per_second": pace,
+    }
+
+
+def _values(score: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of a score, without what names it."""
+    return {name: value for name, value in score.items() if isinstance(value, float)}
+
+
+def _one_run(prepared: Prepared, seed: int, name: str, target: Path, task: Task) -> SavedRun:
+    """The run of one seed and fold; one that a stopped job had finished is taken over."""
+    checkpoint = task.checkpoint / name if task.checkpoint else None
+    kept = checkpoint / FINISHED if checkpoint else None
+    if kept is not None and kept.is_dir():
+        shutil.copytree(kept, target, dirs_exist_ok=True)
+        return load_run(target)
+    if checkpoint is not None:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+    save_run(finetune(prepared, seed, checkpoint, task.progress), prepared, target)
+    if checkpoint is not None and kept is not None and target != task.draft:
+        shutil.copytree(target, draft := checkpoint / f"{FINISHED}.part", dirs_exist_ok=True)
+        draft.rename(kept)
+        for left in checkpoint.glob("checkpoint-*"):
+            shutil.rmtree(left)
+    return load_run(target)
+
+
+def watched(checkpoint: Path) -> dict[str, Live]:
+    """How each training of a job goes or went, by its checkpoint folder: "seed 1" or "seed 1, fold
+    2" → it, the latest last.
+
+    That is not the order of the seeds: they are trained as they were given, and of folds all seeds
+    of one before the next.
+    """
+    folders = sorted(checkpoint.glob("seed-*/"), key=lambda path: path.stat().st_mtime_ns)
+    return {called_after(folder): read_live(folder) for folder in folders}
+
+
+@dataclass(frozen=True)
+class EvaluateSettings:
+    """Settings of scoring a run again: the examples (None: the saved predictions of its test
+    split), at most so many of them (0: all), the tokenization ("": each) and the score. `unseen`
+    refuses examples that were trained on. `word_rule`: how to split a question's context into words
+    ("": as in training).
+    """
+
+    test: Path | None = None
+    limit: int = bounded(0, 0, MAX_COUNT, "Examples to score")
+    tokenization: str = ""
+    scorer: str = ""
+    unseen: bool = False
+    word_rule: str = ""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def evaluated(folder: Path, how: EvaluateSettings, progress: Progress = silent) -> Numbers:
+    """The scores of a run, or of all seeds of one, and how many of the examples it was trained on
+    (`seen`; None: not known).
+
+    Where several runs were trained on different examples, as those of folds are, `seen` is that of
+    the run that saw most.
+
+    Raises InputError for examples without labels, for seen ones where only unseen are wanted, a cut
+    that the run does not have, and a score that does not fit.
+    """
+    if how.limit and how.test is None:
+        raise InputError(
+            "A limit applies only to other examples than the run's own.",
+            "Give --test F with --limit N.",
+        )
+    if how.word_rule and how.test is None:
+        problem = (
+            "The saved predictions of the run's own test examples are scored: another word rule"
+            " does not apply to them."
+        )
+        raise InputError(
+            problem, "Give test examples to predict again, or leave the word rule out."
+        )
+    runs, scores, seen, findings = runs_in(folder), [], list[int | None](), list[str]()
+    read = read_split(runs[0].kind, how.test, unit=runs[0].unit) if how.test else None
+    for place, run in enumerate(runs):
+        whole = read or run.kept.split
+        split = drawn(whole, how.limit)
+        if read:
+            split = replace(split, examples=run.apply_word_rule(split.examples, how.word_rule))
+        if not split.labelled:
+            raise InputError(
+                f"{split.path}: holds no labels, so nothing can be scored.", "Use predict."
+            )
+        seen.append(_seen(run, whole, how.unseen))
+        findings += [said for said in _found(run, whole, split) if said not in findings]
+        said = (
+            _said_of(run, split, part(progress, place / len(runs), (place + 1) / len(runs)))
+            if read
+            else run.kept.said
+        )
+        kept = [chosen_cut(said, how.tokenization)] if how.tokenization else list(said)
+        chosen = run.scorer(how.scorer)
+        scores.append(
+            {
+                cut: chosen.of(tally_of(split, said[cut], chosen, run.rules), run.rules).to_dict()
+                for cut in kept
+            }
+        )
+    known = [count for count in seen if count is not None]
+    most = max(known) if len(known) == len(runs) else None
+    about: Numbers = {"run": str(folder), "examples": len(split), "of": len(whole), "seen": most}
+    if runs[0].kind == "qa":
+        about["word_rule"] = how.word_rule or runs[0].word_rule
+    return {**summed(runs, scores), **about, "findings": findings}
+
+
+def _seen(run: SavedRun, split: tasks.Split, refuse: bool) -> int | None:
+    """How many of the examples the run was trained on; None where its folder does not say."""
+    known = read_seen(run.folder)
+    count = None if known is None else count_seen(split.examples, known)
+    if refuse and count is None:
+        problem = (
+            f"{run.folder} does not say what it was trained on, so nothing is known to be unseen."
+        )
+        raise InputError(problem, "Fine-tune with vocadapt finetune, or leave --unseen out.")
+    if refuse and known and count:
+        raise InputError(
+            f"{split.path}: {seen_line(split.examples, known)}",
+            "Train on other examples, or test on others.",
+        )
+    return count
+
+
+def _found(run: SavedRun, whole: tasks.Split, split: tasks.Split) -> list[str]:
+    """What to know of the examples: what was mended, and of how many they were drawn."""
+    found = tasks.Task(str(run.record["task"]), run.kind, {"test": whole}, ()).findings
+    return [*found, *([_drawn_of("test", split, whole)] if len(split) < len(whole) else [])]
+
+
+def _said_of(run: SavedRun, split: tasks.Split, progress: Progress) -> dict[str, list[Said]]:
+    logits = run.logits(split.examples, progress)
+    return {cut: list(map(run.outputs.said, own, split.examples)) for cut, own in logits.items()}

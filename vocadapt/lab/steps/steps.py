@@ -1,0 +1,392 @@
+"""One step of the walk, whoever asks for it (command line, page, job): a Spec in, an artefact out.
+
+A step is one function from a Task to the headline numbers, registered in STEPS; it fills the draft
+folder it is given.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_output_path
+from vocadapt.lab.artifacts.alignments import save_judged
+from vocadapt.lab.artifacts.corpora import kept_counts, read_corpus, write_corpus
+from vocadapt.lab.steps.adapt import model
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.compare_initializers import leaderboard
+from vocadapt.lab.steps.context import Numbers, Task, size_of
+from vocadapt.lab.steps.contextual import contextual
+from vocadapt.lab.steps.projection import mapped
+from vocadapt.lab.steps.spec import (
+    AlignmentStep,
+    ConvertStep,
+    CorpusStep,
+    FinetuneStep,
+    FurtherStep,
+    ImportStep,
+    PretrainStep,
+    Spec,
+    VectorsStep,
+)
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.disk_space import check_disk_space, estimate_bytes
+from vocadapt.lab.workspace.manifest import Input, Manifest, versions_of
+from vocadapt.lab.workspace.workspace import KINDS, Artefact, open_artefact, writing
+from vocadapt.models.convert import convert
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.pipeline import Sources, domain_space
+from vocadapt.progress import Progress, parts, silent
+from vocadapt.spaces.alignment.alignment import fit_alignment
+from vocadapt.spaces.alignment.comparison import best, compare, maps_to_compare
+from vocadapt.spaces.alignment.cross_validation import HeldOut
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.spaces.io.case_folding import fold
+from vocadapt.spaces.io.import_formats import read_space
+from vocadapt.spaces.io.storage import save_space
+from vocadapt.spaces.space import EmbeddingSpace
+
+CHECKPOINT = "checkpoint"  # <job>/checkpoint/
+MADE_FROM = "made_from.json"  # in it: the stamps of the inputs that the checkpoint was made from
+
+
+def corpus(task: Task, settings: CorpusStep) -> Numbers:
+    """Text files → a corpus of the workspace, counted by a model's splitter where one is given."""
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    write_corpus(text, task.draft, settings.copy)
+    numbers: Numbers = {"files": len(text.files), "bytes": text.bytes}
+    if text.left_out:
+        numbers["files_left_out"] = text.left_out
+    if "model" in task.spec.inputs:
+        counts = kept_counts(task.root, text, task.model.splitter, task.progress)
+        numbers |= {
+            "words": counts.words,
+            "distinct": counts.distinct,
+            "lines": counts.lines,
+            **counts.left_out(),
+        }
+    return numbers
+
+
+def vectors(task: Task, settings: VectorsStep) -> Numbers:
+    """Text → word vectors in a model's words and width."""
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    space = domain_space(
+        Sources(corpus=text),
+        task.model,
+        settings.word2vec,
+        task.progress,
+        task.draft,
+        settings.resample,
+    )
+    save_space(space, task.draft)
+    new = sum(word not in task.model.vocabulary for word in space.words)
+    return {**size_of(space), "new_words": new, "workers": settings.word2vec.threads}
+
+
+def imported(task: Task, settings: ImportStep) -> Numbers:
+    """Vectors of another program → word vectors of ours."""
+    words, text = task.spec.one("words"), task.spec.inputs.get("text")
+    if (settings.fold or text) and "model" not in task.spec.inputs:
+        raise InputError(
+            "Folding, and keeping only the words of a text, need a model whose words count.",
+            "Give --model.",
+        )
+    only, told = None, parts(task.progress, {"counts": 1.0 if text else 0.0, "reading": 1.0})
+    if text:
+        only = kept_counts(
+            task.root, read_corpus(text, settings.corpus), task.model.splitter, told["counts"]
+        ).counts
+    beside, limit = Path(words) if words else None, settings.limit or None
+    found = read_space(
+        Path(task.spec.inputs["file"][0]),
+        words=beside,
+        limit=limit,
+        only=None if settings.fold else only,
+        progress=told["reading"],
+    )
+    space, notes = found.space, [*found.notes]
+    if settings.fold:
+        folded = fold(space, task.model.splitter, settings.collisions)
+        space, notes = folded.space, [*notes, *folded.notes]
+        if only is not None:  # these are words as the model meets them, which only folded words are
+            space, notes = _words_of_text(space, only, notes)
+    save_space(space, task.draft)
+    return {**size_of(space), "notes": notes}
+
+
+def alignment(task: Task, settings: AlignmentStep) -> Numbers:
+    """Word vectors + a model → a map, and how good it is on held-out words; beside it all other
+    maps where asked.
+    """
+    chosen = maps_to_judge(settings, task.space, task.model)[0]
+    fit_alignment(task.space, task.model.space, chosen, task.model.vocabulary.special).save(
+        task.draft
+    )
+    judged = judge(settings, task.space, task.model, task.progress)
+    save_judged(judged, task.draft)
+    held = judged[0].as_json()["held_out"]
+    assert isinstance(held, dict)
+    return {
+        "method": chosen.method,
+        "anchors": len(judged[0].anchors),
+        "verdict": judged[0].verdict,
+        **{key: held[key] for key in ("cosine", "p@1", "p@5", "p@10", "chance@5")},
+        **({"best": asdict(best(judged).settings)} if settings.compare else {}),
+    }
+
+
+def pretrained(task: Task, settings: PretrainStep) -> Numbers:
+    """A text → a small BERT of one's own, trained on it from nothing."""
+    from vocadapt.training.masked.from_scratch import pretrain_from_scratch
+
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    made = pretrain_from_scratch(
+        text, settings.scratch, task.progress, task.checkpoint, settings.half
+    )
+    made.save(task.draft, settings.half)
+    return {"stage": "from-scratch", **made.to_dict()}
+
+
+def further(task: Task, settings: FurtherStep) -> Numbers:
+    """A model + a text → the model pretrained further on it, by stage."""
+    from vocadapt.training.masked.continued import further_in
+
+    text = read_corpus(task.spec.inputs["text"], settings.corpus)
+    return further_in(
+        task.model, text, settings.further, task.draft, task.checkpoint, task.progress
+    ).to_dict()
+
+
+def finetuned(task: Task, settings: FinetuneStep) -> Numbers:
+    """A model + a task → a fine-tuned run for each seed, scored under each cut."""
+    from vocadapt.lab.steps import finetune
+
+    return finetune.finetuned(task, settings)
+
+
+def converted(task: Task, settings: ConvertStep) -> Numbers:
+    """A model with .bin weights → the same with safetensors."""
+    return {"tensors": convert(task.spec.inputs["model"][0], task.draft, task.spec.offline or None)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: its function, the sentence that explains it, the libraries whose versions matter."""
+
+    run: Callable[[Task, Any], Numbers]
+    about: str
+    libraries: tuple[str, ...] = ("numpy", "tokenizers", "safetensors")
+    steady: bool = False  # its progress keeps one pace, so that the time left follows from it
+
+
+STEPS: dict[str, Step] = {
+    "corpus": Step(corpus, "Take text into the workspace", steady=True),
+    "vectors": Step(
+        vectors, "Train word vectors", ("numpy", "tokenizers", "gensim", "safetensors")
+    ),
+    "contextual": Step(
+        contextual,
+        "Make vectors in context",
+        ("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+        steady=True,
+    ),
+    "import": Step(imported, "Import word vectors"),
+    "alignment": Step(
+        alignment, "Fit and judge a map", ("numpy", "scipy", "tokenizers", "safetensors")
+    ),
+    "model": Step(
+        model,
+        "Adapt a model",
+        ("numpy", "scipy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
+    ),
+    "leaderboard": Step(
+        leaderboard,
+        "Compare initialisers",
+        ("numpy", "scipy", "tokenizers", "gensim", "safetensors"),
+    ),
+    "pretrain": Step(
+        pretrained,
+        "Train a model from scratch",
+        ("numpy", "tokenizers", "gensim", "safetensors", "torch", "transformers"),
+    ),
+    "further": Step(
+        further,
+        "Pretrain a model further",
+        ("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    ),
+    "finetune": Step(
+        finetuned,
+        "Fine-tune a model",
+        ("numpy", "tokenizers", "safetensors", "torch", "transformers"),
+    ),
+    "convert": Step(converted, "Convert a model", ("torch", "safetensors")),
+    "map": Step(
+        mapped, "Draw a map", ("numpy", "scikit-learn", "openTSNE", "umap-learn", "safetensors")
+    ),
+}
+
+
+def run_step(
+    spec: Spec,
+    folder: Path,
+    progress: Progress = silent,
+    overwrite: bool = False,
+    job: Path | None = None,
+    keep: Path | None = None,
+) -> Artefact:
+    """Run one step and put its artefact at `folder`: whole, or not at all.
+
+    `job` is the folder of the job that runs it: the step's checkpoints lie there, and the manifest
+    names it. Without a job they lie in `keep`, where one is given: the same step goes on from
+    there, and takes the folder away when it is done. Raises InputError for mistakes in the spec,
+    where `folder` is taken, and when the disk is full.
+    """
+    start = time.perf_counter()
+    folder = Path(folder)
+    _check_apart(spec, folder)
+    check_disk_space(folder, estimate_bytes(spec))
+    with writing(folder, overwrite) as draft:
+        root = folder.absolute().parent.parent if folder.absolute().parent.name in KINDS else None
+        inputs = Task(
+            spec, draft, root, progress
+        ).inputs()  # before the step: what changes meanwhile makes its result stale
+        checkpoint = checkpoint_of(job, inputs) if job else keep and kept_for(keep, spec, inputs)
+        task = Task(spec, draft, root, progress, checkpoint)
+        numbers = STEPS[spec.step].run(task, spec.settings)
+        Manifest(
+            kind=spec.kind,
+            name=folder.name,
+            settings=asdict(spec.settings),
+            inputs=inputs,
+            numbers=numbers,
+            versions=versions_of(STEPS[spec.step].libraries),
+            seed=spec.settings.seed,
+            seconds=time.perf_counter() - start,
+            command=command_of(spec, folder),
+            job=job.name if job else "",
+            casing=spec.casing,
+        ).save(draft)
+    if keep is not None and not job:
+        shutil.rmtree(keep, ignore_errors=True)
+    return open_artefact(folder)
+
+
+def _check_apart(spec: Spec, folder: Path) -> None:
+    """Raises InputError where the result would take the place of what it is made from, or of a
+    folder that holds it.
+    """
+    check_output_path(folder)
+    place = folder.resolve()
+    for role, paths in spec.inputs.items():
+        there = [os.path.expanduser(path) for path in paths]
+        if any(
+            os.path.exists(path) and Path(path).resolve().is_relative_to(place) for path in there
+        ):  # False for a hub name
+            raise InputError(
+                f"{folder} is, or holds, the {role} that it would be made from.",
+                "Choose another place to write.",
+            )
+
+
+def checkpoint_of(job: Path, inputs: Mapping[str, Input]) -> Path:
+    """The checkpoint folder of a job; emptied where its checkpoint was made from other inputs than
+    these.
+    """
+    folder = job / CHECKPOINT
+    stamps = {role: given.stamp for role, given in inputs.items()}
+    try:
+        made_from = strict_json.read(folder / MADE_FROM)
+    except InputError:
+        made_from = None
+    if made_from != stamps:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        strict_json.write(folder / MADE_FROM, stamps)
+    return folder
+
+
+def kept_for(folder: Path, spec: Spec, inputs: Mapping[str, Input]) -> Path:
+    """The folder of a step's own checkpoints; raises InputError where it holds anything else, or
+    those of another step.
+    """
+    about = {
+        "spec": spec.to_json(),
+        "inputs": {role: given.stamp for role, given in inputs.items()},
+    }
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            same = strict_json.read(folder / MADE_FROM) == about
+        except InputError:
+            same = False
+        if not same:
+            raise InputError(
+                f"{folder} does not hold the checkpoints of this command, with these settings and"
+                " these inputs.",
+                "Give the command that was stopped, or another folder.",
+            )
+        return folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strict_json.write(folder / MADE_FROM, about)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot write there: {error.strerror}.", "Choose another folder."
+        ) from error
+    return folder
+
+
+def judge(
+    settings: AlignmentStep,
+    space: EmbeddingSpace,
+    model: LanguageModel,
+    progress: Progress = silent,
+) -> tuple[HeldOut, ...]:
+    """Judge the chosen map on held-out words, and after it all others where asked."""
+    maps = maps_to_judge(settings, space, model)
+    return compare(
+        space,
+        model.space,
+        maps,
+        settings.folds,
+        exclude=model.vocabulary.special,
+        progress=progress,
+    )
+
+
+def maps_to_judge(
+    settings: AlignmentStep, space: EmbeddingSpace, model: LanguageModel
+) -> list[AlignmentSettings]:
+    """The chosen map, and after it all others where asked; where it cannot be judged itself, the
+    first that can leads them.
+    """
+    chosen = settings.alignment
+    if not settings.compare:
+        return [chosen]
+    able = maps_to_compare(
+        space, model.space, settings.folds, chosen.anchors, model.vocabulary.special
+    )
+    first = [chosen] if chosen.method in {other.method for other in able} else []
+    return [*first, *(other for other in able if other != chosen)]
+
+
+def _words_of_text(
+    space: EmbeddingSpace, only: Mapping[str, int], notes: list[str]
+) -> tuple[EmbeddingSpace, list[str]]:
+    """The words that stand in a text, and the notes with how many of how many; raises InputError
+    where none does.
+    """
+    rows = [row for row, word in enumerate(space.words) if word in only]
+    if not rows:
+        raise InputError(
+            f"None of the {len(space):,} words of {space.name} stands in the text.",
+            "Give another text, or none.",
+        )
+    return space.take(rows), [
+        *notes,
+        f"{len(rows):,} of {len(space):,} words stand in the text: the others are left out",
+    ]

@@ -1,0 +1,123 @@
+"""Zero-shot questions, as Poerner et al. (2020) did it: a model learns to answer general questions,
+is then taught the words of a domain, and answers the domain's questions, none of which it was ever
+trained on.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.steps.adapt import check_model_step
+from vocadapt.lab.steps.context import Numbers, Task
+from vocadapt.lab.steps.finetune import EvaluateSettings, evaluated
+from vocadapt.lab.steps.spec import FinetuneStep, ModelStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.writing import check_free
+from vocadapt.progress import Progress, part, silent
+from vocadapt.recipe import Recipe
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.tasks.kinds.qa import read_questions
+from vocadapt.training.tasks.seen_examples import count_seen, seen_in
+
+GENERAL, ADAPTED, SCORES = "general", "adapted", "scores.json"
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """A model, general questions to train on, the domain's word vectors (or text) and its
+    questions; how each step goes.
+
+    `limit` is of the test, 0 being all of it.
+    """
+
+    model: str
+    train: Path
+    test: Path
+    recipe: Recipe
+    vectors: str = ""
+    text: tuple[str, ...] = ()
+    finetune: FinetuneSettings = field(default_factory=FinetuneSettings)
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the fine-tuning")
+    limit: int = bounded(0, 0, MAX_COUNT, "Questions to answer")
+    offline: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def zero_shot(asked: ZeroShot, folder: Path, progress: Progress = silent) -> Numbers:
+    """Run the three steps into `folder`/general, `folder`/adapted and `folder`/scores.json; gives
+    the scores.
+
+    Raises InputError, before anything is trained, where a question or a context of the test is
+    among those to train on, the recipe lacks a source, or a place is taken; and what the steps
+    refuse.
+    """
+    _check_questions(asked)
+    _check_teaching(asked)
+    for place in (GENERAL, ADAPTED):
+        check_free(folder / place)
+    learn = Spec(
+        "finetune",
+        FinetuneStep(asked.finetune, seeds=(asked.seed,), kind="qa"),
+        {"model": (asked.model,), "train": (str(asked.train),)},
+        asked.offline,
+    )
+    run_step(learn.absolute(), folder / GENERAL, part(progress, 0.0, 0.4, "general questions"))
+    teach = _teaching(asked, str(folder / GENERAL))
+    run_step(teach.absolute(), folder / ADAPTED, part(progress, 0.4, 0.5, "words of the domain"))
+    how = EvaluateSettings(asked.test, asked.limit, unseen=True, word_rule=asked.finetune.word_rule)
+    numbers = evaluated(folder / ADAPTED, how, part(progress, 0.5, 1.0, "questions of the domain"))
+    numbers["seeds"] = [
+        {**one, "seed": asked.seed} for one in numbers["seeds"]
+    ]  # an adapted folder itself knows of none
+    strict_json.write(folder / SCORES, numbers)
+    return numbers
+
+
+def _teaching(asked: ZeroShot, model: str) -> Spec:
+    """The step that teaches a model the words of the domain."""
+    sources = {"text": asked.text, "vectors": (asked.vectors,) if asked.vectors else ()}
+    given = {"model": (model,), **{role: paths for role, paths in sources.items() if paths}}
+    return Spec("model", ModelStep(asked.recipe), given, asked.offline)
+
+
+def _check_questions(asked: ZeroShot) -> None:
+    train, test = read_questions(asked.train), read_questions(asked.test)
+    if shared := count_seen(test.examples, seen_in(train.examples)):
+        problem = (
+            f"{asked.test}: {shared:,} of {len(test):,} questions, or their contexts, are in"
+            f" {asked.train}, too."
+        )
+        raise InputError(
+            problem, "Zero-shot means that none of the test is trained on: take them out."
+        )
+    if not test.labelled:
+        raise InputError(
+            f"{asked.test}: holds no answers, so nothing can be scored.",
+            "Give questions with their answers.",
+        )
+
+
+def _check_teaching(asked: ZeroShot) -> None:
+    """What the second step would refuse of the model as it is, and of the domain's vectors or text.
+
+    A recipe that trains hidden words afterwards is refused, too: what the first step leaves has no
+    head for them.
+    """
+    if asked.recipe.further.stage:
+        problem = (
+            f"The recipe {asked.recipe.name} goes on with masked-word training: answering models"
+            " have no head for it."
+        )
+        raise InputError(problem, "Choose one without it: --preset green-bert, for example.")
+    spec = _teaching(asked, asked.model).absolute()
+    task = Task(spec, Path(), None, silent)
+    check_model_step(task, ModelStep(asked.recipe))
+    if asked.vectors:
+        _ = task.space  # read, so that it is known to be there
+    if asked.text:
+        read_corpus(spec.inputs["text"])

@@ -1,0 +1,228 @@
+"""Manifest: what an artefact is and what it was made from, in `manifest.json` beside its files."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+from vocadapt import __version__
+from vocadapt.errors import InputError
+from vocadapt.files import check_path, open_file, read_whole
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.file_cache import CachedReader
+
+MANIFEST = "manifest.json"
+ARTEFACTS = {  # kind: one of them
+    "corpora": "corpus",
+    "vectors": "vectors",
+    "alignments": "alignment",
+    "leaderboards": "leaderboard",
+    "models": "model",
+    "maps": "map",
+    "tasks": "task",
+    "runs": "run",
+    "predictions": "predictions",
+}
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a step was given in one role: its files or its artefact, and the stamp they had.
+
+    A path inside the workspace is kept relative to it. `seen` holds sizes and times, so that
+    unchanged files need not be read again to know their stamp.
+    """
+
+    paths: tuple[str, ...]
+    stamp: str
+    seen: str = ""
+
+    @property
+    def name(self) -> str:
+        """How a person would call it."""
+        first = Path(self.paths[0])
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return (" ".join(first.parts) if not first.is_absolute() else first.name) + more
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Kind and name, settings, inputs, versions, seed, time of making, and the headline figures.
+
+    `command` is the same step as a command line, `files` what else the step wrote into its folder,
+    `job` the id of the job that ran it ("" where none did), `casing` what was said of a bare
+    vocab.txt.
+    """
+
+    kind: str
+    name: str
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    seconds: float = 0.0
+    command: str = ""
+    created: str = field(
+        default_factory=lambda: datetime.now(UTC).isoformat(timespec="microseconds")
+    )
+    files: tuple[str, ...] = ()
+    job: str = ""
+    casing: str = ""
+
+    def save(self, folder: Path) -> None:
+        """Write manifest.json: the last file of an artefact."""
+        strict_json.write(folder / MANIFEST, {**asdict(self), "files": sorted(files_in(folder))})
+
+    def foreign(self, folder: Path) -> list[str]:
+        """Files of the folder that the step did not write."""
+        return sorted(files_in(folder) - set(self.files))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Manifest":
+        """Read the manifest of a folder; raises InputError where there is none or it is not one of
+        ours.
+        """
+        path = folder / MANIFEST
+        if not os.path.isfile(path):
+            raise InputError(
+                f"{folder}: expected a {MANIFEST}, found none.",
+                "Give a folder that vocadapt wrote.",
+            )
+        try:
+            content = strict_json.read(path)
+            known = {
+                key: value
+                for key, value in content.items()
+                if key in {entry.name for entry in fields(cls)}
+            }
+            inputs = {
+                role: Input(**{**value, "paths": tuple(value["paths"])})
+                for role, value in known.pop("inputs").items()
+            }
+            files = tuple(known.pop("files", ()))
+            return cls(**known, inputs=inputs, files=files)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path} is not a manifest of vocadapt: {error}.") from error
+
+
+def files_in(folder: Path) -> set[str]:
+    """Every file below a folder but its manifest, by its path in the folder."""
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    return found - {MANIFEST}
+
+
+def stamp_of(folder: Path) -> str:
+    """The stamp of an artefact: a digest of its manifest, which is rewritten with everything
+    else.
+    """
+    return _STAMPS(folder / MANIFEST)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of a folder, cached until its file changes; do not modify it.
+
+    Raises InputError as `Manifest.load` does, and OSError if there is none.
+    """
+    return _MANIFESTS(folder / MANIFEST)
+
+
+_STAMPS = CachedReader(lambda path: blake2b(read_whole(path), digest_size=16).hexdigest())
+_MANIFESTS = CachedReader(lambda path: Manifest.load(path.parent))
+
+
+def take_input(paths: Sequence[Path], root: Path | None = None) -> Input:
+    """Stamp what a step is given: an artefact by its manifest, other files by their content.
+
+    Raises InputError for a path where nothing can be read.
+    """
+    for path in paths:
+        check_path(path)
+    try:
+        shown = tuple(_shown(path, root) for path in paths)
+        if len(paths) == 1 and (paths[0] / MANIFEST).is_file():
+            return Input(shown, stamp_of(paths[0]))
+        seen = seen_stamp(paths)  # first: what changes while it is read was changed since
+        return Input(shown, content_stamp(paths), seen)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{error.filename}: no such file or folder.",
+            "Check the spelling and the folder you are in.",
+        ) from error
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be read: {error.strerror}.") from error
+
+
+def content_stamp(paths: Sequence[Path]) -> str:
+    """A digest of the content of files and of all files in folders, names within the folders
+    included.
+
+    What was read once is not read again while sizes and times stay the same.
+    """
+    return _content_stamp(tuple(paths), seen_stamp(paths))
+
+
+@lru_cache(maxsize=256)
+def _content_stamp(paths: tuple[Path, ...], seen: str) -> str:
+    """The digest of files that look like `seen`: remembered, so that pages do not read a touched
+    text at every turn.
+    """
+    total = blake2b(digest_size=16)
+    for path, name in _files(paths):
+        digest = blake2b(digest_size=16)
+        with open_file(path) as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        total.update(name.encode() + b"\0" + digest.digest())
+    return total.hexdigest()
+
+
+def seen_stamp(paths: Sequence[Path]) -> str:
+    """A digest of sizes and times of change: cheap, and equal only where nothing was touched."""
+    total = blake2b(digest_size=16)
+    for path, name in _files(paths):
+        state = path.stat()
+        total.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
+    return total.hexdigest()
+
+
+def versions_of(libraries: Iterable[str]) -> dict[str, str]:
+    """The versions of Python, vocadapt and the named libraries."""
+    found = {"python": python_version(), "vocadapt": __version__}
+    for library in libraries:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = "not installed"
+    return found
+
+
+def _files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Every file with its name in the folder that was given; hidden ones are left out."""
+    found: list[tuple[Path, str]] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if file.is_file())
+            named = [(file, file.relative_to(path).as_posix()) for file in inside]
+            found += [
+                (file, name)
+                for file, name in named
+                if not name.startswith(".") and "/." not in name
+            ]
+        else:
+            found.append((path, ""))
+    return found
+
+
+def _shown(path: Path, root: Path | None) -> str:
+    """A path relative to the workspace where it lies inside, else absolute."""
+    path = path.resolve()
+    if root is not None and path.is_relative_to(root.resolve()):
+        return path.relative_to(root.resolve()).as_posix()
+    return str(path)

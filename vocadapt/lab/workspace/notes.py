@@ -1,0 +1,108 @@
+"""Notes: what people wrote and tagged on single things of a workspace, in
+`<workspace>/notes.jsonl`, one a line.
+
+An entry of an error ledger has an id made of its example and its unit, so a note on it is there in
+every comparison.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_document
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.locks import alone
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.lab.workspace.writing import convert_write_errors
+
+FILE = "notes.jsonl"
+LONGEST, MOST_TAGS, LONGEST_TAG = 10_000, 20, 60  # characters of a note, tags, characters of a tag
+
+
+@dataclass(frozen=True)
+class Note:
+    """What was written on a thing, its tags, what the thing is for people, and when it was last
+    changed.
+    """
+
+    text: str
+    tags: tuple[str, ...] = ()
+    about: str = ""
+    changed: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > LONGEST:
+            raise InputError(
+                f"A note of {len(self.text):,} characters: at most {LONGEST:,} are kept.",
+                "Shorten it.",
+            )
+        if len(self.tags) > MOST_TAGS or any(not 0 < len(tag) <= LONGEST_TAG for tag in self.tags):
+            raise InputError(
+                f"A note has at most {MOST_TAGS} tags of 1 to {LONGEST_TAG} characters.",
+                "Leave some out.",
+            )
+
+
+def notes_of(workspace: Workspace) -> dict[str, Note]:
+    """Every note of a workspace by the id of its thing; raises InputError where the file holds
+    anything else.
+    """
+    path = workspace.root / FILE
+    if not os.path.lexists(path):
+        return {}
+    lines = read_document(path).split("\n")
+    return dict(
+        _read(line, f"{path}, line {number:,}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    )
+
+
+def save_note(
+    workspace: Workspace, id: str, text: str, tags: Iterable[str] = (), about: str = ""
+) -> Note | None:
+    """Keep a note on a thing, in place of the one it had; without text and tags there is none any
+    more.
+
+    Raises InputError for one that is too long. Two processes that write at once lose nothing of
+    each other's.
+    """
+    kept = tuple(dict.fromkeys(filter(None, (" ".join(tag.split()) for tag in tags))))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    note = Note(text.strip(), kept, about, now)
+    with convert_write_errors(workspace.root):
+        workspace.root.mkdir(parents=True, exist_ok=True)
+    with convert_write_errors(workspace.root / FILE), alone(workspace.root):
+        notes = notes_of(workspace)
+        with suppress(KeyError):
+            del notes[id]
+        if note.text or note.tags:
+            notes[id] = note
+        strict_json.write_lines(
+            workspace.root / FILE, ({"id": key, **asdict(value)} for key, value in notes.items())
+        )
+    return notes.get(id)
+
+
+def tags_in(notes: Mapping[str, Note]) -> list[str]:
+    """Every tag in use, in order."""
+    return sorted({tag for note in notes.values() for tag in note.tags})
+
+
+def _read(line: str, where: str) -> tuple[str, Note]:
+    """The id of a thing and the note on it."""
+    value = strict_json.loads(line, where)
+    names = {"id", *(one.name for one in fields(Note))}
+    if (
+        not isinstance(value.get("id"), str)
+        or not set(value) <= names
+        or not isinstance(value.get("tags", []), list)
+    ):
+        raise InputError(
+            f"{where}: expected a note with id, text and tags.", "Mend or remove the line."
+        )
+    texts = {name: str(value.get(name, "")) for name in ("text", "about", "changed")}
+    return value["id"], Note(tags=tuple(map(str, value.get("tags", []))), **texts)

@@ -1,0 +1,80 @@
+"""An artefact's folder as one zip file: the same bytes for the same files, and its size known
+beforehand.
+
+Nothing is compressed: weights hardly shrink, and so the size can be said before anything is built.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
+from typing import IO
+from zipfile import ZIP64_LIMIT, ZIP_STORED, ZipFile, ZipInfo
+
+from vocadapt.errors import InputError
+from vocadapt.files import open_file
+from vocadapt.lab.workspace.writing import convert_write_errors, is_disk_full
+
+BEGINNING = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the first date a zip can tell: times would make two builds differ
+MODE = 0o100644 << 16
+BLOCK = 1 << 20
+LOCAL_HEADER, CENTRAL_HEADER, END = 30, 46, 22  # bytes, names apart
+
+
+def packed_size(folder: Path) -> int:
+    """Size in bytes of what `pack` writes; a few dozen bytes short for a file of 2 GB and more."""
+    headers = (
+        2 * len(name.encode()) + LOCAL_HEADER + CENTRAL_HEADER for _, name in _members(folder)
+    )
+    return sum(headers) + sum(path.stat().st_size for path, _ in _members(folder)) + END
+
+
+def pack(folder: Path, target: IO[bytes]) -> None:
+    """Write every file of a folder, under the folder's name, into a zip file; a block at a time."""
+    with ZipFile(target, "w", ZIP_STORED) as archive:
+        for path, name in _members(folder):
+            info = ZipInfo(name, BEGINNING)
+            info.external_attr, info.create_system = MODE, 3  # 3: Unix, wherever it is packed
+            info.file_size = path.stat().st_size
+            big = info.file_size > ZIP64_LIMIT // 2
+            with open_file(path) as source, archive.open(info, "w", force_zip64=big) as place:
+                shutil.copyfileobj(source, place, BLOCK)
+
+
+def packed(folder: Path, scratch: Path) -> FileIO:
+    """A temporary file in `scratch` that holds the packed folder; it is gone when it is closed.
+
+    Raises InputError when the folder is gone or the disk is full.
+    """
+    place = (
+        scratch if os.access(scratch, os.W_OK) else None
+    )  # None: the system's own folder for temporary files
+    with convert_write_errors(place or Path(gettempdir())):
+        file = TemporaryFile(dir=place, prefix=".zip-", buffering=0)  # noqa: SIM115 - the caller closes it
+    try:
+        pack(folder, file)
+        file.seek(0)
+    except OSError as error:
+        file.close()
+        problem = (
+            "the disk is full" if is_disk_full(error) else f"cannot be packed: {error.strerror}"
+        )
+        raise InputError(
+            f"{folder.name}: {problem}.", "Make room, or copy the folder itself."
+        ) from error
+    return file
+
+
+def _members(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files of a folder, sorted, each with its name in the zip."""
+    inside = sorted(path for path in folder.rglob("*") if path.is_file())
+    return ((path, f"{folder.name}/{path.relative_to(folder).as_posix()}") for path in inside)

@@ -1,0 +1,140 @@
+"""Slices: named selections of tokens, one small file each in `<workspace>/slices/`.
+
+Tokens are kept by name, so that a slice drawn on the map of one space can be looked at in another.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Workspace, check_name
+from vocadapt.lab.workspace.writing import convert_write_errors
+
+FOLDER = "slices"
+LONGEST = 100  # characters of a name
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A selection of tokens: its id (the file's name), the name people gave it, the tokens in
+    order, what they were chosen from.
+
+    `source` tells for people how it came about: the space, the map, the way of choosing.
+    """
+
+    id: str
+    name: str
+    tokens: tuple[str, ...]
+    source: Mapping[str, str] = field(default_factory=dict)
+    created: str = ""
+
+
+def save_slice(
+    workspace: Workspace, name: str, tokens: Iterable[str], source: Mapping[str, str] | None = None
+) -> Slice:
+    """Write a slice under an id made of its name: a free one, so that nothing is overwritten.
+
+    Raises InputError for an empty or overlong name, and where no token is given.
+    """
+    name, chosen = " ".join(name.split()), tuple(dict.fromkeys(tokens))
+    if not 0 < len(name) <= LONGEST:
+        raise InputError(
+            f"A slice needs a name of 1 to {LONGEST} characters, got {len(name)}.",
+            "Give it another.",
+        )
+    if not chosen:
+        raise InputError(
+            "A slice needs at least one token, and none is selected.",
+            "Select some on the map first.",
+        )
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    made = Slice(_free_id(workspace, name), name, chosen, dict(source or {}), now)
+    path = _path(workspace, made.id)
+    with convert_write_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        strict_json.write(path, asdict(made))
+    return made
+
+
+def load_slice(workspace: Workspace, id: str) -> Slice:
+    """Read a slice; raises InputError where there is none, or the file holds something else."""
+    path = _path(workspace, id)
+    if not os.path.lexists(path):
+        raise InputError(
+            f"There is no slice {id} in {workspace.root}.",
+            "Choose another, or select and save one.",
+        )
+    return _checked(strict_json.read(path), path)
+
+
+def slices_of(workspace: Workspace) -> list[Slice]:
+    """All slices of a workspace, newest first; files that are none are passed over."""
+    found = []
+    for path in sorted((workspace.root / FOLDER).glob("*.json")):
+        try:
+            found.append(load_slice(workspace, path.stem))
+        except InputError:
+            continue
+    return sorted(found, key=lambda one: one.created, reverse=True)
+
+
+def delete_slice(workspace: Workspace, id: str) -> None:
+    """Remove a slice; raises InputError where there is none."""
+    path = _path(workspace, id)
+    with convert_write_errors(path.parent):
+        try:
+            path.unlink()
+        except FileNotFoundError as error:
+            raise InputError(f"There is no slice {id} in {workspace.root}.") from error
+
+
+def _path(workspace: Workspace, id: str) -> Path:
+    """Where a slice lies; raises InputError for an id that may not be one, and for a link that
+    leads elsewhere.
+    """
+    path = workspace.root / FOLDER / f"{check_name(id)}.json"
+    if not path.resolve().is_relative_to(workspace.root):
+        raise InputError(f"{FOLDER}/{id} leads out of the workspace.", "Remove the link.")
+    return path
+
+
+def _free_id(workspace: Workspace, name: str) -> str:
+    base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "slice"
+    base = base if _may_be(base) else f"slice-{base}"
+    numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, 10_000))
+    return next(id for id in numbered if not _path(workspace, id).exists())
+
+
+def _may_be(id: str) -> bool:
+    try:
+        check_name(id)
+    except InputError:
+        return False
+    return True
+
+
+def _checked(values: Mapping[str, object], path: Path) -> Slice:
+    """A slice from plain values; raises InputError for anything else, and where the file was
+    renamed.
+    """
+    tokens, source = values.get("tokens"), values.get("source")
+    if (
+        set(values) != {one.name for one in fields(Slice)}
+        or not isinstance(tokens, list)
+        or not isinstance(source, dict)
+    ):
+        raise InputError(
+            f"{path}: expected a slice with id, name, tokens, source and created.",
+            "Remove the file.",
+        )
+    if not tokens or not all(isinstance(token, str) for token in tokens):
+        raise InputError(f"{path}: expected a list of tokens.", "Remove the file.")
+    told = {str(key): str(value) for key, value in source.items()}
+    return Slice(
+        path.stem, str(values["name"])[:LONGEST], tuple(tokens), told, str(values["created"])
+    )

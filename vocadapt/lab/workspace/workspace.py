@@ -1,0 +1,196 @@
+"""The workspace: a project is a folder of artefacts, one folder each, `<workspace>/<kind>/<name>/`.
+
+Names come from people and from pages, so they are checked against a list of what is allowed, never
+against what is not.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_output_path, expand_path
+from vocadapt.lab.workspace.manifest import (
+    ARTEFACTS,
+    MANIFEST,
+    Input,
+    Manifest,
+    content_stamp,
+    read_manifest,
+    seen_stamp,
+    stamp_of,
+)
+from vocadapt.lab.workspace.writing import writing
+
+__all__ = [
+    "ARTEFACTS",
+    "KINDS",
+    "UPLOADS",
+    "Artefact",
+    "Workspace",
+    "adapted_models",
+    "check_name",
+    "open_artefact",
+    "writing",
+]
+
+KINDS = (*ARTEFACTS, "jobs")
+# folder of what came through the browser: taken in by the artefact that is made of it, then removed
+UPLOADS = "uploads"
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9_-])?", re.ASCII)
+RESERVED = re.compile(
+    r"(?:CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9])(?:\..*)?", re.IGNORECASE
+)  # devices on Windows, whatever follows
+
+
+def check_name(name: str) -> str:
+    """The name, if it may be one: 1 to 80 letters, digits, dots, dashes and underscores, a letter
+    or digit first.
+
+    Raises InputError for anything else, and for what other systems take for a device.
+    """
+    if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
+        raise InputError(
+            f"{name[:100]!r} cannot be a name.",
+            "Use 1 to 80 letters, digits, dots, dashes and underscores, a letter or digit first.",
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A folder that some step wrote, its manifest, and the stamp that changes whenever it is made
+    again.
+    """
+
+    folder: Path
+    manifest: Manifest
+    stamp: str
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return self.folder.name
+
+    @property
+    def kind(self) -> str:
+        """One of ARTEFACTS."""
+        return self.manifest.kind
+
+    def stale(self, workspace: "Workspace") -> list[str]:
+        """Why this artefact no longer follows from its inputs, one sentence each; empty where it
+        does.
+        """
+        reasons = (changed(given, workspace) for given in self.manifest.inputs.values())
+        return [reason for reason in reasons if reason]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder of a project; made when something is first written into it."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        root = expand_path(self.root)
+        check_output_path(root)
+        object.__setattr__(self, "root", root.resolve())
+        if self.root.exists() and not self.root.is_dir():
+            raise InputError(
+                f"{self.root} is a file: a workspace is a folder.", "Give another --workspace."
+            )
+
+    def folder(self, kind: str, name: str) -> Path:
+        """Where an artefact of this kind and name lies or would lie; raises InputError for a name
+        that may not be one.
+        """
+        if kind not in KINDS:
+            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
+        folder = self.root / kind / check_name(name)
+        if not folder.resolve().is_relative_to(self.root):
+            raise InputError(f"{kind}/{name} leads out of the workspace.", "Remove the link.")
+        return folder
+
+    def artefact(self, kind: str, name: str) -> Artefact:
+        """The artefact of this kind and name; raises InputError where there is none."""
+        folder = self.folder(kind, name)
+        if not (folder / MANIFEST).is_file():
+            there = ", ".join(found.name for found in self.artefacts(kind)) or "none"
+            raise InputError(
+                f"There is no {ARTEFACTS.get(kind, kind)} named {name} in {self.root}.",
+                f"There: {there}.",
+            )
+        return open_artefact(folder)
+
+    def artefacts(self, kind: str) -> list[Artefact]:
+        """All finished artefacts of a kind, newest first; drafts and folders of others are not
+        among them.
+        """
+        return sorted(
+            self._found(kind), key=lambda artefact: artefact.manifest.created, reverse=True
+        )
+
+    def free_name(self, kind: str, wish: str, but: Collection[str] = ()) -> str:
+        """A name near `wish` that is not taken yet, and none of `but`: biomed, biomed-2, biomed-3
+        …
+        """
+        base = re.sub(r"[^A-Za-z0-9_-]+", "-", wish).strip("-_.")[:60] or "unnamed"
+        base = base if NAME.fullmatch(base) and not RESERVED.fullmatch(base) else f"x-{base}"
+        names = (base if number == 1 else f"{base}-{number}" for number in range(1, 10_000))
+        return next(
+            name for name in names if name not in but and not self.folder(kind, name).exists()
+        )
+
+    def _found(self, kind: str) -> Iterator[Artefact]:
+        if kind not in ARTEFACTS:
+            raise InputError(f"Unknown kind {kind!r}.", f"Choose one of: {', '.join(ARTEFACTS)}.")
+        try:
+            names = sorted(filter(NAME.fullmatch, os.listdir(self.root / kind)))
+        except OSError:  # nothing was made yet
+            return
+        for name in names:
+            try:
+                yield open_artefact(self.root / kind / name)
+            except (InputError, OSError):  # not ours, or gone since
+                continue
+
+
+def open_artefact(folder: Path) -> Artefact:
+    """The artefact at a folder anywhere; raises InputError where there is none."""
+    try:
+        return Artefact(folder, read_manifest(folder), stamp_of(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return Artefact(folder, Manifest.load(folder), "")  # raises, and says what was expected
+
+
+def adapted_models(workspace: Workspace) -> list[Artefact]:
+    """The models that were taught words, newest first; a model that was merely converted is not
+    among them.
+    """
+    return [model for model in workspace.artefacts("models") if "added" in model.manifest.numbers]
+
+
+def changed(given: Input, workspace: Workspace) -> str | None:
+    """Why an input is no longer what it was when it was used; None where it is, and for an upload,
+    which was taken in.
+    """
+    if all(Path(path).parent == Path(UPLOADS) for path in given.paths):
+        return None
+    paths = [workspace.root / path for path in given.paths]  # an absolute path stays itself
+    if not all(path.exists() for path in paths):
+        return f"{given.name} is gone"
+    if not given.seen:
+        return _changed_artefact(paths[0], given, workspace)
+    if seen_stamp(paths) == given.seen or content_stamp(paths) == given.stamp:
+        return None
+    return f"{given.name} was changed since"
+
+
+def _changed_artefact(folder: Path, given: Input, workspace: Workspace) -> str | None:
+    if not (folder / MANIFEST).is_file():
+        return f"{given.name} is gone"
+    if stamp_of(folder) != given.stamp:
+        return f"{given.name} was rebuilt since"
+    return f"{given.name} is itself out of date" if open_artefact(folder).stale(workspace) else None

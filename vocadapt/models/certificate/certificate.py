@@ -1,0 +1,423 @@
+"""Certificate: proof that an edit of the vocabulary kept everything it should.
+
+Each check is one function over the two models; all of them always run, and the certificate passes
+when every one does.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.models import layers
+from vocadapt.models.adapted_model import digest_of
+from vocadapt.models.certificate.edit import LINES, Edit
+from vocadapt.models.certificate.reload_process import reload_elsewhere, tensors_of
+from vocadapt.models.exbert.extend import open_gates
+from vocadapt.models.extension_size import of_extension
+from vocadapt.models.language_model import LanguageModel, find_rows
+from vocadapt.models.layers import input_rows
+from vocadapt.text.tokenization import encode, encode_batch
+from vocadapt.vocabulary.overlap import unreachable
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["CHECKS", "LINES", "Certificate", "Check", "Edit", "certify", "run_check"]
+
+PROBES, PROBE_LENGTH, SEED = 8, 24, 1
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property, whether it holds, and the numbers behind the verdict."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All checks of one edit; it passes when each of them does."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    def to_dict(self) -> dict[str, object]:
+        """The certificate as JSON values."""
+        return {"passed": self.passed, "checks": [asdict(check) for check in self.checks]}
+
+
+def certify(
+    before: LanguageModel, after: LanguageModel, lines: Sequence[str] | None = None
+) -> Certificate:
+    """Run every check on an edited model; `lines` of text replace the four built-in sentences.
+
+    Raises InputError when either model has no network.
+    """
+    for model in (before, after):
+        if model.path.is_file():
+            raise InputError(
+                f"{model.path} is a vocabulary without a model: there is nothing to certify.",
+                "Give model folders.",
+            )
+        _ = model.config  # a folder that is no model at all is a mistake, not a failed check,
+        find_rows(model)  # … and so are weights that nobody can read
+    edit = Edit(before, after, tuple(lines) if lines else LINES)
+    return Certificate(tuple(run_check(name, edit) for name in CHECKS))
+
+
+def run_check(name: str, edit: Edit) -> Check:
+    """One check by name; a model so damaged that the check cannot run fails it and says why."""
+    try:
+        passed, detail = CHECKS[name](edit)
+    except InputError as error:
+        passed, detail = False, f"could not be checked: {error.problem}"
+    except (
+        RuntimeError,
+        IndexError,
+        KeyError,
+        ValueError,
+    ) as error:  # shapes and ids that do not fit each other
+        passed, detail = (
+            False,
+            f"could not be checked, the two models do not fit: {str(error).splitlines()[0]}",
+        )
+    return Check(name, passed, detail)
+
+
+def kept_rows(edit: Edit) -> tuple[bool, str]:
+    """Every kept token has the bit-identical row."""
+    import torch
+
+    old = input_rows(edit.before.network)[edit.ids(edit.before, edit.kept)]
+    new = input_rows(edit.after.network)[edit.ids(edit.after, edit.kept)]
+    same = int((_bits(old) == _bits(new)).all(dim=1).sum()) if old.dtype == new.dtype else 0
+    finite = bool(torch.isfinite(input_rows(edit.after.network)).all())
+    detail = (
+        f"{same} of {len(edit.kept)} kept rows are bit-identical, {len(edit.replaced)} replaced on"
+        " purpose"
+    )
+    return same == len(edit.kept) and finite, (
+        detail if finite else f"{detail}; some rows are not finite"
+    )
+
+
+def token_ids(edit: Edit) -> tuple[bool, str]:
+    """Kept tokens keep their ids unless the plan lets them move or some went; special ids and names
+    mean the same tokens.
+    """
+    before, after = edit.before.vocabulary, edit.after.vocabulary
+    moves = edit.rearranged or any(token not in after for token in before.tokens)
+    moved = 0 if moves else sum(before.ids[token] != after.ids[token] for token in before.tokens)
+    wrong = [
+        key
+        for key in edit.before.config
+        if key.endswith("_token_id") and not _same_special(edit, key)
+    ]
+    wrong += [
+        name
+        for name, token in _special_tokens(edit.before).items()
+        if _special_tokens(edit.after).get(name) != token
+    ]
+    told = "ids were free to move" if moves else f"{moved} of {len(before)} ids moved"
+    detail = f"{told}, special tokens that differ: {', '.join(wrong) or 'none'}"
+    return moved == 0 and not wrong, detail
+
+
+def padding(edit: Edit) -> tuple[bool, str]:
+    """The embedding layer treats the same token as padding."""
+    old, new = (_padding_token(model) for model in (edit.before, edit.after))
+    return old == new, f"padding row before: {old}, after: {new}"
+
+
+def tied_head(edit: Edit) -> tuple[bool, str]:
+    """An output layer that shared the input rows still does, and one that did not still does
+    not.
+    """
+    old, new = (_tie(model.network) for model in (edit.before, edit.after))
+    return old == new, f"output layer before: {old}, after: {new}"
+
+
+def output_bias(edit: Edit) -> tuple[bool, str]:
+    """Every kept token has its output bias, and there is one for each row."""
+    old, new = (layers.output_bias(model.network) for model in (edit.before, edit.after))
+    if old is None or new is None:
+        return old is None and new is None, (
+            "no output bias" if new is None else "an output bias appeared"
+        )
+    rows, kept = len(input_rows(edit.after.network)), len(edit.kept)
+    same = int(
+        (
+            _bits(old[edit.ids(edit.before, edit.kept)])
+            == _bits(new[edit.ids(edit.after, edit.kept)])
+        ).sum()
+    )
+    return (
+        same == kept and len(new) == rows,
+        f"{same} of {kept} biases are bit-identical, {len(new)} for {rows} rows",
+    )
+
+
+def size(edit: Edit) -> tuple[bool, str]:
+    """`vocab_size` is the number of rows, and every id of the tokenizer has one."""
+    rows = input_rows(edit.after.network).shape[0]
+    stated, largest = edit.after.config.get("vocab_size"), len(edit.after.vocabulary) - 1
+    return (
+        stated == rows and largest < rows,
+        f"vocab_size {stated}, {rows} rows, largest id {largest}",
+    )
+
+
+def other_tensors(edit: Edit) -> tuple[bool, str]:
+    """Every tensor that does not depend on the vocabulary is bit-identical, and none was lost; only
+    an extension's may come.
+    """
+    import torch
+
+    old, new = (model.network.state_dict() for model in (edit.before, edit.after))
+    rows = input_rows(edit.before.network).shape[0]
+    names = [name for name, tensor in old.items() if not _by_token(name, tensor, rows)]
+    wrong = [
+        name
+        for name in names
+        if name not in new or not torch.equal(_bits(old[name]), _bits(new[name]))
+    ]
+    came = {name for name in set(new) - set(old) if edit.extended and of_extension(name)}
+    gone = sorted(set(old) ^ set(new) - came)
+    detail = f"{len(names) - len(wrong)} of {len(names)} other tensors are bit-identical"
+    detail += f", {len(came)} came with the extension" if came else ""
+    return not wrong and not gone, detail + (
+        f"; differ: {', '.join([*wrong, *gone][:3])}" if wrong or gone else ""
+    )
+
+
+def added_tokens_fire(edit: Edit) -> tuple[bool, str]:
+    """Each added word is cut into its one token, and each added continuation can be reached behind
+    some beginning.
+
+    Those that came with a vocabulary taken over whole and never could are named in the record, and
+    are no fault.
+    """
+    vocabulary, splitter = edit.after.vocabulary, edit.after.splitter
+    words = [token for token in edit.added if not vocabulary.continues(token)]
+    encoded = encode_batch(edit.after.fast_tokenizer, words, add_special_tokens=False)
+    silent = {token for token, got in zip(words, encoded, strict=True) if got.tokens != [token]}
+    silent |= set(
+        unreachable(
+            vocabulary, splitter, [token for token in edit.added if vocabulary.continues(token)]
+        )
+    )
+    faults = [token for token in edit.added if token in silent and token not in edit.silent]
+    detail = f"{len(edit.added) - len(silent)} of {len(edit.added)} added tokens fire"
+    detail += (
+        f", {len(silent) - len(faults)} never could in the vocabulary they came with"
+        if len(silent) > len(faults)
+        else ""
+    )
+    return not faults, detail + (f", not {faults[0]!r}" if faults else "")
+
+
+def new_rows(edit: Edit) -> tuple[bool, str]:
+    """Every new row is the one that was saved, as the record's digest tells, and the record names
+    as many as there are.
+    """
+    recorded, tokens = edit.rows_digest, (*edit.replaced_in_order, *edit.plan_added)
+    if recorded is None:
+        return True, f"{len(edit.added)} added rows, no record to compare them with"
+    if not set(edit.added) <= set(tokens):
+        return (
+            False,
+            (
+                f"{len(set(edit.added) - set(tokens))} of {len(edit.added)} added tokens are not in"
+                " the record"
+            ),
+        )
+    found = digest_of(input_rows(edit.after.network)[edit.ids(edit.after, tokens)])
+    return (
+        found == recorded,
+        (
+            f"{len(tokens)} new rows {'are' if found == recorded else 'are not all'} those that"
+            " were saved"
+        ),
+    )
+
+
+def position_classes(edit: Edit) -> tuple[bool, str]:
+    """No row of a continuation ("##oma") is made of the pieces that its letters have at the
+    beginning of a word ("oma").
+
+    Code that strips the prefix and cuts what is left makes such rows. They are told by their
+    numbers: the mean of those pieces.
+    """
+    before, after = edit.before.vocabulary, edit.after.vocabulary
+    going_on = [token for token in edit.added if after.continues(token)]
+    rows = input_rows(edit.before.network).detach().float().numpy()
+    new = input_rows(edit.after.network).detach().float().numpy()
+    wrong = []
+    for token in going_on:
+        as_start = before.cut_token(token.removeprefix(after.continuation))
+        if as_start != before.cut_token(token):
+            mean = rows[[before.ids[piece] for piece in as_start]].mean(axis=0)
+            wrong += (
+                [token] if np.allclose(new[after.ids[token]], mean, rtol=1e-3, atol=1e-5) else []
+            )
+    detail = f"{len(edit.added) - len(going_on)} added beginnings, {len(going_on)} continuations"
+    return not wrong, detail + (
+        f"; {len(wrong)} of them made as beginnings, {wrong[0]!r} first" if wrong else ""
+    )
+
+
+def outputs(edit: Edit) -> tuple[bool, str]:
+    """Where the cut did not change, every output of the network is bit-equal; logits over tokens
+    are compared on kept tokens.
+
+    A network that was given extension modules is asked with every gate at 1, which lets only the
+    original layers through.
+    """
+    same_cut, batches = 0, list(_probes(edit))
+    for line in edit.lines:
+        old, new = (encode(model.fast_tokenizer, line) for model in (edit.before, edit.after))
+        if old.tokens == new.tokens and not edit.replaced.intersection(old.tokens):
+            same_cut += 1
+            batches.append((_batch(edit.before, old.ids), _batch(edit.after, new.ids)))
+    with open_gates(edit.after.network) if edit.extended else nullcontext():
+        different = sum(not _equal_outputs(edit, old, new) for old, new in batches)
+    detail = f"{len(batches) - different} of {len(batches)} inputs give bit-equal outputs"
+    detail += " with every gate at 1" if edit.extended else ""
+    drawn = len(batches) - same_cut
+    return (
+        different == 0,
+        (
+            f"{detail} ({drawn} random sequences, {same_cut} of {len(edit.lines)} lines whose cut"
+            " did not change)"
+        ),
+    )
+
+
+def reload(edit: Edit) -> tuple[bool, str]:
+    """Loaded by transformers alone, in a process that does not know vocadapt, the folder gives the
+    same ids and outputs.
+
+    A network with extension modules is loaded by transformers and the one import that its card
+    names.
+    """
+    return reload_elsewhere(edit.after, (*edit.lines, " ".join(edit.added[:20])))
+
+
+CHECKS: dict[str, Callable[[Edit], tuple[bool, str]]] = {
+    "kept rows": kept_rows,
+    "token ids": token_ids,
+    "padding row": padding,
+    "tied head": tied_head,
+    "output bias": output_bias,
+    "vocabulary size": size,
+    "other tensors": other_tensors,
+    "added tokens fire": added_tokens_fire,
+    "new rows": new_rows,
+    "position classes": position_classes,
+    "outputs": outputs,
+    "reload": reload,
+}
+
+
+def _bits(tensor: "torch.Tensor") -> "torch.Tensor":
+    """The tensor's bytes as integers, so that equal means bit-identical, NaN and -0 included."""
+    import torch
+
+    whole = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.int8}
+    return tensor.detach().contiguous().view(whole[tensor.element_size()])
+
+
+def _same_special(edit: Edit, key: str) -> bool:
+    """Whether a special id of config.json names the same token in both models."""
+    old, new = edit.before.config.get(key), edit.after.config.get(key)
+    if not isinstance(old, int) or not isinstance(new, int):
+        return bool(old == new)
+    known = old < len(edit.before.vocabulary) and new < len(edit.after.vocabulary)
+    return known and edit.before.vocabulary.tokens[old] == edit.after.vocabulary.tokens[new]
+
+
+def _special_tokens(model: LanguageModel) -> dict[str, str]:
+    return {name: str(token) for name, token in model.tokenizer.special_tokens_map.items()}
+
+
+def _padding_token(model: LanguageModel) -> str:
+    """The token whose row the embedding layer treats as padding."""
+    row = getattr(model.network.get_input_embeddings(), "padding_idx", None)
+    return "none" if row is None else model.vocabulary.tokens[row]
+
+
+def _tie(network: Any) -> str:
+    if layers.output_layer(network) is None:
+        return "none"
+    return "shares the input rows" if layers.is_tied(network) else "has rows of its own"
+
+
+def _by_token(name: str, tensor: "torch.Tensor", rows: int) -> bool:
+    """Whether a tensor holds one entry for each token: the rows, the output layer, its bias."""
+    return (
+        tensor.ndim > 0
+        and tensor.shape[0] == rows
+        and name.split(".")[-1] in ("weight", "bias")
+        and "position" not in name
+    )
+
+
+def _probes(edit: Edit) -> "list[tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]]":
+    """Random sequences of kept tokens, as inputs to both models."""
+    if not edit.kept:  # every row was made anew on purpose: no input has outputs to keep
+        return []
+    rng = np.random.default_rng(SEED)
+    chosen = [
+        [edit.kept[i] for i in rng.integers(len(edit.kept), size=PROBE_LENGTH)]
+        for _ in range(PROBES)
+    ]
+    return [
+        (
+            _batch(edit.before, edit.ids(edit.before, tokens).tolist()),
+            _batch(edit.after, edit.ids(edit.after, tokens).tolist()),
+        )
+        for tokens in chosen
+    ]
+
+
+def _batch(model: LanguageModel, ids: list[int]) -> "dict[str, torch.Tensor]":
+    """One input row, cut to what the network's positions hold."""
+    import torch
+
+    longest = int(model.config.get("max_position_embeddings", 512))
+    row = torch.tensor([ids[:longest]])
+    return {"input_ids": row, "attention_mask": torch.ones_like(row)}
+
+
+def _equal_outputs(
+    edit: Edit, old: "dict[str, torch.Tensor]", new: "dict[str, torch.Tensor]"
+) -> bool:
+    """Whether both networks give bit-equal tensors under every name."""
+    import torch
+
+    with torch.inference_mode():
+        before, after = (
+            tensors_of(edit.before.network(**old)),
+            tensors_of(edit.after.network(**new)),
+        )
+    over_tokens = (
+        len(input_rows(edit.before.network))
+        if layers.output_layer(edit.before.network) is not None
+        else -1
+    )
+    kept_old, kept_new = edit.ids(edit.before, edit.kept), edit.ids(edit.after, edit.kept)
+    pairs = (
+        (a[..., kept_old], b[..., kept_new]) if a.shape[-1] == over_tokens else (a, b)
+        for a, b in zip(before, after, strict=True)
+    )
+    return all(a.shape == b.shape and torch.equal(_bits(a), _bits(b)) for a, b in pairs)

@@ -1,0 +1,103 @@
+"""Edit: a model before and after, and what the record says of it: the material of every check of
+the certificate.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from vocadapt.models.adapted_model import RECORD
+from vocadapt.models.extension_size import is_extended
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.vocabulary.plan.plan import KINDS
+
+if TYPE_CHECKING:
+    import torch
+
+LINES = (
+    "The patient was treated with a new drug for two weeks.",
+    "We found no difference between the groups (p = 0.42).",
+    "Blood pressure, heart rate and pain were recorded at each visit.",
+    "It was a long trial; nobody knew what the outcome would be.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """The two models and what both tokenizers know: the material of every check."""
+
+    before: LanguageModel
+    after: LanguageModel
+    lines: tuple[str, ...] = LINES
+
+    @cached_property
+    def replaced(self) -> frozenset[str]:
+        """Old tokens that were given a new row on purpose, as the folder's record says."""
+        return frozenset(self.replaced_in_order)
+
+    @property
+    def replaced_in_order(self) -> tuple[str, ...]:
+        """The same, in the order of the record."""
+        return tuple(self._plan.get("replaced_tokens", ()))
+
+    @property
+    def plan_added(self) -> tuple[str, ...]:
+        """The added tokens that the record names, in its order."""
+        return tuple(str(word[0]) for word in self._plan.get("added_tokens", ()))
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Added tokens of which the record says that they never could fire."""
+        return frozenset(self._plan.get("silent_tokens", ()))
+
+    @property
+    def rows_digest(self) -> str | None:
+        """The digest of the new rows, where the record has one."""
+        return self._record.get("rows")
+
+    @property
+    def rearranged(self) -> bool:
+        """Whether the record's plan is of a kind under which tokens change place."""
+        kind = KINDS.get(str(self._plan.get("kind")))
+        return kind is not None and kind.rearranges
+
+    @property
+    def extended(self) -> bool:
+        """Whether the edit put extension modules beside the layers: then they are new, and only
+        closed off are outputs equal.
+        """
+        return is_extended(self.after.config) and not is_extended(self.before.config)
+
+    @property
+    def _plan(self) -> dict[str, Any]:
+        return dict(self._record.get("plan", {}))
+
+    @cached_property
+    def _record(self) -> dict[str, Any]:
+        path = self.after.path / RECORD
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+    @cached_property
+    def added(self) -> tuple[str, ...]:
+        """Tokens that only the model after the edit has."""
+        return tuple(
+            token for token in self.after.vocabulary.tokens if token not in self.before.vocabulary
+        )
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """Tokens that both have and that should have kept their row."""
+        after = self.after.vocabulary
+        return tuple(
+            token
+            for token in self.before.vocabulary.tokens
+            if token in after and token not in self.replaced
+        )
+
+    def ids(self, model: LanguageModel, tokens: Sequence[str]) -> "torch.Tensor":
+        """Ids of `tokens` in one of the two models."""
+        import torch
+
+        return torch.tensor([model.vocabulary.ids[token] for token in tokens], dtype=torch.long)

@@ -1,0 +1,222 @@
+"""How well a network knows words in their context: masked-word loss per character, comparable
+across vocabularies.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual.masked_forward import states_at
+from vocadapt.models.layers import output_layer
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.text.splitter import Splitter
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+Ids = NDArray[np.int64]
+BATCH = 16  # windows at a time
+PIECES_OF_A_WORD = 3  # at most, on average
+
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """How a text is asked: windows of so many words, and the share of their words that is hidden,
+    drawn with `seed`.
+
+    Words, not wordpieces, are what is drawn, so that every vocabulary is asked the same words in
+    the same context.
+    """
+
+    words: int = bounded(48, 1, 10_000, "Words of a window")
+    share: float = bounded(0.15, 0, 1, "Masking probability")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the masked words")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def within(self, positions: int) -> "WindowSettings":
+        """The same, of no more words than have seldom more wordpieces than a network of so many
+        positions can read.
+        """
+        return replace(self, words=min(self.words, max(1, positions // PIECES_OF_A_WORD)))
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Wordpiece ids of a stretch of text between [CLS] and [SEP], which of them are hidden, and how
+    many characters these are.
+    """
+
+    ids: Ids
+    hidden: NDArray[np.bool_]
+    words: int
+    characters: int
+
+
+@dataclass(frozen=True)
+class MaskedLoss:
+    """Summed loss over hidden words in nats, with what it is summed over."""
+
+    nats: float
+    words: int
+    characters: int
+    windows: int
+    too_long: int = 0  # windows of more wordpieces than the network has positions: left out
+    # Nats and characters of each window with masked words, (windows, 2).
+    each: NDArray[np.float64] = field(
+        default_factory=lambda: np.empty((0, 2)), compare=False, repr=False
+    )
+
+    @property
+    def per_character(self) -> float:
+        """Nats per character of the hidden words; lower is better."""
+        return self.nats / self.characters
+
+
+def windows(
+    lines: Iterable[str],
+    splitter: Splitter,
+    vocabulary: Vocabulary,
+    settings: WindowSettings | None = None,
+) -> Iterator[Window]:
+    """Cut lines of text into windows and draw the hidden words; all pieces of a word are hidden
+    together.
+
+    Words that the vocabulary cannot spell ([UNK]) are never hidden: they have no characters to
+    share the loss.
+    """
+    settings = settings or WindowSettings()
+    rng = np.random.default_rng(settings.seed)
+    for line in lines:
+        words = splitter.words(line)
+        for start in range(0, len(words), settings.words):
+            stretch = words[start : start + settings.words]
+            yield _window(stretch, rng.random(len(stretch)) < settings.share, vocabulary)
+
+
+def masked_word_loss(
+    network: "transformers.PreTrainedModel", vocabulary: Vocabulary, asked: Iterable[Window]
+) -> MaskedLoss:
+    """Hide words, ask the network for their wordpieces, and sum up how surprised it is.
+
+    Raises InputError for a network without a masked-word head, and where no word is hidden.
+    """
+    import torch
+
+    mask, pad = (vocabulary.ids[token] for token in ("[MASK]", "[PAD]"))
+    positions = int(getattr(network.config, "max_position_embeddings", 0)) or None
+    nats: list[float] = []
+    fitting: list[Window] = []
+    too_long = 0
+    training = network.training
+    network.eval()
+    source = iter(asked)
+    with torch.inference_mode():
+        while batch := list(islice(source, BATCH)):
+            read = [window for window in batch if positions is None or len(window.ids) <= positions]
+            too_long += len(batch) - len(read)
+            fitting += read
+            hiding = [window for window in read if window.hidden.any()]
+            nats += _losses_of(network, hiding, mask, pad) if hiding else []
+    network.train(training)
+    return _summed(nats, fitting, too_long)
+
+
+def unigram_loss(counts: Ids, asked: Iterable[Window]) -> MaskedLoss:
+    """The same questions put to a model that knows only how often each wordpiece occurs (`counts`
+    by id, one added to each).
+    """
+    table = np.asarray(counts, dtype=np.float64) + 1
+    logs = np.log(table / table.sum())
+    asked = list(asked)
+    nats = [
+        -float(logs[window.ids[window.hidden]].sum()) for window in asked if window.hidden.any()
+    ]
+    return _summed(nats, asked, 0)
+
+
+def head_on(network: "transformers.PreTrainedModel") -> Callable[["torch.Tensor"], "torch.Tensor"]:
+    """The masked-word head alone: hidden states (n, width) → scores (n, tokens), so that only asked
+    positions are scored.
+
+    Raises InputError where the network has none.
+    """
+    head = getattr(network, "cls", None)
+    if head is None or output_layer(network) is None:
+        raise InputError(
+            f"{type(network).__name__} has no masked-word head.",
+            "Choose a model that was saved with one (BertForMaskedLM).",
+        )
+    return cast(Any, getattr(head, "predictions", head))  # type: ignore[no-any-return]
+
+
+def scores_at(
+    network: "transformers.PreTrainedModel",
+    ids: "torch.Tensor",
+    attended: "torch.Tensor",
+    places: "torch.Tensor",
+) -> "torch.Tensor":
+    """Scores (asked positions, tokens) of the masked-word head where `places` (batch, length) is
+    true, and nowhere else.
+    """
+    return head_on(network)(states_at(network.base_model, ids, attended, places))
+
+
+def _window(words: list[str], drawn: NDArray[np.bool_], vocabulary: Vocabulary) -> Window:
+    ids, hidden, asked, characters = [vocabulary.ids["[CLS]"]], [False], 0, 0
+    for word, wanted in zip(words, drawn, strict=True):
+        pieces = vocabulary.cut(word)
+        asking = bool(wanted) and vocabulary.unknown not in pieces
+        ids += [vocabulary.ids[piece] for piece in pieces]
+        hidden += [asking] * len(pieces)
+        asked += asking
+        characters += len(word) * asking
+    return Window(
+        np.array([*ids, vocabulary.ids["[SEP]"]]), np.array([*hidden, False]), asked, characters
+    )
+
+
+def _losses_of(
+    network: "transformers.PreTrainedModel", batch: list[Window], mask: int, pad: int
+) -> list[float]:
+    """Return the summed masked-word loss of each window, in nats."""
+    import torch
+
+    shape = (len(batch), max(len(window.ids) for window in batch))
+    ids, hidden = np.full(shape, pad), np.zeros(shape, dtype=bool)
+    for row, window in enumerate(batch):
+        ids[row, : len(window.ids)], hidden[row, : len(window.ids)] = window.ids, window.hidden
+    truth, places = torch.from_numpy(ids[hidden]), torch.from_numpy(hidden)
+    asked = torch.from_numpy(np.where(hidden, mask, ids)).to(network.device)
+    scores = scores_at(network, asked, (asked != pad).long(), places.to(network.device)).float()
+    losses = torch.nn.functional.cross_entropy(scores, truth.to(network.device), reduction="none")
+    window_of = np.nonzero(hidden)[0]
+    return np.bincount(window_of, losses.double().cpu().numpy(), minlength=len(batch)).tolist()  # type: ignore[no-any-return]
+
+
+def _summed(nats: list[float], fitting: list[Window], too_long: int) -> MaskedLoss:
+    """Sum up the losses of the windows with masked words, too long windows excluded."""
+    words, characters = (
+        sum(window.words for window in fitting),
+        sum(window.characters for window in fitting),
+    )
+    if not words:
+        why = (
+            f": {too_long} windows of it have more wordpieces than the network has positions"
+            if too_long
+            else ""
+        )
+        raise InputError(
+            f"No word of this text could be hidden{why}.",
+            "Give more text." if not why else "Take shorter windows.",
+        )
+    each = np.array([nats, [window.characters for window in fitting if window.hidden.any()]]).T
+    return MaskedLoss(sum(nats), words, characters, len(fitting), too_long, each)

@@ -1,0 +1,258 @@
+"""Which words or tokens of a text get a vector in context, which of their occurrences are looked
+at, and in which windows.
+
+The text is read as a words file (`write_sentences`): a line is a context. Every distinct word is
+cut once.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, MAX_COUNT, bounded, check_settings
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+
+UNITS = {
+    "words": "whole words: the mean of their pieces",
+    "tokens": "wordpieces as the model cuts the text",
+}
+LAST = -1
+
+
+@dataclass(frozen=True)
+class ContextualSettings:
+    """Which vectors in context are made.
+
+    `layer`: 0 is the embedding output (row + position + type, normalised), 1 what leaves the first
+    layer, −1 the last one.
+    `occurrences`: of each word so many at most, drawn with `seed`. `length`: wordpieces of a
+    window, [CLS] and [SEP] included; a line is a context, a longer one is cut into several. `unit`:
+    a key of UNITS. `min_count`: rarer ones get no vector.
+    `first`: only so many of the most frequent, 0 for all.
+    """
+
+    layer: int = bounded(LAST, LAST, 1_000, "Layer")
+    occurrences: int = bounded(20, 1, 1_000_000, "Occurrences of a word")
+    length: int = bounded(128, 4, 32_768, "Wordpieces of a window")
+    batch: int = bounded(32, 1, 65_536, "Windows in a batch")
+    unit: str = "words"
+    min_count: int = bounded(5, 1, MAX_COUNT, "Minimum count of a word")
+    first: int = bounded(0, 0, MAX_COUNT, "Most frequent words")
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the occurrences")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.unit not in UNITS:
+            raise InputError(f"Unknown unit {self.unit!r}.", f"Choose one of: {', '.join(UNITS)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What gets a vector, most frequent first; how often each stands in the text; how many do not
+    get one, by reason.
+    """
+
+    names: tuple[str, ...]
+    counts: NDArray[np.int64]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Name to number."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    def taken(self, occurrences: int) -> NDArray[np.int64]:
+        """How many occurrences of each are looked at."""
+        return np.minimum(self.counts, occurrences)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Wordpiece ids of a stretch of a line between [CLS] and [SEP], and what is taken from it.
+
+    The vector at `places` counts towards `targets` with `weights`: 1 over the number of pieces of
+    the word.
+    """
+
+    ids: list[int]
+    places: list[int]
+    targets: list[int]
+    weights: list[float]
+
+
+def find_targets(
+    counts: Mapping[str, int],
+    vocabulary: Vocabulary,
+    settings: ContextualSettings,
+    wanted: Sequence[str] | None = None,
+) -> Targets:
+    """Choose what gets a vector from the words of a text and their counts.
+
+    `wanted` are the only ones, at any count. Words that the vocabulary cannot spell, or only in
+    more pieces than fit a window, get none. Raises InputError where nothing is left.
+    """
+    whole, left_out = _units(counts, vocabulary, settings), Counter[str]()
+    if wanted is None:
+        found = {name: count for name, count in whole.items() if count >= settings.min_count}
+        left_out[f"occurs less than {settings.min_count} times"] = len(whole) - len(found)
+    else:
+        asked = dict.fromkeys(wanted)
+        found = {name: whole[name] for name in asked if name in whole}
+        left_out["not in the text"] = len(asked) - len(found)
+    fine = {
+        name: count
+        for name, count in found.items()
+        if settings.unit == "tokens" or _fits(name, vocabulary, settings)
+    }
+    left_out["cannot be spelled by the model, or is too long"] = len(found) - len(fine)
+    ordered = sorted(fine, key=lambda name: (-fine[name], name))
+    if settings.first:
+        left_out[f"not among the first {settings.first}"] = len(ordered[settings.first :])
+        ordered = ordered[: settings.first]
+    reasons = {reason: number for reason, number in left_out.items() if number}
+    if not ordered:
+        said = (
+            "; ".join(f"{number:,}: {reason}" for reason, number in reasons.items())
+            or "it holds none"
+        )
+        raise InputError(
+            f"No {settings.unit[:-1]} of this text gets a vector ({said}).",
+            "Give more text, or ask for others.",
+        )
+    return Targets(
+        tuple(ordered), np.array([fine[name] for name in ordered], dtype=np.int64), reasons
+    )
+
+
+def draw(targets: Targets, settings: ContextualSettings) -> list[frozenset[int] | None]:
+    """Which occurrences of each target are looked at, by number from 0; None for all of them."""
+    rng = np.random.default_rng(settings.seed)
+    n = settings.occurrences
+    return [
+        (
+            None
+            if count <= n
+            else frozenset(rng.choice(count, n, replace=False, shuffle=False).tolist())
+        )
+        for count in targets.counts.tolist()
+    ]
+
+
+def windows(
+    sentences: Path, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
+) -> Iterator[tuple[Window, int]]:
+    """The windows that hold an occurrence to be looked at, in the order of the text, each with the
+    bytes of the file read so far.
+
+    Windows end between words; a word that alone does not fit stands as [UNK]. Raises InputError for
+    a vocabulary without [CLS] and [SEP].
+    """
+    reader = _Reader(vocabulary, targets, settings)
+    read = 0
+    with sentences.open("rb") as file:
+        for line in file:
+            read += len(line)
+            for window in reader.windows(line.decode().rstrip("\n").split(" ")):
+                yield window, read
+
+
+class _Reader:
+    """Cuts lines into windows; knows each distinct word's ids and targets, and counts the
+    occurrences it has met.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, targets: Targets, settings: ContextualSettings
+    ) -> None:
+        lacking = [token for token in ("[CLS]", "[SEP]") if token not in vocabulary]
+        if lacking:
+            raise InputError(
+                f"This model has no {lacking[0]} token: how a text begins and ends for it is not"
+                " known."
+            )
+        self.vocabulary, self.targets, self.settings = vocabulary, targets, settings
+        self.start, self.end = vocabulary.ids["[CLS]"], vocabulary.ids["[SEP]"]
+        self.drawn = draw(targets, settings)
+        self.met = [0] * len(targets.names)
+        self.known: dict[str, tuple[list[int], list[int], float]] = {}
+
+    def windows(self, words: list[str]) -> Iterator[Window]:
+        """The windows of one line that hold something to be looked at."""
+        window, room = Window([self.start], [], [], []), self.settings.length - 1
+        for word in words:
+            ids, targets, weight = self._known(word)
+            if len(window.ids) + len(ids) > room:
+                yield from self._closed(window)
+                window = Window([self.start], [], [], [])
+            self._take(window, targets, weight)
+            window.ids.extend(ids)
+        yield from self._closed(window)
+
+    def _closed(self, window: Window) -> Iterator[Window]:
+        if window.places:
+            window.ids.append(self.end)
+            yield window
+
+    def _known(self, word: str) -> tuple[list[int], list[int], float]:
+        """Ids of a word's pieces, the target of each (−1: none), the weight of each."""
+        if word not in self.known:
+            self.known[word] = self._look_up(word)
+        return self.known[word]
+
+    def _look_up(self, word: str) -> tuple[list[int], list[int], float]:
+        pieces = self.vocabulary.cut(word)
+        if len(pieces) > self.settings.length - 2:
+            pieces = (self.vocabulary.unknown,)
+        ids = [self.vocabulary.ids[piece] for piece in pieces]
+        if self.settings.unit == "tokens":
+            return ids, [self.targets.index.get(piece, -1) for piece in pieces], 1.0
+        target = self.targets.index.get(word, -1)
+        return ids, [target] * len(ids) if target >= 0 else [], 1 / len(ids)
+
+    def _take(self, window: Window, targets: list[int], weight: float) -> None:
+        """Note the drawn occurrences of a word that stands next in a window."""
+        at = len(window.ids)
+        if self.settings.unit == "words":
+            if targets and self._is_drawn(targets[0]):
+                window.places.extend(range(at, at + len(targets)))
+                window.targets.extend(targets)
+                window.weights.extend([weight] * len(targets))
+            return
+        for place, target in enumerate(targets, at):
+            if target >= 0 and self._is_drawn(target):
+                window.places.append(place)
+                window.targets.append(target)
+                window.weights.append(weight)
+
+    def _is_drawn(self, target: int) -> bool:
+        """Whether this occurrence, one more of its target, is looked at."""
+        number, chosen = self.met[target], self.drawn[target]
+        self.met[target] = number + 1
+        return chosen is None or number in chosen
+
+
+def _units(
+    counts: Mapping[str, int], vocabulary: Vocabulary, settings: ContextualSettings
+) -> Mapping[str, int]:
+    """The words with their counts, or the wordpieces that they are cut into; those of a word that
+    fits no window are not met.
+    """
+    if settings.unit == "words":
+        return counts
+    tokens = Counter[str]()
+    for word, count in counts.items():
+        pieces = vocabulary.cut(word)
+        for piece in pieces if len(pieces) <= settings.length - 2 else ():
+            tokens[piece] += count
+    return {token: count for token, count in tokens.items() if token not in vocabulary.special}
+
+
+def _fits(word: str, vocabulary: Vocabulary, settings: ContextualSettings) -> bool:
+    pieces = vocabulary.cut(word)
+    return vocabulary.unknown not in pieces and 0 < len(pieces) <= settings.length - 2

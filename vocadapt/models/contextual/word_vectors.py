@@ -1,0 +1,186 @@
+"""A word's vectors in context: what a layer of the network makes of it, averaged over its
+occurrences in a text.
+
+Not to be mixed up with the model's input rows, which the thesis calls contextual embeddings: those
+are one row a token, whatever stands round it (`LanguageModel.space`).
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.models.contextual.occurrences import (
+    LAST,
+    ContextualSettings,
+    Targets,
+    Window,
+    windows,
+)
+from vocadapt.models.contextual.padding import padded
+from vocadapt.models.extension_size import ModuleSize
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.progress import Progress, silent
+from vocadapt.spaces.space import EmbeddingSpace
+
+if TYPE_CHECKING:
+    import torch
+    import transformers
+
+POOL = 32  # batches of windows that are sorted by length together, so that little is padding
+SPEED = 45e9  # multiplications and additions a second (two cores, 2.5 GHz)
+
+
+@dataclass(frozen=True, eq=False)
+class InContext:
+    """The averaged vectors, with the corpus counts of their words; what was read for them; what the
+    network was given.
+    """
+
+    space: EmbeddingSpace
+    layer: int
+    layers: int
+    occurrences: int
+    windows: int
+    tokens: int
+    seconds: float
+
+
+def vectors_in_context(
+    sentences: Path,
+    targets: Targets,
+    model: LanguageModel,
+    settings: ContextualSettings,
+    progress: Progress = silent,
+) -> InContext:
+    """Run the network over the windows that hold a drawn occurrence, and average each target's
+    vectors.
+
+    `sentences`: a words file of the text that `targets` were counted on. Float32 on the CPU; only
+    sums are kept, (targets, width), and no layer above the asked one is run. Raises InputError for
+    a layer that the model lacks and a window longer than its positions.
+    """
+    import torch
+
+    layer = check_layer(model, settings)
+    network, start = network_until(model, layer), time.perf_counter()
+    sums = torch.zeros(len(targets.names), model.dim)
+    size, total, tokens = max(sentences.stat().st_size, 1), 0, 0
+    source = windows(sentences, model.vocabulary, targets, settings)
+    pad = model.vocabulary.ids.get("[PAD]", 0)
+    with torch.no_grad():
+        while pool := list(islice(source, POOL * settings.batch)):
+            for batch in _by_length([window for window, _ in pool], settings.batch):
+                _add(sums, _hidden(network, batch, layer, pad), batch)
+                total, tokens = (
+                    total + len(batch),
+                    tokens + sum(len(window.ids) for window in batch),
+                )
+                speed = tokens / (time.perf_counter() - start)
+                progress(pool[0][1] / size, f"layer {layer}: {tokens:,} wordpieces, {speed:,.0f}/s")
+    taken = targets.taken(settings.occurrences)
+    matrix = (sums.numpy() / taken[:, None]).astype(np.float32)
+    space = EmbeddingSpace(targets.names, matrix, targets.counts, f"{model.name}, layer {layer}")
+    return InContext(
+        space, layer, layers_of(model), int(taken.sum()), total, tokens, time.perf_counter() - start
+    )
+
+
+def check_layer(model: LanguageModel, settings: ContextualSettings) -> int:
+    """The layer that is asked, −1 resolved; raises InputError for one that the model lacks and for
+    too long windows.
+    """
+    layers, positions = layers_of(model), int(model.config.get("max_position_embeddings", 0))
+    if settings.layer > layers:
+        raise InputError(
+            f"{model.name} has {layers} layers, and layer {settings.layer} was asked for.",
+            f"Give 0 (the embedding output) to {layers}, or last.",
+        )
+    if 0 < positions < settings.length:
+        raise InputError(
+            f"{model.name} reads {positions} wordpieces at most, and windows of {settings.length}"
+            " were asked for.",
+            f"Give a length of {positions} or less.",
+        )
+    return layers if settings.layer == LAST else settings.layer
+
+
+def layers_of(model: LanguageModel) -> int:
+    """How many layers a model has; raises InputError where its config.json does not say."""
+    layers = model.config.get("num_hidden_layers")
+    if not isinstance(layers, int) or layers < 1:
+        raise InputError(
+            f"{model.path}: config.json does not say how many layers it has.",
+            "Choose a BERT-type model.",
+        )
+    return layers
+
+
+def most_tokens(
+    counts: Mapping[str, int], targets: Targets, model: LanguageModel, settings: ContextualSettings
+) -> int:
+    """How many wordpieces the network is given at most: those of the whole text, or of a full
+    window for each occurrence.
+    """
+    cut = model.vocabulary.cut
+    whole = sum(count * len(cut(word)) for word, count in counts.items())
+    return min(whole, int(targets.taken(settings.occurrences).sum()) * settings.length)
+
+
+def estimate_seconds(tokens: int, model: LanguageModel, settings: ContextualSettings) -> float:
+    """About how long it takes to give a model so many wordpieces, up to the asked layer, on two
+    cores.
+    """
+    width = model.dim
+    inner = int(model.config.get("intermediate_size", 4 * width))
+    each = (
+        4 * width**2 + 2 * width * inner + settings.length * width
+    )  # multiplications a wordpiece, in one layer
+    beside = 1 + ModuleSize.beside(model.config).share
+    return 2.0 * tokens * each * beside * max(check_layer(model, settings), 1) / SPEED
+
+
+def network_until(model: LanguageModel, layer: int) -> "transformers.PreTrainedModel":
+    """A float32 copy of the model without its head, cut off above `layer` (and the first) where its
+    layers are a plain list.
+    """
+    from vocadapt.models.loading import load_network
+
+    base: Any = cast(Any, load_network(model).network).base_model.float().eval()
+    if hasattr(getattr(base, "encoder", None), "layer"):
+        base.encoder.layer = base.encoder.layer[: max(layer, 1)]
+    return base  # type: ignore[no-any-return]
+
+
+def _by_length(pool: list[Window], batch: int) -> Iterator[list[Window]]:
+    """Batches of windows of like length."""
+    ordered = sorted(pool, key=lambda window: len(window.ids))
+    return (ordered[at : at + batch] for at in range(0, len(ordered), batch))
+
+
+def _hidden(
+    network: "transformers.PreTrainedModel", batch: list[Window], layer: int, pad: int
+) -> "torch.Tensor":
+    """What leaves the layer (windows, length, width)."""
+    ids, attended = padded([window.ids for window in batch], pad)
+    states = network(
+        input_ids=ids, attention_mask=attended, output_hidden_states=True
+    ).hidden_states
+    return cast("torch.Tensor", states[layer])
+
+
+def _add(sums: "torch.Tensor", hidden: "torch.Tensor", batch: list[Window]) -> None:
+    """Add the vectors of a batch to the sums of their targets."""
+    import torch
+
+    rows = torch.tensor([row for row, window in enumerate(batch) for _ in window.places])
+    places, targets, weights = (
+        torch.tensor([value for window in batch for value in getattr(window, name)])
+        for name in ("places", "targets", "weights")
+    )
+    sums.index_add_(0, targets, hidden[rows, places] * weights[:, None])

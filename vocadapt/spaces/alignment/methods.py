@@ -1,0 +1,169 @@
+"""The maps there are: what is chosen about one, and the function that fits it.
+
+A method is one function from prepared anchors to a matrix, registered in METHODS; the page, the
+command line and the tests find it there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.spaces.alignment.anchors import AnchorFilter
+from vocadapt.spaces.alignment.solvers import procrustes, solve_kernel_ridge, solve_least_squares
+from vocadapt.spaces.space import Matrix
+
+Wide = NDArray[np.float64]
+
+DEFAULT_RIDGE = 0.01
+DEFAULT_KERNEL_RIDGE = 0.1
+
+
+@dataclass(frozen=True)
+class AlignmentSettings:
+    """Which map, on which anchors; the defaults are the paper's.
+
+    `unit` brings all rows to length 1 first, `centre` then takes each side's mean over the anchors
+    away; both are undone in what the map gives. `ridge` is the penalty as a share of the mean
+    diagonal of XᵀX or of the kernel; 0 takes the method's own. `weights` lets frequent anchors
+    count more. `seed` is for random maps.
+    """
+
+    method: str = "least-squares"
+    unit: bool = False
+    centre: bool = False
+    ridge: float = bounded(0.0, 0, 1e6, "Ridge penalty")
+    weights: str = "none"
+    anchors: AnchorFilter = field(default_factory=AnchorFilter)
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the alignment")
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(
+                f"Unknown map {self.method!r}.", f"Choose one of: {', '.join(METHODS)}."
+            )
+        if self.weights not in WEIGHTS:
+            raise InputError(
+                f"Unknown anchor weights {self.weights!r}.", f"Choose one of: {', '.join(WEIGHTS)}."
+            )
+        check_settings(self)
+        if self.ridge and not METHODS[self.method].penalty:
+            takers = " or ".join(name for name, method in METHODS.items() if method.penalty)
+            raise InputError(
+                f"The map {self.method} takes no ridge penalty, got {self.ridge:g}.",
+                f"Penalties are for {takers}.",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Prepared anchors: source rows x (n, d), target rows y (n, e), weights (n,) of mean 1."""
+
+    x: Wide
+    y: Wide
+    weights: Wide
+
+    def weighted(self) -> tuple[Wide, Wide]:
+        """Both sides with each row times the root of its weight."""
+        if (self.weights == 1).all():
+            return self.x, self.y
+        roots = np.sqrt(self.weights)[:, None]
+        return self.x * roots, self.y * roots
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to fit a map: the function, the sentence that explains it, its source.
+
+    `kernel`: it needs the landmarks kept; `penalty`: it takes a ridge penalty; `full`: it needs an
+    anchor for each dimension.
+    """
+
+    fit: Callable[[Pairs, AlignmentSettings], NDArray[np.floating]]
+    about: str
+    source: str
+    kernel: bool = False
+    penalty: bool = False
+    full: bool = False
+
+
+def _least_squares(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+    n, dim = pairs.x.shape
+    if n < dim:
+        raise InputError(
+            f"Least squares needs as many anchors as dimensions or more: there are {n} anchors for"
+            f" {dim} dimensions.",
+            "Use more text, narrower vectors, or the ridge or procrustes map.",
+        )
+    return solve_least_squares(*pairs.weighted())
+
+
+def _ridge(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+    return solve_least_squares(*pairs.weighted(), settings.ridge or DEFAULT_RIDGE)
+
+
+def _procrustes(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+    return procrustes(*pairs.weighted())
+
+
+def _kernel_ridge(pairs: Pairs, settings: AlignmentSettings) -> Matrix:
+    return solve_kernel_ridge(
+        pairs.x, pairs.y, pairs.weights, settings.ridge or DEFAULT_KERNEL_RIDGE
+    )
+
+
+def _identity(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+    width, model = pairs.x.shape[1], pairs.y.shape[1]
+    if width != model:
+        raise InputError(
+            f"The identity map needs equal widths: the vectors have {width}, the model {model}.",
+            f"Train vectors with --dim {model}, or choose another map.",
+        )
+    return np.eye(width)
+
+
+def _random(pairs: Pairs, settings: AlignmentSettings) -> Wide:
+    matrix = np.random.default_rng(settings.seed).normal(size=(pairs.x.shape[1], pairs.y.shape[1]))
+    length, wanted = (np.linalg.norm(rows, axis=1).mean() for rows in (pairs.x @ matrix, pairs.y))
+    return np.asarray(matrix * (wanted / length if length else 1.0))
+
+
+WEIGHTS: dict[str, Callable[[Wide], Wide]] = {
+    "none": np.ones_like,
+    "log": np.log1p,
+    "sqrt": np.sqrt,
+}
+
+METHODS: dict[str, Method] = {
+    "least-squares": Method(
+        _least_squares,
+        "the matrix that brings each anchor nearest to its wordpiece",
+        "Poerner et al. 2020",
+        full=True,
+    ),
+    "ridge": Method(
+        _ridge,
+        "least squares held small by a penalty, for few or noisy anchors",
+        "Hoerl and Kennard 1970",
+        penalty=True,
+    ),
+    "procrustes": Method(
+        _procrustes, "the best rotation: distances among the words are kept", "Schönemann 1966"
+    ),
+    "kernel-ridge": Method(
+        _kernel_ridge,
+        "a bent map: each anchor pulls the rows that lie near it",
+        "Saunders et al. 1998",
+        True,
+        penalty=True,
+    ),
+    "identity": Method(
+        _identity, "no map: the vectors as they are", "Poerner et al. 2020, ablation W = 1"
+    ),
+    "random": Method(
+        _random, "a random matrix of the right scale: the floor", "Poerner et al. 2020, ablation"
+    ),
+}

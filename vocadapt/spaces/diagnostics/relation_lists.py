@@ -1,0 +1,182 @@
+"""Lists of word pairs by relation, from files of many shapes and from what comes with gensim.
+
+    analogy questions    `: capital` lines, four words under them     each section is a relation
+    pairs with a score   tiger TAB cat TAB 7.35                        one relation, and a similarity set (Spearman)
+    paradigms            a header that begins with `lemma`             each other column is a relation to the lemma
+    pairs of a relation  left TAB right TAB antonyms                   each value of the third column is a relation; of the first,
+                                                                       where that holds parts of
+                                                                       speech, as WordNet's lists do
+    pairs                left TAB right                                one relation
+
+Tab, semicolon, comma or blanks stand between the columns; empty lines and those that start with #
+are passed over.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.diagnostics.evaluation import AnalogySection, bundled_analogies, read_analogies
+from vocadapt.spaces.diagnostics.relations import Relation, relation_of
+from vocadapt.spaces.diagnostics.word_pairs import (
+    PairList,
+    Row,
+    bundled_pairs,
+    is_number,
+    read_pairs,
+    read_rows,
+)
+from vocadapt.spaces.io.word_files import read_lines
+
+PARTS_OF_SPEECH = frozenset(
+    {"adj", "adjective", "a", "s", "adv", "adverb", "r", "verb", "v", "noun", "n"}
+)
+HEADERS = frozenset(
+    {"first", "second", "word", "word1", "word2", "word_1", "word_2", "relation", "pos", "kind"}
+)
+SIMILAR, UNRELATED = 7.0, 2.0  # from the top and the bottom of scales that go from 0 to 10
+THESIS = "thesis, table 3.4"
+TABLE_3_4 = {
+    "verb tenses": "leave",
+    "synonyms": "abandoned",
+    "antonyms": "right",
+    "unrelated": "mountain",
+}
+REMEDY = (
+    "Expected two words on each line, and a score or the name of their relation after them:"
+    " left<TAB>right<TAB>antonyms"
+)
+
+
+@dataclass(frozen=True)
+class RelationList:
+    """What a file holds: its relations, and its pairs with their scores where people judged
+    them.
+    """
+
+    name: str
+    relations: tuple[Relation, ...]
+    judged: PairList | None = None
+
+
+def bundled_relations() -> tuple[RelationList, ...]:
+    """The pairs of the thesis, those of Google's analogy questions, and from WordSim-353 and
+    SimLex-999 the most and least alike.
+
+    All but the thesis' own four come with gensim.
+    """
+    left = RelationList(
+        THESIS,
+        tuple(Relation(THESIS, name, (("left", other),)) for name, other in TABLE_3_4.items()),
+    )
+    related, similar = bundled_pairs()
+    return (
+        left,
+        _judged(similar, f"similar (judged {SIMILAR:g} or more)", SIMILAR, 10.0),
+        _judged(related, f"unrelated (judged {UNRELATED:g} or less)", 0.0, UNRELATED),
+        RelationList("Google analogies", _sections("Google analogies", bundled_analogies())),
+    )
+
+
+def read_relations(path: Path) -> RelationList:
+    """Read a list of word pairs of any of the shapes above; raises InputError with the number of a
+    line that does not fit.
+    """
+    name = path.stem
+    if any(line.lstrip("\ufeff").startswith(": ") for line in read_lines(path)):
+        return RelationList(name, _sections(name, read_analogies(path)))
+    rows = read_rows(path, columns=2)
+    if not rows:
+        raise InputError(f"{path}: it holds no word pairs.", REMEDY)
+    if _first(rows[0]) == "lemma":
+        return RelationList(name, _paradigms(name, rows, path))
+    if sum(_scored(row) for row in rows) * 2 > len(rows):
+        judged = read_pairs(path)
+        pairs = relation_of(name, name, ((pair.first, pair.second) for pair in judged.pairs))
+        return RelationList(name, (pairs,), judged)
+    return RelationList(name, _named(name, rows, path))
+
+
+def _judged(pairs: PairList, name: str, least: float, most: float) -> RelationList:
+    """Those of the judged pairs whose score lies between two bounds, as a relation; all of them as
+    a similarity set.
+    """
+    chosen = [(pair.first, pair.second) for pair in pairs.pairs if least <= pair.score <= most]
+    return RelationList(pairs.name, (relation_of(pairs.name, name, chosen),), pairs)
+
+
+def _sections(source: str, sections: Iterable[AnalogySection]) -> tuple[Relation, ...]:
+    """The pairs of each section of analogies: a : b and c : d are both of its relation."""
+    return tuple(
+        relation_of(
+            source, section.name, ((a, b) for q in section.questions for a, b in (q[:2], q[2:]))
+        )
+        for section in sections
+        if section.questions
+    )
+
+
+def _paradigms(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]:
+    """Each column against the first; an empty cell is a form that a word has not."""
+    header, *forms = rows
+    for row in forms:
+        _check_width(row, len(header.fields), path)
+    columns = [(i, name) for i, name in enumerate(header.fields) if i]
+    if not columns or not forms:
+        raise InputError(f"{path}: a header and nothing to pair under it.", REMEDY)
+    return tuple(
+        relation_of(
+            source,
+            f"{header.fields[0]} – {name}",
+            ((row.fields[0], row.fields[i]) for row in forms if row.fields[i]),
+        )
+        for i, name in columns
+    )
+
+
+def _named(source: str, rows: list[Row], path: Path) -> tuple[Relation, ...]:
+    """Pairs, by the column that names their relation; all of them one relation where there is
+    none.
+    """
+    header = [field.lower() for field in rows[0].fields]
+    if HEADERS.issuperset(header):
+        rows = rows[1:]
+    if not rows:
+        raise InputError(f"{path}: it holds no word pairs.", REMEDY)
+    width = 3 if 2 * sum(len(row.fields) >= 3 for row in rows) > len(rows) else 2
+    for row in rows:
+        _check_width(row, width, path)
+        if not all(row.fields):
+            raise InputError(f"{path}, line {row.number:,}: one of its columns is empty.", REMEDY)
+    if width == 2:
+        return (relation_of(source, source, ((row.fields[0], row.fields[1]) for row in rows)),)
+    front = header[0] in ("relation", "pos", "kind") or all(
+        _first(row) in PARTS_OF_SPEECH for row in rows
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        one, two, three = row.fields
+        name, pair = (one, (two, three)) if front else (three, (one, two))
+        found.setdefault(name, []).append(pair)
+    return tuple(relation_of(source, name, pairs) for name, pairs in found.items())
+
+
+def _check_width(row: Row, width: int, path: Path) -> None:
+    if len(row.fields) != width:
+        shown = " | ".join(row.fields)[:80]
+        raise InputError(
+            f"{path}, line {row.number:,}: expected {width} columns, found {len(row.fields)}:"
+            f" {shown!r}.",
+            REMEDY,
+        )
+
+
+def _scored(row: Row) -> bool:
+    """Whether a line holds two words and a number."""
+    numbers = sum(map(is_number, row.fields))
+    return len(row.fields) >= 3 and 1 <= numbers <= len(row.fields) - 2
+
+
+def _first(row: Row) -> str:
+    return row.fields[0].lower()

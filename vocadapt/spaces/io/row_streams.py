@@ -1,0 +1,203 @@
+"""Word vectors that come row after row: word2vec and GloVe text, word2vec binary. Read block by
+block, each row checked.
+
+text    [<rows> <dim>\\n]  <word> <number> … <number>\\n …        GloVe has no first line; fastText's .vec is this too
+binary   <rows> <dim>\\n   <word> <dim little-endian float32>[\\n] …
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import IO
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.spaces.io.row_reader import MAX_DIM, Gathering
+from vocadapt.spaces.space import Matrix
+
+BLOCK = 1 << 22  # bytes of rows held at a time
+MAX_BLOCK = 1 << 26  # bytes of lines held at a time, however few rows they make
+MAX_LINE = 32 * MAX_DIM  # bytes
+MAX_WORD = 10_000  # bytes
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.IGNORECASE)
+CONTROL = re.compile(
+    rb"[\x00-\x08\x0a-\x1f]"
+)  # no word of a binary file holds these; the bytes of floats do
+Told = Callable[[], None]
+
+
+def text_dim(head: bytes) -> int:
+    """How many numbers a row of a file without header has: what most of its first rows have."""
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    whole = lines[:-1] or lines  # the last one may go on behind the head
+    return Counter(len(line.split()) - 1 for line in whole[:200]).most_common(1)[0][0]
+
+
+def read_text(file: IO[bytes], into: Gathering, first_line: int, told: Told) -> None:
+    """Read text rows until the end or the limit; `first_line` is the number of the next line.
+
+    The last `dim` fields are the vector, the word may hold blanks (GloVe's `. . .`). Raises
+    InputError with the line's number.
+    """
+    lines = enumerate(iter(lambda: file.readline(MAX_LINE), b""), first_line)
+    while block := _take_lines(lines, into):
+        into.add(
+            _vectors([(number, line.rstrip()) for number, line in block if line.strip()], into)
+        )
+        told()
+
+
+def _take_lines(lines: Iterator[tuple[int, bytes]], into: Gathering) -> list[tuple[int, bytes]]:
+    """Take the next lines with their numbers, of bounded total size; none at the end or the
+    limit.
+    """
+    block: list[tuple[int, bytes]] = []
+    rows, size = _rows_a_block(into), 0
+    for number, line in islice(lines, rows):
+        block.append((number, line))
+        size += len(line)
+        if len(line) == MAX_LINE:
+            raise _ragged(
+                into,
+                number,
+                f"a line of more than {MAX_LINE:,} bytes that starts with {_shown(line)}",
+            )
+        if size > MAX_BLOCK:
+            break
+    return block
+
+
+def _vectors(lines: list[tuple[int, bytes]], into: Gathering) -> Matrix:
+    """The vectors of these lines' admitted words (n, dim); a line that is no row is looked for only
+    when there is one.
+    """
+    rows = [(number, *_split_row(line, into, number)) for number, line in lines]
+    wanted = [(number, values) for number, word, values in rows if into.admits(word)]
+    if not wanted:
+        return np.empty((0, into.dim), dtype=np.float32)
+    try:
+        return _floats(b"\n".join(values for _, values in wanted), into.dim)
+    except ValueError:
+        for number, values in wanted:
+            _check(values, into, number)
+        raise
+
+
+def _check(values: bytes, into: Gathering, line: int) -> None:
+    """Raise InputError when one line's numbers cannot be read."""
+    try:
+        _floats(values, into.dim)
+    except ValueError:
+        stranger = next((field for field in values.split() if not NUMBER.fullmatch(field)), None)
+        found = (
+            f"{len(values.split()):,} numbers"
+            if stranger is None
+            else f"{_shown(stranger)} among the numbers"
+        )
+        raise _ragged(into, line, found) from None
+
+
+def _split_row(line: bytes, into: Gathering, number: int) -> tuple[str, bytes]:
+    """A line as its word and the text of its vector."""
+    word, _, values = line.partition(b" ")
+    plain = word and values and values.count(b" ") == into.dim - 1 and b"\t" not in line
+    if not plain:
+        parts = line.rsplit(None, into.dim)
+        word, values = parts[0], b" ".join(parts[1:])
+        if len(parts) <= into.dim or any(NUMBER.fullmatch(part) for part in word.split()[1:]):
+            length = (
+                f"{len(line.split()):,} fields"
+                if len(line) < MAX_LINE
+                else f"more than {MAX_LINE:,} bytes"
+            )
+            raise _ragged(into, number, f"a line of {length} that starts with {_shown(line)}")
+    try:
+        return word.decode("utf-8"), values
+    except UnicodeDecodeError:
+        remedy = (
+            "Save the file as UTF-8; from Latin-1, for instance: iconv -f LATIN1 -t UTF-8 OLD > NEW"
+        )
+        raise InputError(
+            f"{into.name}, line {number:,}: the word {word[:40]!r} is not UTF-8.", remedy
+        ) from None
+
+
+def _floats(text: bytes, dim: int) -> Matrix:
+    """Lines of `dim` numbers as rows; raises ValueError for anything else."""
+    rows: Matrix = np.loadtxt(io.BytesIO(text), dtype=np.float32, comments=None, ndmin=2)
+    if rows.shape[1] != dim:
+        raise ValueError(f"{rows.shape[1]} numbers instead of {dim}")
+    return rows
+
+
+def _ragged(into: Gathering, line: int, found: str) -> InputError:
+    """What to say of a line that is not a word and `dim` numbers."""
+    return InputError(
+        f"{into.name}, line {line:,}: expected a word and {into.dim:,} numbers with blanks between,"
+        f" found {found}.",
+        "Check the file: is it whole, and are these word vectors?",
+    )
+
+
+def _shown(raw: bytes) -> str:
+    """The start of some bytes, as a message can show them."""
+    return repr(raw[:40].decode("utf-8", "replace"))
+
+
+def read_binary(file: IO[bytes], into: Gathering, told: Told) -> None:
+    """Read word2vec binary rows until the end or the limit; words that are not UTF-8 are left out
+    and counted.
+
+    Raises InputError when the bytes do not fall into words and vectors.
+    """
+    rows = _binary_rows(file, into)
+    while block := list(islice(rows, _rows_a_block(into))):
+        kept = [values for word, values in block if _admits(into, word)]
+        into.add(np.frombuffer(b"".join(kept), dtype="<f4").reshape(-1, into.dim))
+        told()
+
+
+def _binary_rows(file: IO[bytes], into: Gathering) -> Iterator[tuple[bytes, bytes]]:
+    """Word and vector bytes, row after row."""
+    buffer, start, size, rows = b"", 0, 4 * into.dim, 0
+    while True:
+        blank = buffer.find(b" ", start)
+        end = blank + 1 + size
+        if blank >= 0 and end <= len(buffer):
+            yield buffer[start:blank].lstrip(b"\n"), buffer[blank + 1 : end]
+            start, rows = end, rows + 1
+            continue
+        more = (
+            file.read(max(BLOCK, 4 * size)) if blank >= 0 or len(buffer) - start < MAX_WORD else b""
+        )
+        if not more:
+            break
+        buffer, start = buffer[start:] + more, 0
+    if buffer[start:].strip(b"\n"):
+        raise InputError(
+            f"{into.name}: the file breaks off within row {rows + 1:,}.",
+            "Download or write it again.",
+        )
+
+
+def _admits(into: Gathering, word: bytes) -> bool:
+    """Whether a binary row is wanted; raises InputError where the bytes cannot be a word."""
+    if not word or CONTROL.search(word):
+        raise InputError(
+            f"{into.name}, row {into.read + 1:,}: no word where one should start, so the rows are"
+            f" not {into.dim:,} numbers long.",
+            "Check the file: is it whole, and are these word vectors?",
+        )
+    try:
+        return into.admits(word.decode("utf-8"))
+    except UnicodeDecodeError:
+        into.skip()
+        return False
+
+
+def _rows_a_block(into: Gathering) -> int:
+    """How many rows are read before they are turned into numbers; 0 when the limit is reached."""
+    return into.room(max(1, BLOCK // (8 * into.dim)))

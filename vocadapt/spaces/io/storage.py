@@ -1,0 +1,139 @@
+"""Word vectors on the disk: our own artefact, `vectors.safetensors` + `words.txt`. Other tools'
+formats: foreign.py.
+"""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_path
+from vocadapt.spaces.io.case_folding import COLLISIONS, fold
+from vocadapt.spaces.io.import_formats import read_space
+from vocadapt.spaces.io.row_reader import Imported
+from vocadapt.spaces.io.tensors import stored_tensors
+from vocadapt.spaces.io.word_files import read_lines, word_lines
+from vocadapt.spaces.space import EmbeddingSpace
+
+__all__ = [
+    "COLLISIONS",
+    "VECTORS",
+    "WORDS",
+    "Imported",
+    "fold",
+    "load_space",
+    "read_space",
+    "save_space",
+]
+
+VECTORS = (  # tensor "vectors" (words, dim); "counts" (words,) int64 where they are known
+    "vectors.safetensors"
+)
+WORDS = "words.txt"  # one word a line, in the order of the rows
+MAX_WORDS = 1 << 32  # bytes of words.txt
+FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+def save_space(space: EmbeddingSpace, folder: Path, dtype: str = "float32") -> None:
+    """Write a space into a folder, which is made where it is missing; `dtype` float16 halves the
+    file.
+
+    Both files are whole or not there. Raises InputError when the disk is full, for a word that
+    holds a line break, and for numbers too large for float16.
+    """
+    words = word_lines(space.words, space.name)
+    tensors = _tensors(space, dtype)
+    drafts = {folder / name: folder / f".{name}.draft" for name in (WORDS, VECTORS)}
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        drafts[folder / WORDS].write_bytes(words)
+        _write_tensors(tensors, drafts[folder / VECTORS])
+        for place, draft in drafts.items():
+            os.replace(draft, place)
+    except BaseException as error:
+        _remove(list(drafts.values()), folder if made else None)
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise InputError(
+                f"{folder}: no space left on the disk.", "Make room, or choose another place."
+            ) from None
+        if isinstance(error, OSError):
+            raise InputError(
+                f"{folder}: cannot be written ({error.strerror}).", "Choose another place."
+            ) from None
+        raise
+
+
+def load_space(folder: Path, name: str | None = None) -> EmbeddingSpace:
+    """Read what `save_space` wrote; float32 rows stay on the disk until they are used. Without a
+    name it takes the folder's.
+
+    Raises InputError when a file is missing or damaged, or when words and rows differ in number.
+    """
+    if os.path.exists(folder):
+        check_path(folder)
+    for file in (VECTORS, WORDS):
+        if not os.path.isfile(folder / file):  # unlike Path, false for a name too long
+            raise InputError(
+                f"{folder}: no {file} in it.",
+                "Give a folder that `vectors train` or `vectors import` wrote.",
+            )
+    tensors = stored_tensors(folder / VECTORS)
+    if "vectors" not in tensors:
+        raise InputError(
+            f"{folder / VECTORS}: no tensor named vectors.",
+            "Bring foreign files in with `vectors import`.",
+        )
+    counts = tensors["counts"].rows().astype(np.int64) if "counts" in tensors else None
+    if counts is not None and counts.shape != tensors["vectors"].shape[:1]:
+        raise InputError(
+            f"{folder / VECTORS}: counts and vectors differ in number.",
+            "Train or import the vectors again.",
+        )
+    matrix = tensors["vectors"].rows().astype(np.float32, copy=False)
+    return EmbeddingSpace(
+        tuple(read_lines(folder / WORDS, MAX_WORDS)), matrix, counts, name or folder.name
+    )
+
+
+def _tensors(
+    space: EmbeddingSpace, dtype: str
+) -> dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]]:
+    """What is stored, row by row in memory order (safetensors writes the buffer as it lies)."""
+    if dtype not in ("float32", "float16"):
+        raise InputError(f"Vectors are stored as float32 or float16, not {dtype!r}.")
+    if dtype == "float16" and len(space) and np.abs(space.matrix).max() > np.finfo(np.float16).max:
+        raise InputError(
+            f"{space.name}: numbers above 65,504 do not fit float16.", "Store them as float32."
+        )
+    counts = {} if space.counts is None else {"counts": np.ascontiguousarray(space.counts)}
+    return {"vectors": np.ascontiguousarray(space.matrix, dtype=dtype), **counts}
+
+
+def _write_tensors(
+    tensors: dict[str, NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int64]], path: Path
+) -> None:
+    """Write a safetensors file; its library says in words only that the disk is full."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:
+        if "os error 28" in str(error):
+            raise OSError(errno.ENOSPC, str(error)) from None
+        raise
+
+
+def _remove(files: list[Path], folder: Path | None) -> None:
+    """Remove what was being written, and the folder when it was made for it."""
+    for file in files:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+    if folder is not None:
+        with suppress(OSError):
+            folder.rmdir()

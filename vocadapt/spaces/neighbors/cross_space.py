@@ -1,0 +1,238 @@
+"""The four neighbour lists of a word: within the words, within the wordpieces, and across through
+the map both ways.
+
+Conventions: a list within a space leaves the query word out; a list across keeps it, since a word
+that finds its own piece is what a good map looks like. Similarities across are read where the map
+was fitted (after unit length and centring, if the settings ask for them), as the held-out scores
+are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TypedDict
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.settings import bounded, check_settings
+from vocadapt.spaces.alignment.alignment import Alignment
+from vocadapt.spaces.alignment.anchors import find_anchors
+from vocadapt.spaces.neighbors.search import METRICS, Neighbours, hubness, nearest
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.text.keyword_in_context import one_word
+from vocadapt.text.splitter import Splitter
+
+__all__ = [
+    "METRICS",
+    "CrossSpace",
+    "FourLists",
+    "ListSettings",
+    "Listed",
+    "Neighbours",
+    "as_known",
+    "hubness",
+    "nearest",
+    "shared",
+]
+
+Listed = list[tuple[str, float]]
+
+
+class FourLists(TypedDict):
+    """Neighbours with their scores, best first; None where the space lacks the query word."""
+
+    within_words: Listed | None
+    within_pieces: Listed | None
+    to_pieces: Listed | None
+    to_words: Listed | None
+
+
+@dataclass(frozen=True)
+class ListSettings:
+    """How long the lists are and what orders them; CSLS orders the lists across, the lists within
+    stay cosine.
+    """
+
+    k: int = bounded(10, 1, 10_000, "Neighbors in a list")
+    metric: str = "cosine"
+    csls: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def measure(self) -> str:
+        """What the scores are, for people."""
+        if self.metric == "euclidean":
+            return "Euclidean distance, smaller is nearer"
+        return "CSLS across, cosine within" if self.csls else "cosine"
+
+
+@dataclass(frozen=True, eq=False)
+class CrossSpace:
+    """Word vectors, a model's wordpieces and the map between; what queries share is computed once
+    and kept.
+
+    `special` are the model's special tokens, which are no anchors and nobody's neighbours.
+    """
+
+    words: EmbeddingSpace
+    pieces: EmbeddingSpace
+    alignment: Alignment
+    special: frozenset[str] = frozenset()
+
+    @cached_property
+    def mapped_words(self) -> EmbeddingSpace:
+        """The words' vectors, sent to where the map was fitted."""
+        return self.words.with_matrix(self.alignment.map_source(self.words.matrix))
+
+    @cached_property
+    def ordinary(self) -> EmbeddingSpace:
+        """The wordpieces but the special tokens."""
+        return self.pieces.take(
+            [row for row, piece in enumerate(self.pieces.words) if piece not in self.special]
+        )
+
+    @cached_property
+    def prepared_pieces(self) -> EmbeddingSpace:
+        """The ordinary wordpieces where the map was fitted; the same rows for a map without unit
+        length and centring.
+        """
+        settings = self.alignment.settings
+        changed = settings.unit or settings.centre
+        return (
+            self.ordinary.with_matrix(self.alignment.prepare_target(self.ordinary.matrix))
+            if changed
+            else self.ordinary
+        )
+
+    @cached_property
+    def piece_hubs(self) -> Matrix:
+        """Hubness of the wordpieces among the mapped anchors."""
+        return hubness(self.prepared_pieces.unit, self.mapped_words.unit[self._anchors[0]])
+
+    @cached_property
+    def word_hubs(self) -> Matrix:
+        """Hubness of the mapped words among the anchors' wordpieces."""
+        return hubness(self.mapped_words.unit, self.prepared_pieces.unit[self._anchors[1]])
+
+    @cached_property
+    def _anchors(self) -> tuple[np.ndarray, np.ndarray]:
+        anchors = find_anchors(
+            self.words, self.ordinary, self.alignment.settings.anchors, self.special
+        )
+        return anchors.source_rows, anchors.target_rows
+
+    def lists(self, word: str, settings: ListSettings = ListSettings()) -> FourLists:
+        """The four lists of one word; raises InputError, with the nearest spellings, where no space
+        has it.
+        """
+        if word not in self.words and word not in self.ordinary:
+            raise InputError(
+                f"{word[:60]!r} is neither among the words nor among the wordpieces.",
+                self._spellings(word),
+            )
+        found, piece = word in self.words, word in self.ordinary
+        return {
+            "within_words": _list(self.words, self.words[word], settings, word) if found else None,
+            "within_pieces": (
+                _list(self.ordinary, self.ordinary[word], settings, word) if piece else None
+            ),
+            "to_pieces": self._to_pieces(self.mapped_words[word], settings) if found else None,
+            "to_words": self._to_words(self.prepared_pieces[word], settings) if piece else None,
+        }
+
+    def lists_of_pieces(
+        self, pieces: Sequence[str], settings: ListSettings = ListSettings()
+    ) -> FourLists:
+        """The lists of a word the model cuts, asked for by the mean of its pieces' rows; it has no
+        place among the words.
+        """
+        unknown = [piece for piece in pieces if piece not in self.ordinary]
+        if unknown or not pieces:
+            raise InputError(
+                f"Expected wordpieces of {self.ordinary.name}, got"
+                f" {', '.join(map(repr, unknown)) or 'none'}."
+            )
+        rows = self.ordinary.rows(pieces)
+        return {
+            "within_words": None,
+            "within_pieces": _list(
+                self.ordinary, self.ordinary.matrix[rows].mean(axis=0), settings
+            ),
+            "to_pieces": None,
+            "to_words": self._to_words(self.prepared_pieces.matrix[rows].mean(axis=0), settings),
+        }
+
+    def firmest(self, words: Sequence[str], n: int) -> list[str]:
+        """The n of some words that land nearest to a wordpiece, nearest first."""
+        landed = nearest(
+            self.mapped_words.matrix[self.words.rows(words)], self.prepared_pieces, 1
+        ).scores[:, 0]
+        return [words[i] for i in np.argsort(-landed, kind="stable")[:n]]
+
+    def _to_pieces(self, row: Matrix, settings: ListSettings) -> Listed:
+        return _list(
+            self.prepared_pieces, row, settings, hubs=self.piece_hubs if settings.csls else None
+        )
+
+    def _to_words(self, row: Matrix, settings: ListSettings) -> Listed:
+        return _list(
+            self.mapped_words, row, settings, hubs=self.word_hubs if settings.csls else None
+        )
+
+    def _spellings(self, word: str) -> str:
+        known = {*self.words.words, *self.ordinary.words}
+        close = get_close_matches(
+            word, [other for other in known if abs(len(other) - len(word)) <= 2], n=3, cutoff=0.7
+        )
+        return (
+            f"Did you mean {', '.join(close)}?"
+            if close
+            else "Words are spelled as the model's tokenizer leaves them."
+        )
+
+
+def as_known(typed: str, splitter: Splitter, *spaces: EmbeddingSpace) -> str:
+    """A typed word as the spaces may know it: as typed where one of them has it, else in the form
+    the model gives it.
+
+    Raises InputError where the model makes several words of it, or none.
+    """
+    word = typed.strip()
+    if any(word in space for space in spaces):
+        return word
+    return one_word(word, splitter)
+
+
+def shared(lists: FourLists) -> frozenset[str]:
+    """The neighbours that stand in more than one of the lists."""
+    named = [
+        name
+        for listed in (
+            lists["within_words"],
+            lists["within_pieces"],
+            lists["to_pieces"],
+            lists["to_words"],
+        )
+        for name in {name for name, _ in listed or ()}
+    ]
+    return frozenset(name for name in named if named.count(name) > 1)
+
+
+def _list(
+    space: EmbeddingSpace,
+    row: Matrix,
+    settings: ListSettings,
+    own: str | None = None,
+    hubs: Matrix | None = None,
+) -> Listed:
+    """Neighbours of one row, by name."""
+    leave_out = None if own is None else np.array([space.index[own]])
+    found = nearest(row[None], space, settings.k, settings.metric, leave_out, hubs)
+    return [
+        (space.words[i], float(score))
+        for i, score in zip(found.rows[0], found.scores[0], strict=True)
+    ]

@@ -1,0 +1,188 @@
+"""Which tokens of a space a map shows: filters first, then the first n of what is left, or a word
+and its nearest.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.settings import MAX_COUNT, bounded, check_settings
+from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.space import EmbeddingSpace
+
+BANDS = ("rank", "count")
+UNUSED = re.compile(r"\[unused\d+\]")  # BERT's placeholders: no text holds them
+CONTINUATION = "##"
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TokenChoice:
+    """Which tokens; the defaults are the thesis' filter (3.4.1): the first n, longer than three
+    characters, whole words.
+
+    `first` 0 takes all. `min_length` counts characters without ##. `low` and `high` keep a band of
+    frequency, both ends
+    included: ranks (1: the most frequent) or counts, by `band`; 0 leaves an end open. Without known
+    counts the order of the rows is the rank. `search` keeps the tokens that hold this text,
+    whatever their case. `around` takes a word and its `nearest` by cosine instead of the first n.
+    """
+
+    first: int = bounded(4000, 0, 10_000_000, "Tokens to show")
+    min_length: int = bounded(4, 0, 1_000, "Shortest token, in characters")
+    specials: bool = False
+    continuations: bool = False
+    unused: bool = False
+    band: str = "rank"
+    low: int = bounded(0, 0, MAX_COUNT, "Start of the frequency band")
+    high: int = bounded(0, 0, MAX_COUNT, "End of the frequency band")
+    search: str = ""
+    around: str = ""
+    nearest: int = bounded(100, 2, 10_000, "Nearest tokens to show")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.band not in BANDS:
+            raise InputError(
+                f"Unknown frequency band {self.band!r}.", f"Choose one of: {', '.join(BANDS)}."
+            )
+        if self.high and self.high < self.low:
+            raise InputError(
+                f"The frequency band ends at {self.high:,}, before it begins at {self.low:,}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The rows that are shown (n,), in the space's order (around a word: the word, then nearest
+    first), of how many, and why.
+
+    `how` is the sentence that stands beside every map.
+    """
+
+    rows: NDArray[np.int64]
+    of: int
+    how: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def choose(
+    space: EmbeddingSpace,
+    choice: TokenChoice,
+    special: frozenset[str] = frozenset(),
+    continuation: str = CONTINUATION,
+) -> Chosen:
+    """The rows of `space` that `choice` asks for; `special` are the model's special tokens.
+
+    Raises InputError where no token is left, for a word to look around that the space lacks, and
+    for a band of counts where none are known.
+    """
+    reasons: list[str] = []
+    mask = _kept(space, choice, special, continuation, reasons)
+    if choice.around:
+        rows = _around(space, choice, mask)
+        reasons.insert(0, f"{space.words[rows[0]]} and its {len(rows) - 1} nearest by cosine")
+    else:
+        rows = np.flatnonzero(mask)
+        if choice.first and len(rows) > choice.first:
+            rows = rows[: choice.first]
+            reasons.insert(0, f"the first {choice.first:,}")
+        else:
+            reasons.insert(0, "all")
+    if not len(rows):
+        asked = (
+            f"None of the {len(space):,} tokens of {space.name} is left: {', '.join(reasons[1:])}."
+        )
+        raise InputError(asked, "Loosen the filters.")
+    return Chosen(
+        rows.astype(np.int64),
+        len(space),
+        f"{len(rows):,} of {len(space):,} shown: {', '.join(reasons)}",
+    )
+
+
+def _kept(
+    space: EmbeddingSpace,
+    choice: TokenChoice,
+    special: frozenset[str],
+    continuation: str,
+    reasons: list[str],
+) -> Mask:
+    """What every filter leaves (words,); each one that is on adds its words to `reasons`."""
+    words = space.words
+    mask = np.ones(len(words), dtype=bool)
+    if choice.min_length > 1:
+        mask &= [len(word.removeprefix(continuation)) >= choice.min_length for word in words]
+        reasons.append(f"longer than {choice.min_length - 1} characters")
+    if not choice.specials and special:
+        mask &= [word not in special for word in words]
+        reasons.append("no special tokens")
+    if not choice.continuations and continuation:
+        inside = np.array([word.startswith(continuation) for word in words])
+        mask &= ~inside
+        reasons += [f"no {continuation} pieces"] if inside.any() else []
+    if not choice.unused:
+        unused = np.array([UNUSED.fullmatch(word) is not None for word in words])
+        mask &= ~unused
+        reasons += ["no [unused]"] if unused.any() else []
+    if choice.low or choice.high:
+        mask &= _band(space, choice, reasons)
+    if choice.search:
+        mask &= [choice.search.casefold() in word.casefold() for word in words]
+        reasons.append(f"holding {choice.search!r}")
+    zero = mask & ~space.matrix.any(axis=1)  # no direction, and so no place
+    reasons += ["no zero vectors"] if zero.any() else []
+    return mask & ~zero
+
+
+def _band(space: EmbeddingSpace, choice: TokenChoice, reasons: list[str]) -> Mask:
+    if choice.band == "count" and space.counts is None:
+        raise InputError(
+            f"{space.name} knows no counts, so no band of counts can be taken.",
+            "Take a band of ranks.",
+        )
+    values = space.counts if choice.band == "count" else ranks(space)
+    assert values is not None
+    ends = (
+        f"from {choice.low:,} to {choice.high:,}" if choice.high else f"of {choice.low:,} and more"
+    )
+    source = "" if space.counts is not None else " (rank: the order of the rows)"
+    reasons.append(f"{choice.band} {ends}{source}")
+    return np.asarray((values >= choice.low) & ((values <= choice.high) | (choice.high == 0)))
+
+
+def ranks(space: EmbeddingSpace) -> NDArray[np.int64]:
+    """The rank of each row by its count (words,), 1 the most frequent; without counts the place of
+    the row.
+    """
+    if space.counts is None:
+        return np.arange(1, len(space) + 1)
+    rank = np.empty(len(space), dtype=np.int64)
+    rank[np.argsort(-space.counts, kind="stable")] = np.arange(1, len(space) + 1)
+    return rank
+
+
+def _around(space: EmbeddingSpace, choice: TokenChoice, mask: Mask) -> NDArray[np.int64]:
+    """The word, and its nearest among the tokens that the filters leave."""
+    own = space.index.get(choice.around, space.index.get(choice.around.lower()))
+    if own is None:
+        raise InputError(
+            f"{choice.around[:100]!r} is none of the {len(space):,} tokens of {space.name}.",
+            "Check the spelling.",
+        )
+    if not space.matrix[own].any():
+        raise InputError(
+            f"The vector of {choice.around[:100]!r} is zero: nothing is near it.",
+            "Choose another word.",
+        )
+    among = np.flatnonzero(mask & (np.arange(len(space)) != own))
+    if not len(among):
+        return np.array([own])
+    found = nearest(space.matrix[[own]], space.take(among), choice.nearest)
+    return np.concatenate([[own], among[found.rows[0]]])

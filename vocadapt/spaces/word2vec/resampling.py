@@ -1,0 +1,73 @@
+"""Word vectors of the same text with its lines drawn anew: how far they depend on which lines
+happened to be in it.
+
+The bootstrap of Antoniak and Mimno (2018, Evaluating the stability of embedding-based word
+similarities): as many lines as the text has, drawn with replacement. About 37 % of the lines are
+not in a draw, others are there several times.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, silent
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, train_word2vec
+from vocadapt.text.words import WordCounts
+
+
+def train_resampled(
+    sentences: Path,
+    counts: WordCounts,
+    settings: Word2VecSettings,
+    seed: int,
+    progress: Progress = silent,
+) -> EmbeddingSpace:
+    """Train on the lines of a words file drawn with replacement by `seed`.
+
+    The words are those that occur `settings.min_count` times in the whole text and at all in the
+    draw, so that no rare word is lost by the draw alone. The drawn text lies beside `sentences`
+    meanwhile. Raises InputError for too little text.
+    """
+    again = sentences.with_name(f"resampled-{seed}.txt")
+    try:
+        drawn = resample(sentences, again, seed)
+        kept = {
+            word: drawn[word]
+            for word, count in counts.counts.items()
+            if count >= settings.min_count and drawn[word]
+        }
+        if not kept:
+            raise InputError(
+                f"No word of the text occurs {settings.min_count} times.",
+                "Give more text, or lower min_count.",
+            )
+        return train_word2vec(
+            again,
+            WordCounts(kept, counts.lines, counts.bytes),
+            replace(settings, min_count=1),
+            progress,
+        )
+    finally:
+        again.unlink(missing_ok=True)
+
+
+def resample(sentences: Path, again: Path, seed: int) -> Counter[str]:
+    """Write as many lines as a words file has, drawn from it with replacement, in their order;
+    gives the words' new counts.
+    """
+    with sentences.open("rb") as file:
+        lines = sum(1 for _ in file)
+    times = np.bincount(
+        np.random.default_rng(seed).integers(0, max(lines, 1), lines), minlength=lines
+    ).tolist()
+    words = Counter[str]()
+    with sentences.open("rb") as file, again.open("wb") as out:
+        for line, count in zip(file, times, strict=True):
+            out.write(line * count)
+            for word in line.decode().rstrip("\n").split(" ") if count else ():
+                words[word] += count
+    return words

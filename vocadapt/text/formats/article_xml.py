@@ -1,0 +1,422 @@
+"""PubMed and PMC/JATS XML → the paragraphs of English articles, as Poerner et al. took them: "all
+abstracts and text bodies".
+
+Taken: each AbstractText of PubMed (section labels are left out); each paragraph of the abstract and
+the body of a JATS article, captions of figures included. Not taken: titles and headings, front and
+back matter, tables, displayed formulas, TeX, footnotes, references, and whatever is marked as
+another language than English. Inline markup keeps its text: H<sub>2</sub>O is "H2O". The numbers of
+citations stay as published, parted from the word before them: disease<sup><xref>12</xref></sup> is
+"disease 12".
+
+Parsed by expat, which calls us for each element and holds no tree. Like defusedxml, and for the
+same attacks, we refuse every entity that a file declares (so none can grow or point elsewhere), and
+expat never fetches a DTD.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from html.entities import html5
+from pathlib import Path
+from xml.parsers import expat
+
+from vocadapt.errors import InputError
+from vocadapt.files import MAX_LINE_BYTES
+from vocadapt.text.formats.readers import Articles
+from vocadapt.text.formats.text_file import build_line_error
+
+MAX_TAG = (
+    8 << 20
+)  # bytes of one tag with its attributes, or of one comment: expat keeps it in memory
+# distinct element and attribute names, which expat keeps in memory; articles have hundreds
+MAX_NAMES = 100_000
+MAX_PARTS = 10_000  # text nodes of a paragraph, before they are joined
+MAX_DEFAULTS = 100  # attributes with a default value, which expat adds to every element
+DEEPEST = 500  # open elements; articles have about 30, with MathML 60
+ENGLISH = re.compile(r"en(g|[-_].*)?", re.IGNORECASE)
+ASCII_NAMES = {"utf-8", "utf8", "us-ascii", "ascii"}
+
+PUBMED = {
+    **dict.fromkeys(("MedlineCitation", "BookDocument"), "article"),
+    **dict.fromkeys(("Abstract", "OtherAbstract"), "section"),
+    "AbstractText": "paragraph",
+    "Language": "language",
+    "DispFormula": "dropped_block",
+    **dict.fromkeys(("annotation", "annotation-xml"), "dropped"),
+}
+JATS = {
+    **dict.fromkeys(("article", "sub-article", "response"), "article"),
+    **dict.fromkeys(("abstract", "body", "floats-group"), "section"),
+    "p": "paragraph",
+    **dict.fromkeys(
+        (
+            "fig",
+            "fig-group",
+            "boxed-text",
+            "list",
+            "def-list",
+            "disp-quote",
+            "statement",
+            "speech",
+            "verse-group",
+        ),
+        "block",
+    ),
+    **dict.fromkeys(
+        (
+            "table-wrap",
+            "table-wrap-group",
+            "table",
+            "disp-formula",
+            "disp-formula-group",
+            "chem-struct-wrap",
+            "preformat",
+            "code",
+            "supplementary-material",
+            "media",
+            "ref-list",
+            "fn-group",
+        ),
+        "dropped_block",
+    ),
+    **dict.fromkeys(
+        (
+            "tex-math",
+            "annotation",
+            "annotation-xml",
+            "graphic",
+            "inline-graphic",
+            "private-char",
+            "alt-text",
+            "long-desc",
+            "fn",
+            "index-term",
+        ),
+        "dropped",
+    ),
+    "break": "break",
+    "xref": "citation",
+}
+ROOTS: dict[str, Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("PubmedArticleSet", "MedlineCitationSet", "PubmedArticle", "MedlineCitation"), PUBMED
+    ),
+    **dict.fromkeys(("article", "pmc-articleset", "OAI-PMH"), JATS),
+}
+KNOWN = "PubMed (PubmedArticleSet, MedlineCitationSet) and PMC/JATS (article, pmc-articleset)"
+
+
+@dataclass
+class _Article:
+    """An article being read: whether it is in English so far as known, its paragraphs, the
+    languages PubMed gives it.
+
+    `inner`: the paragraphs of replies and translations inside it, which have a language of their
+    own.
+    """
+
+    english: bool
+    lines: list[str] = field(default_factory=list)
+    languages: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+
+
+class ArticleParser:
+    """Takes the bytes of one XML file, a block at a time; `lines` and `articles` are what was found
+    since they were taken.
+    """
+
+    def __init__(self, path: Path, max_line: int = MAX_LINE_BYTES) -> None:
+        self.path = path
+        self.max_line = max_line
+        self.lines: list[str] = []
+        self.articles = Articles()
+        self._opening: dict[str, Callable[[Mapping[str, str]], None]] = {}
+        self._closing: dict[str, Callable[[], None]] = {}
+        self._open: list[_Article] = []
+        self._texts: list[
+            list[str] | None
+        ] = []  # of the paragraphs being read; None: text that belongs to none
+        self._depth = self._dropped_at = self._sections = 0
+        self._fed = self._held = self._defaults = (
+            0  # bytes; characters of the article being read; attributes with a default
+        )
+        self._other_encoding = ""
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
+        self._beyond_ascii = False
+        self._parser = parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._root
+        parser.EndElementHandler = self._end
+        parser.XmlDeclHandler = self._declared
+        parser.SkippedEntityHandler = self._entity
+        parser.AttlistDeclHandler = self._attribute_default
+        parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = self._refuse_entity
+
+    def feed(self, raw: bytes) -> None:
+        """Read on; no bytes mean the end. Raises InputError for what is not well-formed, for
+        entities and other formats.
+        """
+        try:
+            self._parser.Parse(raw, not raw)
+        except expat.ExpatError as error:
+            problem = (
+                f"{self.path}, line {error.lineno:,}: not well-formed XML"
+                f" ({expat.ErrorString(error.code)})."
+            )
+            remedy = (
+                "Download it again: it may be cut short, or its encoding is another than it says."
+            )
+            raise InputError(problem, remedy) from None
+        except (LookupError, ValueError) as error:
+            raise InputError(
+                f"{self.path}: its encoding cannot be read ({error}).", "Save it as UTF-8."
+            ) from None
+        self._fed += len(raw)
+        self._check_size()
+        if self._other_encoding:
+            self._compare_encoding(raw)
+
+    def take(self) -> tuple[list[str], Articles]:
+        """The paragraphs and the count of the articles that ended since the last call."""
+        taken = self.lines, self.articles
+        self.lines, self.articles = [], Articles()
+        return taken
+
+    def _check_size(self) -> None:
+        """Raise InputError if a tag, a paragraph or an article exceeds its limit in memory."""
+        if self._fed - self._parser.CurrentByteIndex > MAX_TAG:
+            problem = (
+                f"{self.path}, line {self._parser.CurrentLineNumber:,}: a tag or a comment of more"
+                " than 8 MB."
+            )
+            raise InputError(problem, "Such a file is no article.")
+        if len(self._parser.intern) > MAX_NAMES:
+            raise InputError(
+                f"{self.path}: more than {MAX_NAMES:,} element names.", "Such a file is no article."
+            )
+        held = self._held
+        for text in filter(None, self._texts):
+            if len(text) > MAX_PARTS:
+                text[:] = ["".join(text)]
+            held += sum(map(len, text))
+        if held > self.max_line:
+            raise build_line_error(self.path, self._parser.CurrentLineNumber, self.max_line)
+
+    # What expat calls.
+
+    def _root(self, tag: str, attributes: dict[str, str]) -> None:
+        markup = ROOTS.get(_local(tag))
+        if markup is None:
+            raise unknown_root(self.path, tag)
+        for name, role in markup.items():
+            self._opening[name] = getattr(self, f"_open_{role}")
+            if close := getattr(self, f"_close_{role}", None):
+                self._closing[name] = close
+        self._parser.StartElementHandler = self._start
+        self._start(tag, attributes)
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise InputError(
+                f"{self.path}: its elements are nested more than {DEEPEST} deep.",
+                "Such a file is no article.",
+            )
+        if not self._dropped_at:
+            handle = self._opening.get(tag if ":" not in tag else _local(tag))
+            if handle:
+                handle(attributes)
+
+    def _end(self, tag: str) -> None:
+        if not self._dropped_at:
+            handle = self._closing.get(tag if ":" not in tag else _local(tag))
+            if handle:
+                handle()
+        elif self._depth == self._dropped_at:
+            self._dropped_at = 0
+            self._listen()
+        self._depth -= 1
+
+    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding and encoding.lower() not in ASCII_NAMES:
+            self._other_encoding = encoding
+
+    def _entity(self, name: str, is_parameter: bool) -> None:
+        """An entity of the DTD, which is not read: those of HTML have the same names."""
+        character = html5.get(f"{name};")
+        if character is None and not is_parameter:
+            raise InputError(
+                f"{self.path}: the entity &{name}; is not known.",
+                "Replace it by the character it stands for.",
+            )
+        if self._texts and self._texts[-1] is not None and not self._dropped_at:
+            self._texts[-1].append(character or "")
+
+    def _refuse_entity(self, name: str, *more: object) -> None:
+        problem = (
+            f"{self.path}: it declares an entity of its own ({name}), which could stand for"
+            " anything."
+        )
+        raise InputError(
+            problem,
+            "Articles of PubMed and PMC declare none. Remove the declaration if you trust the"
+            " file.",
+        )
+
+    def _attribute_default(
+        self, element: str, attribute: str, kind: str, default: str | None, required: int
+    ) -> None:
+        self._defaults += default is not None
+        if self._defaults > MAX_DEFAULTS or len(default or "") > MAX_DEFAULTS:
+            problem = (
+                f"{self.path}: its declarations of default attributes are too many or too long."
+            )
+            raise InputError(
+                problem, "Remove the declarations: articles of PubMed and PMC have none."
+            )
+
+    # What the elements mean, by their role.
+
+    def _open_article(self, attributes: Mapping[str, str]) -> None:
+        inherited = self._open[-1].english if self._open else True
+        language = attributes.get("xml:lang")
+        self._open.append(_Article(is_english(language) if language else inherited))
+
+    def _close_article(self) -> None:
+        article = self._open.pop()
+        if not self._open:
+            self._held = 0
+        english = any(map(is_english, article.languages)) if article.languages else article.english
+        around = self._open[-1].inner if self._open else self.lines
+        around += [*(article.lines if english else ()), *article.inner]
+        self.articles += Articles(1, int(not english), int(english and not article.lines))
+
+    def _open_section(self, attributes: Mapping[str, str]) -> None:
+        language = attributes.get("xml:lang") or attributes.get("Language")
+        if not self._open or not self._open[-1].english or (language and not is_english(language)):
+            self._open_dropped(attributes)
+        else:
+            self._sections += 1
+
+    def _close_section(self) -> None:
+        self._sections -= 1
+
+    def _open_paragraph(self, attributes: Mapping[str, str]) -> None:
+        if self._sections:
+            self._texts.append([])
+            self._listen()
+
+    def _close_paragraph(self) -> None:
+        if self._sections:
+            line = " ".join("".join(self._texts.pop() or ()).split())
+            if line:
+                self._open[-1].lines.append(line)
+                self._held += len(line)
+            self._listen()
+
+    def _open_block(self, attributes: Mapping[str, str]) -> None:
+        """A part of a paragraph that holds paragraphs of its own: what else is in it (labels,
+        titles) is no running text.
+        """
+        if self._texts:
+            self._open_break(attributes)
+            self._texts.append(None)
+            self._listen()
+
+    def _close_block(self) -> None:
+        if self._texts:
+            self._texts.pop()
+            self._listen()
+
+    def _open_dropped(self, attributes: Mapping[str, str]) -> None:
+        self._dropped_at = self._depth
+        self._parser.CharacterDataHandler = None
+
+    def _open_dropped_block(self, attributes: Mapping[str, str]) -> None:
+        self._open_break(attributes)
+        self._open_dropped(attributes)
+
+    def _open_break(self, attributes: Mapping[str, str]) -> None:
+        if self._texts and self._texts[-1] is not None:
+            self._texts[-1].append(" ")
+
+    def _open_citation(self, attributes: Mapping[str, str]) -> None:
+        text = self._texts[-1] if self._texts else None
+        if text and attributes.get("ref-type") == "bibr" and text[-1][-1:].isalnum():
+            text.append(" ")
+
+    def _open_language(self, attributes: Mapping[str, str]) -> None:
+        self._texts.append([])
+        self._listen()
+
+    def _close_language(self) -> None:
+        language = "".join(self._texts.pop() or ()).strip()
+        if self._open and language:
+            self._open[-1].languages.append(language)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Let expat append the text that follows to the paragraph it belongs to, or pass it
+        over.
+        """
+        text = self._texts[-1] if self._texts else None
+        self._parser.CharacterDataHandler = None if text is None else text.append
+
+    def _compare_encoding(self, raw: bytes) -> None:
+        """Raise InputError at the end of a file that said it is not UTF-8 where every byte of it
+        is.
+        """
+        try:
+            self._utf8.decode(raw, final=not raw)
+        except UnicodeDecodeError:
+            self._other_encoding = ""  # it is as it says
+            return
+        self._beyond_ascii |= not raw.isascii()
+        if not raw and self._beyond_ascii:
+            problem = (
+                f"{self.path}: its first line says {self._other_encoding}, but its bytes are UTF-8."
+            )
+            raise InputError(problem, 'Let the first line say encoding="UTF-8".')
+
+
+def root_of(head: bytes) -> str | None:
+    """The root element of an XML file, by its first bytes; None where they do not reach it or are
+    not well-formed.
+    """
+    found: list[str] = []
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = lambda tag, attributes: found.append(tag)
+    with suppress(
+        expat.ExpatError, LookupError, ValueError
+    ):  # said with its line when the file is read
+        for at in range(0, len(head), 1024):
+            parser.Parse(head[at : at + 1024], False)
+            if found:
+                break
+    return found[0] if found else None
+
+
+def is_known(root: str) -> bool:
+    """Whether files with this root element can be read."""
+    return _local(root) in ROOTS
+
+
+def unknown_root(path: Path, root: str) -> InputError:
+    """What to say of XML of another kind."""
+    return InputError(
+        f"{path}: XML with the root <{root[:60]}>, which is no format of articles.",
+        f"Readable: {KNOWN}.",
+    )
+
+
+def is_english(language: str) -> bool:
+    """Whether a language code (en, eng, en-GB) means English."""
+    return ENGLISH.fullmatch(language.strip()) is not None
+
+
+def _local(tag: str) -> str:
+    """A name without its namespace's prefix."""
+    return tag.rpartition(":")[2]

@@ -1,0 +1,222 @@
+"""Read a text column of a Parquet file in blocks of lines, with bounded memory.
+
+Arrow decompresses each page as a whole and trusts the size in its header, so a small file could
+fill the memory:
+
+1. Read the headers of all pages of the column (a few bytes each) and find the largest uncompressed
+   size.
+2. Refuse the file if that exceeds PAGE_LINES times the longest allowed line.
+3. No cell is longer than its page or its dictionary's page. Choose the number of rows per batch so
+   that rows × largest page is at most BATCH_LINES times the longest allowed line.
+4. Read batch by batch; refuse a cell that is longer than the longest allowed line.
+
+Example, lines up to 64 MB, largest page 1 MB: 64 MB × 4 / 1 MB = 256 rows per batch.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.files import MAX_LINE_BYTES, MEGABYTE, open_file
+from vocadapt.text.formats import text_file as sources
+from vocadapt.text.formats.readers import RECORDS, Block, choose_field, ended
+from vocadapt.text.formats.text_file import build_line_error
+
+PAGE_LINES = 8  # largest page, in longest lines; writers close a page after about 1 MB or 1000 rows
+BATCH_LINES = 4  # largest batch, in longest lines
+HEADER = 1 << 12  # bytes read for a page header at first; one with statistics may be longer
+MAX_HEADER = 1 << 24  # bytes; Arrow's own limit
+I32, I64, BINARY, STRUCT = 5, 6, 8, 12  # types of Thrift's compact protocol
+
+
+def read_parquet(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
+    """Yield the cells of one text column of a Parquet file, batch by batch; max_line in bytes."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with (
+            open_file(path) as file,
+            pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=sources.BLOCK) as table,
+        ):
+            column = choose_field(
+                _text_columns(table.schema_arrow), field, f"{path} (text columns)"
+            )
+            page = _largest_page(path, file, table.metadata, column)
+            _check_page(path, page, max_line)
+            size, total, row = path.stat().st_size, max(table.metadata.num_rows, 1), 0
+            rows = min(RECORDS, max(1, BATCH_LINES * max_line // max(page, 1)))
+            for batch in table.iter_batches(batch_size=rows, columns=[column]):
+                for texts in _texts(batch.column(0), path, row, max_line):
+                    row += len(texts)
+                    yield Block(ended(texts), size * row // total)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path}: cannot be read as parquet ({reason}).", "Write or download it again."
+        ) from None
+
+
+def _text_columns(schema: Any) -> list[str]:
+    """Return the names of the string columns, plain or dictionary-encoded."""
+    import pyarrow.types as types
+
+    def is_text(kind: Any) -> bool:
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        return bool(types.is_string(kind) or types.is_large_string(kind))
+
+    return [column.name for column in schema if is_text(column.type)]
+
+
+def _texts(column: Any, path: Path, row: int, max_line: int) -> Iterator[list[str]]:
+    """Yield the cells of a batch, about a megabyte at a time; null becomes "". row: rows before the
+    batch.
+    """
+    sizes = _lengths(column)
+    if len(sizes) and sizes.max() > max_line:
+        raise build_line_error(path, row + int((sizes > max_line).argmax()) + 1, max_line)
+    if sizes.sum() <= sources.BLOCK:
+        yield [text or "" for text in column.to_pylist()]
+        return
+    texts, held = [], 0
+    for cell, size in zip(column, sizes.tolist(), strict=True):
+        texts.append(cell.as_py() or "")
+        held += size
+        if held > sources.BLOCK:
+            yield texts
+            texts, held = [], 0
+    if texts:
+        yield texts
+
+
+def _lengths(column: Any) -> NDArray[Any]:
+    """Return the bytes of each cell (n,) from the column's offsets, without creating the cells."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.DictionaryArray):
+        from pyarrow import compute  # slow to import, and such columns are rare
+
+        found = compute.binary_length(column.dictionary).take(column.indices).fill_null(0)
+        return np.asarray(found.to_numpy(zero_copy_only=False))
+    if not len(column):
+        return np.zeros(0, dtype=np.int64)
+    width = np.int64 if pyarrow.types.is_large_string(column.type) else np.int32
+    offsets = np.frombuffer(column.buffers()[1], dtype=width)
+    return np.diff(offsets[column.offset : column.offset + len(column) + 1])
+
+
+def _check_page(path: Path, page: int, max_line: int) -> None:
+    """Raise InputError if the largest page (bytes) is too large to decompress."""
+    limit = PAGE_LINES * max_line
+    if page > limit:
+        found = (
+            f"a page of its text decompresses to {page / MEGABYTE:,.0f} MB, more than"
+            f" {limit / MEGABYTE:,.0f} MB"
+        )
+        raise InputError(
+            f"{path}: {found}.",
+            "Write it with smaller pages or as .jsonl.gz, or raise the limit of a line.",
+        )
+
+
+def _largest_page(path: Path, file: IO[bytes], metadata: Any, column: str) -> int:
+    """Return the largest uncompressed size (bytes) in the page headers of a column."""
+    largest = 0
+    for group in range(metadata.num_row_groups):
+        for chunk in map(
+            metadata.row_group(group).column, range(metadata.row_group(group).num_columns)
+        ):
+            if chunk.path_in_schema != column and not chunk.path_in_schema.startswith(f"{column}."):
+                continue
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and 0 < (chunk.dictionary_page_offset or 0) < start:
+                start = chunk.dictionary_page_offset
+            end = start + chunk.total_compressed_size
+            while start < end:
+                unpacked, length = _page_at(path, file, start)
+                largest = max(largest, unpacked)
+                start += length
+    return largest
+
+
+def _page_at(path: Path, file: IO[bytes], start: int) -> tuple[int, int]:
+    """Return the uncompressed size of the page at an offset, and its length in the file with its
+    header.
+    """
+    size = HEADER
+    while size <= MAX_HEADER:
+        file.seek(start)
+        try:
+            fields, length = _struct(file.read(size), 0)
+        except IndexError:  # the header is longer
+            size *= 16
+            continue
+        unpacked, packed = fields.get(2, -1), fields.get(3, -1)
+        if min(unpacked, packed) < 0:
+            break
+        return unpacked, length + packed
+    raise InputError(
+        f"{path}: cannot be read as parquet (a broken page header).", "Write or download it again."
+    )
+
+
+def _struct(raw: bytes, at: int) -> tuple[dict[int, int], int]:
+    """Parse a struct of Thrift's compact protocol; return its integers by field id, and the offset
+    of its end.
+
+    Raises IndexError if the bytes end first. Example: [0x15 0x02 0x15 0x80 0x01 0x00] -> {1: 1, 2:
+    64}.
+    """
+    fields: dict[int, int] = {}
+    field = 0
+    while kind := raw[at] & 15:
+        step = raw[at] >> 4
+        at += 1
+        if step:
+            field += step
+        else:
+            field, at = _number(raw, at)
+        if kind in (I32, I64):
+            fields[field], at = _number(raw, at)
+        else:
+            at = _skip(raw, at, kind)
+    return fields, at + 1
+
+
+def _skip(raw: bytes, at: int, kind: int) -> int:
+    """Return the offset of the end of a value of a Thrift type."""
+    if kind in (1, 2):  # true, false: in the type itself
+        return at
+    if kind == 3:  # a byte
+        return at + 1
+    if kind in (4, I32, I64):
+        return _number(raw, at)[1]
+    if kind == 7:  # a double
+        return at + 8
+    if kind == BINARY:
+        length, at = _varint(raw, at)
+        return at + length
+    if kind == STRUCT:
+        return _struct(raw, at)[1]
+    raise IndexError(f"type {kind} does not occur in page headers")
+
+
+def _number(raw: bytes, at: int) -> tuple[int, int]:
+    """Parse a signed integer (zigzag); return it and the offset of its end."""
+    value, at = _varint(raw, at)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while raw[at] & 128:
+        value |= (raw[at] & 127) << shift
+        shift += 7
+        at += 1
+        if shift > 63:
+            raise IndexError("integer of more than 64 bits")
+    return value | raw[at] << shift, at + 1

@@ -1,0 +1,195 @@
+"""File formats → blocks of lines: plain text, JSON lines, csv and tsv, each also gzipped. Parquet:
+parquet.py.
+
+Every reader streams blocks of about a megabyte, or of one longer line, and starts from the
+beginning when called again. A line, record or cell of more than `max_line` bytes is refused.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from vocadapt.errors import InputError
+from vocadapt.files import MAX_LINE_BYTES, parse_record
+from vocadapt.text.formats import text_file as sources
+from vocadapt.text.formats.text_file import Source, build_line_error, lines_of, opened
+
+RECORDS = 1000  # rows of a table held at a time
+USUAL_FIELD = "text"
+
+
+@dataclass(frozen=True)
+class Articles:
+    """How many articles were read, and how many of these left nothing: not in English, or without
+    an abstract and a body.
+    """
+
+    read: int = 0
+    foreign: int = 0
+    empty: int = 0
+
+    def __add__(self, other: "Articles") -> "Articles":
+        return Articles(
+            self.read + other.read, self.foreign + other.foreign, self.empty + other.empty
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.read:,} articles, of which {self.foreign:,} are not in English and"
+            f" {self.empty:,} without text"
+        )
+
+
+NO_ARTICLES = Articles()
+
+
+class Block(NamedTuple):
+    """Some whole lines of a file, each ended by a newline; how many bytes of the file on disk were
+    read so far; its articles.
+    """
+
+    text: str
+    position: int
+    articles: Articles = NO_ARTICLES
+
+
+Reader = Callable[[Path, str, int], Iterator[Block]]
+
+
+def read_text(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
+    """Lines of a plain text file."""
+    with opened(path, max_line) as source:
+        for text in source.blocks():
+            yield Block(text, source.position())
+
+
+def read_json_lines(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
+    """Lines of one field of a file with a JSON object per line."""
+    with opened(path, max_line) as source:
+        number = 1
+        for block in source.blocks():
+            lines = list(enumerate(lines_of(block), number))
+            number += len(lines)
+            texts = [
+                _json_field(line, field, f"{path}, line {at:,}")
+                for at, line in lines
+                if line.strip()
+            ]
+            yield Block(ended(texts), source.position())
+
+
+def read_table(path: Path, field: str = "", max_line: int = MAX_LINE_BYTES) -> Iterator[Block]:
+    """Lines of one column of a .csv or .tsv file with a header row; the separator is the commonest
+    of , ; and tab in it.
+    """
+    with opened(path, max_line) as source:
+        rows = _Rows(source)
+        columns = next(rows.batches(1), [[]])[0]
+        column = columns.index(choose_field(columns, field, str(path)))
+        for batch in rows.batches(RECORDS):
+            if any(len(row) <= column for row in batch if row):
+                raise InputError(
+                    f"{path}: a row before line {rows.reader.line_num + 1:,} has fewer than"
+                    f" {column + 1} columns.",
+                    f"Every row needs the {len(columns)} columns of the header.",
+                )
+            yield Block(ended([row[column] for row in batch if row]), source.position())
+
+
+def ended(texts: Sequence[str]) -> str:
+    """Texts as lines, each ended by a newline; a text with newlines inside becomes several
+    lines.
+    """
+    block = "".join(f"{text}\n" for text in texts)
+    if "\r" in block:
+        block = block.replace("\r\n", "\n")
+    try:
+        block.encode("utf-8")
+    except UnicodeEncodeError:  # JSON can spell half a surrogate pair, which no UTF-8 file can hold
+        block = block.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return block
+
+
+def _json_field(line: str, field: str, place: str) -> str:
+    """The text that a JSON line holds under `field`; null counts as empty."""
+    record = parse_record(line, place, "Mend or remove the line.")
+    if not isinstance(record, dict):
+        kind = type(record).__name__
+        raise InputError(
+            f"{place}: expected a JSON object, found {kind}.", 'Each line looks like {"text": "…"}.'
+        )
+    value = record[choose_field(list(record), field, place)]
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(
+            f"{place}: expected text in the field, found {type(value).__name__}.",
+            "Choose a field that holds text.",
+        )
+    return value
+
+
+def choose_field(names: Sequence[str], field: str, place: str) -> str:
+    """Return the field to read: `field` if given, else the only one, else `text`."""
+    if field in names and field:
+        return field
+    if not field and len(names) == 1:
+        return names[0]
+    if not field and USUAL_FIELD in names:
+        return USUAL_FIELD
+    wanted = f"no field {field!r}" if field else "several fields and none is called 'text'"
+    listed = ", ".join(repr(name) for name in names[:20]) or "none"
+    raise InputError(f"{place}: {wanted}.", f"Choose one of the fields that exist: {listed}.")
+
+
+class _Rows:
+    """The rows of an open table, in batches of a bounded size."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.taken = 0  # characters taken from the file since the batch began
+        lines = self._lines()
+        header = next(lines, "")
+        self.reader = csv.reader(
+            chain([header], lines), delimiter=max(",;\t", key=header.count), strict=True
+        )
+
+    def batches(self, size: int) -> Iterator[list[list[str]]]:
+        """Yield batches of at most `size` rows and about a megabyte, or of one longer row."""
+        while batch := self._batch(size):
+            yield batch
+
+    def _batch(self, size: int) -> list[list[str]]:
+        batch: list[list[str]] = []
+        path, self.taken = self.source.path, 0
+        before = csv.field_size_limit(self.source.max_line)
+        try:
+            for row in islice(self.reader, size):
+                batch.append(row)
+                if self.taken > sources.BLOCK:
+                    break
+        except csv.Error as error:
+            line = self.reader.line_num
+            if "field limit" in str(error):
+                raise build_line_error(path, line, self.source.max_line) from None
+            raise InputError(
+                f"{path}, line {line:,}: not valid csv ({error}).", "Mend the quoting."
+            ) from None
+        finally:
+            csv.field_size_limit(before)
+        return batch
+
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines of the file; raise InputError if a row of many lines exceeds the
+        limit.
+        """
+        for block in self.source.blocks():
+            if (
+                self.taken > self.source.max_line + sources.BLOCK
+            ):  # a single row: otherwise the batch would have ended
+                raise build_line_error(self.source.path, self.reader.line_num, self.source.max_line)
+            self.taken += len(block)
+            yield from (f"{line}\n" for line in lines_of(block))

@@ -1,0 +1,329 @@
+"""Keyword in context: a word → the places where it stands in a corpus, counted exactly, some of
+them shown.
+
+A place counts where the model's splitter gives exactly this word. BERT's own splitter never looks
+across blanks and always cuts at ASCII punctuation (see `vocadapt.text.counting`), so the bytes of a
+block are searched, and only runs of characters that are not all plain ASCII are given to the
+splitter, each distinct one once. Any other splitter is asked line by line.
+"""
+
+import heapq
+import re
+import string
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.progress import Progress, report_block, silent
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.text.corpus import Corpus, Part
+from vocadapt.text.counting import LOWER, MAX_PIECES
+from vocadapt.text.splitter import Splitter
+
+MOST = 100_000  # places shown, and characters beside each
+ALNUM = frozenset((string.ascii_letters + string.digits).encode())
+CONTROL = (  # not blanks: the splitter deletes them, inside words too
+    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
+)
+RUN = rf"[0-9A-Za-z{CONTROL}\x80-\xff]"
+RUNS = re.compile(f"{RUN}+".encode())
+UNUSUAL = re.compile(rf"[{CONTROL}\x80-\xff]{RUN}*+".encode())
+
+Span = tuple[int, int]
+Finder = Callable[[bytes], list[Span]]
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """How many places are shown, with how many characters at most on either side; drawn at random
+    with `seed`, or the first.
+
+    Raises InputError for numbers outside their range.
+    """
+
+    limit: int = bounded(20, 1, MOST, "Lines to show")
+    width: int = bounded(60, 0, MOST, "Characters on either side")
+    sample: bool = True
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the lines to show")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+DRAWN = ContextSettings()
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One place: the word as it is written there, what stands left and right of it, its file, and
+    its line there from 1.
+
+    The lines of a file are those that its reader gives: of .txt the file's own, of other formats
+    one for each record's line.
+    """
+
+    left: str
+    match: str
+    right: str
+    file: Path
+    line: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """A word in context: `hits` of the `of` places where it stands, in the order of the corpus."""
+
+    word: str
+    of: int
+    hits: tuple[Hit, ...]
+
+    def describe(self, settings: ContextSettings) -> str:
+        """How many of how many are shown, and how they were chosen: "20 of 153, drawn at random
+        with seed 1".
+        """
+        shown = f"{len(self.hits):,} of {self.of:,}"
+        if len(self.hits) == self.of:
+            return shown
+        return (
+            f"{shown}, drawn at random with seed {settings.seed}"
+            if settings.sample
+            else f"{shown}, the first"
+        )
+
+
+def one_word(typed: str, splitter: Splitter) -> str:
+    """What the model makes of a typed word: its casing and its form; raises InputError for several
+    words or none.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in typed):
+        raise InputError("The word is not valid UTF-8.", "Give it in the terminal's own encoding.")
+    words = splitter.words(typed)
+    if len(words) != 1:
+        which = f": {' '.join(words[:8])}" if words else "."
+        raise InputError(
+            f"{typed[:100]!r} is {len(words)} words to this model{which}", "Type one word."
+        )
+    return words[0]
+
+
+def in_context(
+    corpus: Corpus,
+    word: str,
+    splitter: Splitter,
+    settings: ContextSettings = DRAWN,
+    progress: Progress = silent,
+) -> Context:
+    """Every place of a typed word, in any form that the model's splitter makes the same; raises
+    InputError for several words.
+    """
+    word = one_word(word, splitter)
+    return any_in_context(corpus, word, [word], word, splitter, settings, progress)
+
+
+def any_in_context(
+    corpus: Corpus,
+    name: str,
+    words: Collection[str],
+    core: str,
+    splitter: Splitter,
+    settings: ContextSettings = DRAWN,
+    progress: Progress = silent,
+) -> Context:
+    """Every place of any of some words, as the splitter gives them, which all hold the letters
+    `core`; shown under a `name`.
+    """
+    find, chosen = _finder(splitter, frozenset(words), core), _Chosen(settings)
+    for part in corpus.parts():
+        raw = part.text.encode()
+        with report_block(part.where):
+            found = find(raw)
+        chosen.add(found, raw, part)
+        progress(part.fraction, f"{chosen.of:,} found")
+    return Context(name, chosen.of, chosen.hits())
+
+
+def each_in_context(
+    corpus: Corpus,
+    words: Collection[str],
+    splitter: Splitter,
+    settings: ContextSettings = DRAWN,
+    progress: Progress = silent,
+) -> dict[str, Context]:
+    """Every place of each of some words, as the splitter gives them, in one reading of the corpus:
+    word → its places.
+    """
+    find, known = _finder(splitter, frozenset(words), ""), dict[bytes, str]()
+    chosen = {word: _Chosen(settings) for word in words}
+    for part in corpus.parts():
+        raw, spans = part.text.encode(), dict[str, list[Span]]()
+        with report_block(part.where):
+            found = find(raw)
+        for start, end in found:
+            written = raw[start:end]
+            if written not in known:
+                known[written] = next(
+                    word for word in splitter.words(written.decode()) if word in chosen
+                )
+            spans.setdefault(known[written], []).append((start, end))
+        for word, places in spans.items():
+            chosen[word].add(places, raw, part)
+        progress(part.fraction, f"{sum(one.of for one in chosen.values()):,} found")
+    return {word: Context(word, one.of, one.hits()) for word, one in chosen.items()}
+
+
+class _Chosen:
+    """Counts all places and keeps some: each draws one number, and those with the smallest stay;
+    block borders do not matter.
+    """
+
+    def __init__(self, settings: ContextSettings) -> None:
+        self.settings = settings
+        self.of = 0
+        self.draws = np.random.default_rng(settings.seed)
+        self.kept: list[
+            tuple[float, int, Hit]
+        ] = []  # a heap: minus the number drawn, the place's own number
+
+    def add(self, spans: list[Span], raw: bytes, part: Part) -> None:
+        """Take the places of a block."""
+        drawn = (
+            self.draws.random(len(spans))
+            if self.settings.sample
+            else np.arange(self.of, self.of + len(spans))
+        )
+        limit = self.settings.limit
+        best = (
+            np.sort(np.argpartition(drawn, limit)[:limit])
+            if len(drawn) > limit
+            else np.arange(len(drawn))
+        )
+        if len(self.kept) == limit:
+            best = best[drawn[best] < -self.kept[0][0]]
+        for index in best.tolist():
+            place = (
+                -float(drawn[index]),
+                self.of + index,
+                _hit(raw, spans[index], part, self.settings.width),
+            )
+            if len(self.kept) < limit:
+                heapq.heappush(self.kept, place)
+            else:
+                heapq.heappushpop(self.kept, place)
+        self.of += len(spans)
+
+    def hits(self) -> tuple[Hit, ...]:
+        """What was kept, in the order of the corpus."""
+        return tuple(hit for _, _, hit in sorted(self.kept, key=lambda kept: kept[1]))
+
+
+def _hit(raw: bytes, span: Span, part: Part, width: int) -> Hit:
+    """The place at some bytes of a block."""
+    start, end = span
+    first = max(raw.rfind(b"\n", 0, start) + 1, start - 4 * width)
+    last = min(raw.index(b"\n", end), end + 4 * width)  # four bytes to a character at most
+    left = raw[first:start].decode("utf-8", "ignore")[-width:] if width else ""
+    right = raw[end:last].decode("utf-8", "ignore")[:width]
+    return Hit(
+        left, raw[start:end].decode(), right, part.file, part.numbers[raw.count(b"\n", 0, start)]
+    )
+
+
+def _finder(splitter: Splitter, words: frozenset[str], core: str) -> Finder:
+    """What finds the places of `words` in a block: from where to where, in bytes, in order."""
+    if not splitter.never_crosses_blanks:
+        return partial(_in_lines, splitter, words)
+    return _RunFinder(splitter, words, core)
+
+
+def _in_lines(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
+    """The places of words by the splitter's own cut of each line."""
+    spans: list[Span] = []
+    at = 0
+    for line in raw.split(b"\n"):
+        spans += [(at + start, at + end) for start, end in _spans(splitter, words, line)]
+        at += len(line) + 1
+    return spans
+
+
+def _spans(splitter: Splitter, words: frozenset[str], raw: bytes) -> list[Span]:
+    """The places of words in one line or run, in bytes."""
+    text = raw.decode()
+    if words.isdisjoint(splitter.words(text)):
+        return []
+    spans: list[Span] = []
+    characters = size = 0
+    for start, end in ((start, end) for word, start, end in splitter.spans(text) if word in words):
+        size += len(text[characters:start].encode())
+        spans.append((size, size + len(text[start:end].encode())))
+        size, characters = spans[-1][1], end
+    return spans
+
+
+class _RunFinder:
+    """Finds words by runs: what stands between blanks and ASCII punctuation, each of which BERT's
+    splitter cuts on its own.
+    """
+
+    def __init__(self, splitter: Splitter, words: frozenset[str], core: str) -> None:
+        self.splitter = splitter
+        self.words = words
+        self.plain = frozenset(word.encode() for word in words if word.isascii())
+        self.core = core.encode()
+        self.alone = _alone(self.core)
+        self.known: dict[bytes, list[Span]] = {}
+
+    def __call__(self, raw: bytes) -> list[Span]:
+        plain = (
+            self._plain(raw.translate(LOWER) if self.splitter.lowercase else raw)
+            if self.plain
+            else []
+        )
+        unusual = self._unusual(raw)
+        return sorted([*plain, *unusual]) if unusual else plain
+
+    def _plain(self, low: bytes) -> list[Span]:
+        """Places in runs of ASCII letters and digits only, and of ASCII punctuation."""
+        if not self.core:  # the words share no letters to look for
+            return [match.span() for match in RUNS.finditer(low) if match[0] in self.plain]
+        if self.plain == {self.core}:
+            return [match.span() for match in self.alone.finditer(low)]
+        spans: list[Span] = []
+        at = low.find(self.core)
+        while at >= 0:  # from line to line that holds the core
+            start, end = low.rfind(b"\n", 0, at) + 1, low.index(b"\n", at)
+            spans += [
+                match.span() for match in RUNS.finditer(low, start, end) if match[0] in self.plain
+            ]
+            at = low.find(self.core, end)
+        return spans
+
+    def _unusual(self, raw: bytes) -> list[Span]:
+        """Places in runs that hold anything else."""
+        spans: list[Span] = []
+        for match in UNUSUAL.finditer(raw):
+            start, end = match.span()
+            while start and raw[start - 1] in ALNUM:
+                start -= 1
+            spans += [(start + first, start + last) for first, last in self._inside(raw[start:end])]
+        return spans
+
+    def _inside(self, run: bytes) -> list[Span]:
+        if run not in self.known:
+            if len(self.known) > MAX_PIECES:
+                self.known.clear()
+            self.known[run] = _spans(self.splitter, self.words, run)
+        return self.known[run]
+
+
+def _alone(word: bytes) -> re.Pattern[bytes]:
+    """What matches a word where it is a whole run: searched as it stands, what surrounds it checked
+    after: the quickest way.
+    """
+    literal, run = re.escape(word), RUN.encode()
+    return re.compile(
+        b"%b(?!%b)(?<!%b%b)" % (literal, run, run, literal) if word.isalnum() else literal
+    )

@@ -1,0 +1,312 @@
+"""Examples → what a network reads, under each tokenizer of a model: wordpiece ids, and where the
+outputs are taken.
+
+An adapted model cuts text in two ways: by the tokenizer at its root ("adapted"), and by the one it
+had before ("base"); any other model has "base" only. An example is divided alike under both, so
+that their outputs have the same rows.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.models.adapted_model import before_of
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import bounded, check_settings
+from vocadapt.text.tokenization import encode_batch
+from vocadapt.training.tasks.base import Sentence, Text
+from vocadapt.training.tasks.chunks import chunk_bounds
+from vocadapt.training.tasks.tags import spans_of
+
+Ids = NDArray[np.int32]
+BASE, ADAPTED = "base", "adapted"
+SPECIALS = 2  # [CLS] … [SEP]
+
+DIVIDED = "sentences divided into chunks"
+LONG_WORDS = "words longer than the window, read up to its end"
+NO_PIECES = "words without a single piece, read as unknown"
+IN_PARTS = "texts longer than the window, read in parts whose outputs are averaged"
+CUT_OFF = "pairs of texts longer than the window, read up to its end"
+OF_EXAMPLES = (DIVIDED, IN_PARTS, CUT_OFF)  # what is counted in examples, not in words
+NO_BASE = "tokenizations left out: the model has no rows for the tokens of its original vocabulary"
+
+
+@dataclass(frozen=True)
+class EncodingSettings:
+    """Pieces a network reads at once, specials included; words of a chunk at most (Poerner et al.:
+    30; 0: as many as fit).
+    """
+
+    length: int = bounded(512, 3, 32_768, "Maximum sequence length")
+    words: int = bounded(30, 0, 100_000, "Words of a chunk")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A tokenizer, the rows of its special tokens (cls, sep, pad, unknown), and the row of the
+    network that each of its ids means (None: the ids are the rows).
+    """
+
+    name: str
+    tokenizer: Tokenizer
+    specials: Mapping[str, int]
+    rows: Ids | None = None
+
+    def ids(self, texts: Iterable[str]) -> dict[str, Ids]:
+        """The ids of every text, without specials; each distinct one is cut once."""
+        distinct = list(dict.fromkeys(texts))
+        found = encode_batch(self.tokenizer, distinct, add_special_tokens=False)
+        cut = (np.array(encoding.ids, dtype=np.int32) for encoding in found)
+        return {
+            text: ids if self.rows is None else self.rows[ids]
+            for text, ids in zip(distinct, cut, strict=True)
+        }
+
+
+def cuts_of(model: LanguageModel) -> dict[str, Cut]:
+    """The ways in which a model can cut text, by name.
+
+    A vocabulary that dropped tokens of the original one has no rows for these: then there is
+    "adapted" alone. A model whose rows alone were made anew, or that got a module and no token,
+    cuts as it ever did: "base" alone.
+    """
+    before, known = before_of(model), model.vocabulary.ids
+    tokens = before.vocabulary.tokens if before else ()
+    if before is None or set(tokens) == set(known):
+        return {BASE: _cut(BASE, model, None)}
+    adapted = {ADAPTED: _cut(ADAPTED, model, None)}
+    if any(token not in known for token in tokens):
+        return adapted
+    rows = np.array([known[token] for token in tokens], dtype=np.int32)
+    return {BASE: _cut(BASE, before, rows), **adapted}
+
+
+def _cut(name: str, model: LanguageModel, rows: Ids | None) -> Cut:
+    ids = model.vocabulary.ids
+    wanted = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unknown": model.vocabulary.unknown}
+    if lacking := [token for token in wanted.values() if token not in ids]:
+        raise InputError(
+            f"{model.path}: its tokenizer has no {lacking[0]}.", "Give a BERT-type model."
+        )
+    specials = {
+        role: ids[token] if rows is None else int(rows[ids[token]])
+        for role, token in wanted.items()
+    }
+    return Cut(name, model.fast_tokenizer, specials, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A part of an example under one cut: ids with specials, and where a second text begins among
+    them (0: none).
+
+    The outputs at `places` count: for the `rows` of the outputs of example `owner`.
+    """
+
+    owner: int
+    ids: Ids
+    places: Ids
+    rows: Ids
+    second: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Examples as views under every cut; where they are to be trained on, the views of all cuts are
+    of the same parts.
+
+    `sizes` are the rows of each example's outputs; `notes` counts what was divided or could not be
+    read whole. Of several outputs for one row the highest counts, or with `mean` their mean.
+    """
+
+    views: Mapping[str, tuple[View, ...]]
+    sizes: tuple[int, ...]
+    notes: Mapping[str, int] = field(default_factory=dict)
+    mean: bool = False
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @property
+    def parts(self) -> tuple[View, ...]:
+        """The views under the first cut."""
+        return next(iter(self.views.values()))
+
+
+def encode_words(
+    sentences: Sequence[Sentence], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> Encoded:
+    """Tagged words: their ids one after another in chunks, a row of outputs for each word, taken at
+    its first piece.
+    """
+    room, notes = settings.length - SPECIALS, Counter[str]()
+    words = [word for sentence in sentences for word in sentence.words]
+    known = {name: _fitted(cut, words, room, notes) for name, cut in cuts.items()}
+    views: dict[str, list[View]] = {name: [] for name in cuts}
+    for number, sentence in enumerate(sentences):
+        pieces = {name: [own[word] for word in sentence.words] for name, own in known.items()}
+        sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(
+            axis=0, initial=0
+        )
+        bounds = list(_bounds(sentence, sizes, settings.words, room))
+        notes[DIVIDED] += len(bounds) > 1
+        for start, end in bounds:
+            for name, cut in cuts.items():
+                views[name].append(_view(cut, number, pieces[name][start:end], start))
+    counted = {what: count for what, count in notes.items() if count}
+    return Encoded(
+        {name: tuple(own) for name, own in views.items()},
+        tuple(len(s.words) for s in sentences),
+        counted,
+    )
+
+
+def encode_texts(
+    texts: Sequence[Text], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> Encoded:
+    """Texts and pairs: one row of outputs for the whole, taken at [CLS].
+
+    A text longer than the window under any cut is halved between its words until every part fits
+    under all of them, and its outputs are the mean of theirs; of a pair, the end of the longer text
+    is cut off.
+    """
+    known = {
+        name: cut.ids(part for text in texts for part in (text.text, text.pair))
+        for name, cut in cuts.items()
+    }
+    views: dict[str, list[View]] = {name: [] for name in cuts}
+    notes = Counter[str]()
+    for number, text in enumerate(texts):
+        long = any(
+            _length(own[text.text], own[text.pair]) > settings.length for own in known.values()
+        )
+        notes[CUT_OFF if text.pair else IN_PARTS] += long
+        parts = (
+            _parts(number, text.text, cuts, settings.length - SPECIALS, notes)
+            if long and not text.pair
+            else None
+        )
+        for name, cut in cuts.items():
+            own = known[name]
+            views[name] += (
+                parts[name]
+                if parts
+                else [_pair(cut, number, own[text.text], own[text.pair], settings.length)]
+            )
+    counted = {what: count for what, count in notes.items() if count}
+    return Encoded(
+        {name: tuple(own) for name, own in views.items()}, (1,) * len(texts), counted, mean=True
+    )
+
+
+def _parts(
+    number: int, text: str, cuts: Mapping[str, Cut], room: int, notes: Counter[str]
+) -> dict[str, list[View]]:
+    """The parts of a text that is too long to be read at once, alike under every cut."""
+    words = text.split()
+    pieces = {
+        name: [own[word] for word in words]
+        for name, own in ((n, _fitted(c, words, room, notes)) for n, c in cuts.items())
+    }
+    sizes = np.array([[len(ids) for ids in own] for own in pieces.values()]).max(axis=0, initial=0)
+    bounds = list(_halved(0, len(words), sizes, set(), room))
+    nothing, first = np.zeros(0, np.int32), np.zeros(1, np.int32)
+    return {
+        name: [
+            joined(cut, number, np.concatenate(pieces[name][start:end]), nothing, first, first)
+            for start, end in bounds
+        ]
+        for name, cut in cuts.items()
+    }
+
+
+def _fitted(cut: Cut, words: Sequence[str], room: int, notes: Counter[str]) -> dict[str, Ids]:
+    """The pieces of every word: at least one, and no more than a window holds."""
+    known = cut.ids(words)
+    occurrences = Counter(words)
+    for word, ids in known.items():
+        if not len(ids):
+            known[word] = np.array([cut.specials["unknown"]], dtype=np.int32)
+            notes[NO_PIECES] += occurrences[word]
+        elif len(ids) > room:
+            known[word] = ids[:room]
+            notes[LONG_WORDS] += occurrences[word]
+    return known
+
+
+def _bounds(
+    sentence: Sentence, sizes: NDArray[Any], limit: int, room: int
+) -> Iterator[tuple[int, int]]:
+    """Chunks of so many words that fit the window under every cut, and cut no entity where that can
+    be.
+    """
+    spans = (
+        [(span.start, span.end) for span in spans_of(sentence.tags)]
+        if sentence.tags is not None
+        else []
+    )
+    inside = {place for start, end in spans for place in range(start + 1, end)}
+    for start, end in chunk_bounds(len(sentence.words), spans, limit):
+        yield from _halved(start, end, sizes, inside, room)
+
+
+def _halved(
+    start: int, end: int, sizes: NDArray[Any], inside: set[int], room: int
+) -> Iterator[tuple[int, int]]:
+    """A chunk in halves until each fits; the middle moves out of an entity where it can."""
+    if end - start <= 1 or int(sizes[start:end].sum()) <= room:
+        yield start, end
+        return
+    middle = (start + end) // 2
+    free = [place for place in range(start + 1, end) if place not in inside]
+    middle = min(free, key=lambda place: abs(place - middle)) if free else middle
+    yield from _halved(start, middle, sizes, inside, room)
+    yield from _halved(middle, end, sizes, inside, room)
+
+
+def _view(cut: Cut, owner: int, pieces: Sequence[Ids], first: int) -> View:
+    """Words with their ids, the first of them being row `first`."""
+    ids = np.concatenate([[cut.specials["cls"]], *pieces, [cut.specials["sep"]]]).astype(np.int32)
+    places = 1 + np.cumsum([0, *map(len, pieces)])[: len(pieces)]
+    return View(
+        owner, ids, places.astype(np.int32), np.arange(first, first + len(pieces), dtype=np.int32)
+    )
+
+
+def _length(first: Ids, second: Ids) -> int:
+    """Pieces of a text or pair, specials included."""
+    return len(first) + len(second) + SPECIALS + bool(len(second))
+
+
+def _pair(cut: Cut, owner: int, first: Ids, second: Ids, length: int) -> View:
+    """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]; what is too long loses its end, the
+    longer of two first.
+    """
+    room = length - SPECIALS - bool(len(second))
+    kept = min(len(first), max(room - len(second), room - room // 2 if len(second) else room))
+    return joined(
+        cut,
+        owner,
+        first[:kept],
+        second[: room - kept],
+        np.zeros(1, np.int32),
+        np.zeros(1, np.int32),
+    )
+
+
+def joined(cut: Cut, owner: int, first: Ids, second: Ids, places: Ids, rows: Ids) -> View:
+    """[CLS] first [SEP], or [CLS] first [SEP] second [SEP]."""
+    cls, sep = ([cut.specials[name]] for name in ("cls", "sep"))
+    ids = np.concatenate([cls, first, sep, *([second, sep] if len(second) else [])]).astype(
+        np.int32
+    )
+    return View(owner, ids, places, rows, len(first) + SPECIALS if len(second) else 0)

@@ -1,0 +1,37 @@
+"""Examples of any kind → what a network reads."""
+
+from collections.abc import Mapping, Sequence
+
+from vocadapt.errors import InputError
+from vocadapt.training.finetune.encoding import (
+    Cut,
+    Encoded,
+    EncodingSettings,
+    encode_texts,
+    encode_words,
+)
+from vocadapt.training.finetune.question_encoding import encode_questions
+from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+
+
+def encode(
+    examples: Sequence[Example], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> Encoded:
+    """Encode examples, all of one kind; raises InputError where they are of several, and where
+    there is none.
+    """
+    words = [example for example in examples if isinstance(example, Sentence)]
+    texts = [example for example in examples if isinstance(example, Text)]
+    questions = [example for example in examples if isinstance(example, Question)]
+    if not examples or len(examples) not in (len(words), len(texts), len(questions)):
+        raise InputError(
+            "Expected examples of one kind, and at least one.",
+            "Give sentences, texts, or questions.",
+        )
+    if words:
+        return encode_words(words, cuts, settings)
+    return (
+        encode_texts(texts, cuts, settings)
+        if texts
+        else encode_questions(questions, cuts, settings)
+    )

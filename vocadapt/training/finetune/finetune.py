@@ -1,0 +1,429 @@
+"""A model + a task + settings → Run: fine-tuned on transformers' Trainer, scored under each cut and
+pooled.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.models.heads import begin_at, with_fresh_head
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.models.layers import input_rows
+from vocadapt.progress import Progress, part, silent
+from vocadapt.training.callbacks import own_randomness
+from vocadapt.training.finetune.encoding import (
+    NO_BASE,
+    OF_EXAMPLES,
+    Cut,
+    Encoded,
+    EncodingSettings,
+    View,
+    cuts_of,
+)
+from vocadapt.training.finetune.encodings import encode
+from vocadapt.training.finetune.mixture import Reading, check_tokenization, cut_that_counts, pooled
+from vocadapt.training.finetune.outputs import Logits, Outputs, Said, Targets, check_values
+from vocadapt.training.finetune.question_encoding import answer_words, encode_for_training
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.finetune.trainer import Fitted, fit
+from vocadapt.training.finetune.used_embeddings import rows_in_use
+from vocadapt.training.prediction.predict import logits_of
+from vocadapt.training.scoring.counts import Score, check_cells
+from vocadapt.training.scoring.summary import is_collapsed
+from vocadapt.training.tasks.base import Example, Question, Sentence, Split, Task, labels_of
+from vocadapt.training.tasks.kinds.qa import apply_word_rule
+from vocadapt.training.tasks.predictions import baseline_of_split, tally_of
+from vocadapt.training.tasks.seen_examples import read_seen, seen_in, seen_line
+
+if TYPE_CHECKING:
+    import transformers
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A task encoded for a model: done once, whatever number of seeds is run.
+
+    `seen` are the fingerprints of all that is trained on, and of what the model was fine-tuned on
+    before; `fold` is which of a k-fold task it is (0: it has none).
+    """
+
+    model: LanguageModel
+    task: Task
+    settings: FinetuneSettings
+    tokenization: str
+    outputs: Outputs
+    cuts: Mapping[str, Cut]
+    train: Encoded
+    targets: tuple[Targets, ...]
+    dev: Encoded | None
+    test: Encoded | None
+    seen: frozenset[str]
+    findings: tuple[str, ...]
+    fold: int = 0
+
+    @property
+    def pad(self) -> int:
+        """The row of the padding token."""
+        return next(iter(self.cuts.values())).specials["pad"]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a fine-tuning gave.
+
+    `logits` and `scores` are of the test split, by cut ("base", "adapted", "pooled"); no scores
+    where it holds no labels. `dev` is the dev score after each epoch, `curve` the mean loss by
+    step, `examples` what was read in `seconds`.
+    """
+
+    network: "transformers.PreTrainedModel"
+    outputs: Outputs
+    seed: int
+    tokenization: str
+    logits: Mapping[str, tuple[Logits, ...]]
+    scores: Mapping[str, Score]
+    dev: tuple[float, ...]
+    curve: tuple[tuple[int, float], ...]
+    seconds: float
+    examples: int
+    trainable: int
+    frozen: int
+    collapsed: bool
+    findings: tuple[str, ...] = field(default=())
+
+    @property
+    def cut(self) -> str:
+        """The cut that the run is judged by."""
+        return cut_that_counts(self.logits)
+
+    def said(self, examples: Sequence[Example], cut: str = "") -> tuple[Said, ...]:
+        """What is predicted for the test split, whose examples these are, under a cut."""
+        return tuple(map(self.outputs.said, self.logits[cut or self.cut], examples))
+
+
+def prepare(
+    model: LanguageModel, task: Task, settings: FinetuneSettings, tokenization: str = ""
+) -> Prepared:
+    """Encode a task for a model; "" as tokenization is mixed where the model has two cuts.
+
+    Raises InputError for a task without labelled training examples, and a tokenization that the
+    model does not have.
+    """
+    task = _apply_word_rule(task, settings.word_rule)
+    cuts = cuts_of(model)
+    tokenization = check_tokenization(tokenization, list(cuts))
+    trained_on = [
+        task.split("train"),
+        *([task.splits["dev"]] if settings.with_dev and "dev" in task.splits else []),
+    ]
+    examples: Sequence[Example] = [example for split in trained_on for example in _labelled(split)]
+    outputs = Outputs.of(task.kind, examples)
+    _check_labels(task, examples)
+    _check_size(task, outputs, examples, len(cuts))
+    length = min(settings.length, int(model.config.get("max_position_embeddings", settings.length)))
+    how = EncodingSettings(length, settings.chunk)
+    seen = seen_in(examples) | (read_seen(model.path) or frozenset())
+    examples, train, targets = _trained_on(outputs, examples, cuts, how)
+    dev = task.splits.get("dev")
+    used = dev if dev is not None and dev.labelled and not settings.with_dev else None
+    test = task.splits.get("test")
+    held_out = {name: split for name, split in {"dev": used, "test": test}.items() if split}
+    encoded = {name: encode(split.examples, cuts, how) for name, split in held_out.items()}
+    findings = [
+        *task.findings,
+        *_seen(held_out, seen),
+        *_said({"train": train, **encoded}),
+        *_limits(settings, length, cuts),
+    ]
+    return Prepared(
+        model,
+        task,
+        settings,
+        tokenization,
+        outputs,
+        cuts,
+        train,
+        targets,
+        encoded.get("dev"),
+        encoded.get("test"),
+        seen,
+        tuple(findings),
+    )
+
+
+def _apply_word_rule(task: Task, rule: str) -> Task:
+    """Set the word rule of a question answering task; raise InputError for another rule on other
+    kinds of task.
+    """
+    if task.kind == "qa":
+        splits = {
+            name: replace(split, examples=apply_word_rule(split.examples, rule))
+            for name, split in task.splits.items()
+        }
+        return replace(task, splits=splits)
+    if rule != FinetuneSettings().word_rule:
+        raise InputError(
+            f"The word rule {rule!r} applies to question answering only; this task is {task.kind}.",
+            "Leave it out.",
+        )
+    return task
+
+
+def finetune(
+    prepared: Prepared, seed: int = 1, folder: Path | None = None, progress: Progress = silent
+) -> Run:
+    """Fine-tune a fresh copy of the model under a seed, and score it on the test split.
+
+    Checkpoints go to `folder`, and where it holds one already the training goes on from there. The
+    global random state is left as it was. Raises InputError where the loss is no longer a number.
+    """
+    start = time.perf_counter()
+    task, outputs = prepared.task, prepared.outputs
+    network = with_fresh_head(
+        prepared.model, outputs.head, outputs.names, seed, task.kind == "multilabel"
+    )
+    if task.kind == "multilabel":
+        held = np.concatenate(prepared.targets)
+        begin_at(network, (held.sum(axis=0) + 1.0) / (len(held) + 2.0))
+    _check_rows(network, prepared)
+    frozen = freeze(network, prepared.settings)
+    with TemporaryDirectory(prefix="vocadapt-") as temporary, own_randomness():
+        fitted = _fit(network, prepared, seed, folder or Path(temporary), part(progress, 0.0, 0.95))
+    trainable = sum(value.numel() for value in network.parameters() if value.requires_grad)
+    network.requires_grad_(True)
+    logits, scores = {}, {}
+    if prepared.test is not None:
+        logits = pooled(logits_of(network, prepared.test, prepared.pad, part(progress, 0.95, 1.0)))
+        scores = scores_of(task, task.split("test"), outputs, logits)
+    return Run(
+        network,
+        outputs,
+        seed,
+        prepared.tokenization,
+        logits,
+        scores,
+        fitted.dev,
+        fitted.curve,
+        time.perf_counter() - start,
+        fitted.examples,
+        trainable,
+        frozen,
+        _collapsed(prepared, fitted, scores),
+        (*prepared.findings, *fitted.findings),
+    )
+
+
+def scores_of(
+    task: Task, split: Split, outputs: Outputs, logits: Mapping[str, Sequence[Logits]]
+) -> dict[str, Score]:
+    """The score of a split under every cut; none where it holds no labels."""
+    if not split.labelled:
+        return {}
+    said = {cut: list(map(outputs.said, own, split.examples)) for cut, own in logits.items()}
+    return {
+        cut: task.scorer.of(tally_of(split, own, task.scorer, task.rules), task.rules)
+        for cut, own in said.items()
+    }
+
+
+def freeze(network: "transformers.PreTrainedModel", settings: FinetuneSettings) -> int:
+    """Let only the parameters that the settings name require a gradient; the number of the others'
+    figures.
+
+    Raises InputError for more top layers than there are.
+    """
+    prefix = f"{network.base_model_prefix}."
+    layers = int(getattr(network.config, "num_hidden_layers", 0))
+    if settings.top is not None and settings.top > layers:
+        raise InputError(
+            f"The model has {layers} layers, not {settings.top}.", f"Give top-{layers} at most."
+        )
+    top = {str(layers - 1 - place) for place in range(settings.top or 0)}
+    for name, value in network.named_parameters():
+        body = name.startswith(prefix) and ".pooler." not in name
+        if settings.freeze == "embeddings":
+            value.requires_grad = ".embeddings." not in name
+        elif settings.freeze != "all":
+            value.requires_grad = not body or bool(top & set(name.split(".")) and ".layer." in name)
+    return sum(value.numel() for value in network.parameters() if not value.requires_grad)
+
+
+def _fit(
+    network: "transformers.PreTrainedModel",
+    prepared: Prepared,
+    seed: int,
+    folder: Path,
+    progress: Progress,
+) -> Fitted:
+    """Train with the rows that train and dev use; the dev score is that of both cuts pooled, where
+    there are two.
+    """
+    ids = np.concatenate(
+        [
+            view.ids
+            for encoded in (prepared.train, prepared.dev)
+            if encoded
+            for view in _views(encoded)
+        ]
+    )
+    settings = prepared.settings
+    with rows_in_use(network, ids, prepared.pad) as renamed:
+        pad = int(renamed[prepared.pad])
+        dev = _renamed(prepared.dev, renamed) if prepared.dev is not None else None
+
+        def score() -> float:
+            assert dev is not None
+            found = pooled(logits_of(network, dev, pad))
+            scores = scores_of(prepared.task, prepared.task.split("dev"), prepared.outputs, found)
+            return scores[cut_that_counts(scores)].value
+
+        train = _renamed(prepared.train, renamed)
+        reading = Reading(
+            train,
+            prepared.targets,
+            prepared.tokenization,
+            pad,
+            settings.batch,
+            settings.epochs,
+            seed,
+            not settings.ungrouped,
+            prepared.outputs.head,
+        )
+        return fit(network, reading, settings, folder, score if dev is not None else None, progress)
+
+
+def _views(encoded: Encoded) -> list[View]:
+    return [view for views in encoded.views.values() for view in views]
+
+
+def _renamed(encoded: Encoded, rows: Any) -> Encoded:
+    """The same examples by other row numbers."""
+    views = {
+        name: tuple(replace(view, ids=rows[view.ids].astype(np.int32)) for view in own)
+        for name, own in encoded.views.items()
+    }
+    return replace(encoded, views=views)
+
+
+def _labelled(split: Split) -> tuple[Example, ...]:
+    if not split.labelled:
+        raise InputError(
+            f"{split.path}: holds no labels to train on.", "Give labelled training examples."
+        )
+    return split.examples
+
+
+def _trained_on(
+    outputs: Outputs,
+    examples: Sequence[Example],
+    cuts: Mapping[str, Cut],
+    settings: EncodingSettings,
+) -> tuple[Sequence[Example], Encoded, tuple[Targets, ...]]:
+    """The examples that can be trained on (questions: whose answer is in the context), encoded, and
+    the targets of each part.
+    """
+    questions = [
+        example
+        for example in examples
+        if isinstance(example, Question) and answer_words(example) is not None
+    ]
+    if outputs.kind == "qa":
+        if not questions:
+            raise InputError(
+                "No answer stands in its context, so there is nothing to train on.",
+                "Give questions with answers.",
+            )
+        encoded = encode_for_training(questions, cuts, settings)
+        words = [np.array(answer_words(question), dtype=np.int64) for question in questions]
+        return questions, encoded, tuple(words[part.owner] for part in encoded.parts)
+    encoded = encode(examples, cuts, settings)
+    whole = [outputs.targets(example.gold or ()) for example in examples]
+    return examples, encoded, tuple(whole[part.owner][part.rows] for part in encoded.parts)
+
+
+def _check_rows(network: "transformers.PreTrainedModel", prepared: Prepared) -> None:
+    """Every id must have a row: tokenizer and weights may come from different places."""
+    rows = len(input_rows(network))
+    found = (prepared.train, prepared.dev, prepared.test)
+    most = max(int(view.ids.max()) for encoded in found if encoded for view in _views(encoded))
+    if most >= rows:
+        raise InputError(
+            f"{prepared.model.path}: its tokenizer gives the id {most:,}, and its embedding matrix"
+            f" has {rows:,} rows.",
+            "Tokenizer and weights do not belong together: check where the files came from.",
+        )
+
+
+def _collapsed(prepared: Prepared, fitted: Fitted, scores: Mapping[str, Score]) -> bool:
+    """Whether the run never left the majority baseline, on dev, or without a dev split on test."""
+    task = prepared.task
+    values = list(fitted.dev) or [score.value for score in list(scores.values())[-1:]]
+    name = "dev" if fitted.dev else "test"
+    if not values:
+        return False
+    return is_collapsed(
+        values, baseline_of_split(task.kind, task.split(name), task.score, task.rules)
+    )
+
+
+def _check_labels(task: Task, trained_on: Sequence[Example]) -> None:
+    """A test whose labels are all unknown to training is a mistake; one that holds some unknown
+    ones is told of.
+    """
+    test = task.splits.get("test")
+    held = labels_of(task.kind, test.examples) if test and test.labelled else frozenset()
+    known = labels_of(task.kind, trained_on)
+    if held and not held & known:
+        raise InputError(
+            f"{task.name}: the labels of test ({', '.join(sorted(held)[:5])}) are all unknown to"
+            f" train ({', '.join(sorted(known)[:5]) or 'none'}).",
+            "Give training and test examples of one task.",
+        )
+
+
+def _check_size(task: Task, outputs: Outputs, trained_on: Sequence[Example], cuts: int) -> None:
+    """Raise InputError before training if the results could not be scored or would not fit in
+    memory.
+    """
+    if task.kind == "multilabel":
+        check_values("train", len(trained_on), len(outputs.names), 1)
+    for name, split in task.splits.items():
+        if name == "train" or task.kind == "qa":
+            continue
+        rows = sum(
+            len(example.words) if isinstance(example, Sentence) else 1 for example in split.examples
+        )
+        check_values(name, rows, len(outputs.names), cuts)
+        if split.labelled:
+            check_cells(len(split), len(labels_of(task.kind, [*trained_on, *split.examples])))
+
+
+def _seen(splits: Mapping[str, Split], seen: frozenset[str]) -> list[str]:
+    """How many examples of the other splits were trained on, too."""
+    return [
+        f"{name}: {said}"
+        for name, split in splits.items()
+        if (said := seen_line(split.examples, seen))
+    ]
+
+
+def _said(encoded: Mapping[str, Encoded]) -> list[str]:
+    """What was divided or not read whole, of how many."""
+    return [
+        f"{name}: {count:,}{f' of {len(own.sizes):,}' if what in OF_EXAMPLES else ''} {what}."
+        for name, own in encoded.items()
+        for what, count in own.notes.items()
+    ]
+
+
+def _limits(settings: FinetuneSettings, length: int, cuts: Mapping[str, Cut]) -> list[str]:
+    found = [f"1 of 2 {NO_BASE}."] if "base" not in cuts else []
+    if length < settings.length:
+        found.append(f"The model reads {length} wordpieces at once, not {settings.length}.")
+    return found

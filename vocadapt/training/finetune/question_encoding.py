@@ -1,0 +1,184 @@
+"""Questions on contexts of any length → what a network reads; the outputs are for the words of the
+context, not its pieces.
+
+To predict, a context is read in the windows of Poerner et al. (tasks/windows.py), each piece scored
+once; to train, in chunks of whole words that fit under every cut, each beginning in the middle of
+the one before.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vocadapt.errors import InputError
+from vocadapt.text.tokenization import encode
+from vocadapt.training.finetune.encoding import Cut, Encoded, EncodingSettings, Ids, View, joined
+from vocadapt.training.tasks.base import Question
+from vocadapt.training.tasks.context_windows import SPECIAL, covering, windows, word_bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """A context under one cut: its ids, and the word that each piece belongs to."""
+
+    ids: Ids
+    words: Ids
+
+
+def encode_questions(
+    questions: Sequence[Question], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> Encoded:
+    """Questions to be answered; raises InputError for one that leaves the window no room."""
+    views = {name: tuple(_windowed(questions, cut, settings.length)) for name, cut in cuts.items()}
+    return Encoded(views, _sizes(questions))
+
+
+def encode_for_training(
+    questions: Sequence[Question], cuts: Mapping[str, Cut], settings: EncodingSettings
+) -> Encoded:
+    """Questions to be trained on: the same chunks under every cut; raises InputError as
+    `encode_questions` does.
+    """
+    read = {
+        name: (cut.ids(q.question for q in questions), _contexts(questions, cut))
+        for name, cut in cuts.items()
+    }
+    views: dict[str, list[View]] = {name: [] for name in cuts}
+    for number, (question, words) in enumerate(zip(questions, _sizes(questions), strict=True)):
+        room = (
+            settings.length
+            - SPECIAL
+            - max(len(asked[question.question]) for asked, _ in read.values())
+        )
+        counts = [
+            np.bincount(contexts[_read(question)].words, minlength=words)
+            for _, contexts in read.values()
+        ]
+        for first, end in _chunks(np.max(counts, axis=0), room, question):
+            for name, (asked, contexts) in read.items():
+                views[name].append(
+                    _part(
+                        cuts[name],
+                        number,
+                        asked[question.question],
+                        contexts[_read(question)],
+                        first,
+                        end,
+                    )
+                )
+    return Encoded({name: tuple(own) for name, own in views.items()}, _sizes(questions))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A window by its number (1 is the first) of how many, and the characters of the context from
+    `start` to `end` it holds.
+    """
+
+    window: int
+    of: int
+    start: int
+    end: int
+
+
+def read_in(question: Question, cut: Cut, length: int, character: int) -> Part:
+    """The window in which the scores of the piece at a character of the context, or of the next one
+    after it, were taken.
+    """
+    offsets = np.array(encode(cut.tokenizer, question.context, add_special_tokens=False).offsets)
+    found = windows(len(offsets), len(cut.ids([question.question])[question.question]), length)
+    piece = min(int(np.searchsorted(offsets[:, 1], character, side="right")), len(offsets) - 1)
+    number, window = next(
+        (number, one) for number, one in enumerate(found, start=1) if piece < one.active_right
+    )
+    return Part(number, len(found), int(offsets[window.left, 0]), int(offsets[window.right - 1, 1]))
+
+
+def answer_words(question: Question) -> tuple[int, int] | None:
+    """First and last word of the first answer that stands in the context; None where none does."""
+    bounds = word_bounds(question.context, question.word_rule)
+    for answer in question.answers or ():
+        if answer.start is not None:
+            return covering(bounds, answer.start, answer.start + len(answer.text))
+    return None
+
+
+def _read(question: Question) -> tuple[str, str]:
+    """Return the key of a context's words: the context and its word rule."""
+    return question.context, question.word_rule
+
+
+def _sizes(questions: Sequence[Question]) -> tuple[int, ...]:
+    known = {read: len(word_bounds(*read)) for read in map(_read, questions)}
+    return tuple(known[_read(question)] for question in questions)
+
+
+def _contexts(questions: Sequence[Question], cut: Cut) -> dict[tuple[str, str], Context]:
+    """Tokenize every distinct context once per word rule."""
+    found: dict[tuple[str, str], Context] = {}
+    for text, rule in dict.fromkeys(map(_read, questions)):
+        encoding = encode(cut.tokenizer, text, add_special_tokens=False)
+        ids = np.array(encoding.ids, dtype=np.int32)
+        starts = np.array([start for start, _ in encoding.offsets], dtype=np.int64)
+        ends = word_bounds(text, rule)[:, 1]
+        words = np.minimum(np.searchsorted(ends, starts, side="right"), max(len(ends) - 1, 0))
+        found[text, rule] = Context(
+            ids if cut.rows is None else cut.rows[ids], words.astype(np.int32)
+        )
+    return found
+
+
+def _windowed(questions: Sequence[Question], cut: Cut, length: int) -> Iterator[View]:
+    asked, contexts = (
+        cut.ids(question.question for question in questions),
+        _contexts(questions, cut),
+    )
+    for number, question in enumerate(questions):
+        own, context = asked[question.question], contexts[_read(question)]
+        try:
+            found = windows(len(context.ids), len(own), length)
+        except InputError as error:
+            raise InputError(f"Question {question.id}: {error.problem}", error.remedy) from None
+        if (
+            not found
+        ):  # a context without a piece: the question alone is read, and no word gets a score
+            yield joined(cut, number, own, own[:0], np.zeros(0, np.int32), np.zeros(0, np.int32))
+        for window in found:
+            begins = len(own) + 2 + window.active_left - window.left
+            places = np.arange(
+                begins, begins + window.active_right - window.active_left, dtype=np.int32
+            )
+            rows = context.words[window.active_left : window.active_right]
+            yield joined(cut, number, own, context.ids[window.left : window.right], places, rows)
+
+
+def _part(cut: Cut, owner: int, asked: Ids, context: Context, first: int, end: int) -> View:
+    """The words `first` to `end` of a context under a question."""
+    left, right = np.searchsorted(context.words, [first, end])
+    places = np.arange(left, right, dtype=np.int32) - int(left) + len(asked) + 2
+    return joined(
+        cut,
+        owner,
+        asked,
+        context.ids[left:right],
+        places.astype(np.int32),
+        context.words[left:right],
+    )
+
+
+def _chunks(sizes: Ids, room: int, question: Question) -> Iterator[tuple[int, int]]:
+    """Chunks of words, as long as fit, each from the middle of the one before."""
+    if room < 1:
+        raise InputError(
+            f"Question {question.id} leaves no room for its context.",
+            "Ask a shorter one, or give a larger window.",
+        )
+    sums = np.concatenate([[0], np.cumsum(sizes)])
+    first, words = 0, len(sizes)
+    while first < words:
+        end = max(first + 1, int(np.searchsorted(sums, sums[first] + room, side="right")) - 1)
+        yield first, end
+        if end >= words:
+            return
+        first = max(first + 1, (first + end + 1) // 2)

@@ -1,0 +1,87 @@
+"""Plain text → examples to predict on, and predictions → lines that score reads."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_document
+from vocadapt.training.finetune.outputs import Said
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+
+
+def lines_of_text(text: str) -> list[str]:
+    """The lines of a text that hold something."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that hold something; raises InputError for what is no text, and
+    where there is none.
+    """
+    lines = lines_of_text(read_document(path))
+    if not lines:
+        raise InputError(f"{path}: holds no text.", "Put a sentence on each line.")
+    return lines
+
+
+def plain_examples(run: SavedRun, lines: Sequence[str]) -> tuple[Example, ...]:
+    """Lines as examples of a run's kind; a line's words are those that the model's own splitter
+    sees, as they are written.
+
+    A line without a word is left out. Raises InputError for runs that read two texts at once, and
+    where no line has a word.
+    """
+    if run.kind == "qa":
+        raise InputError(
+            "Questions and contexts are no plain text.",
+            "Give them in SQuAD's form, or ask by vocadapt answer.",
+        )
+    if run.kind == "nli":
+        raise InputError(
+            "Pairs of sentences are no plain text.",
+            "Give them as the task's files do: sentence1, sentence2.",
+        )
+    if run.kind != "ner":
+        return tuple(Text(str(place), line, None) for place, line in enumerate(lines))
+    words = [
+        tuple(line[start:end] for _, start, end in run.model.splitter.spans(line)) for line in lines
+    ]
+    if not any(words):
+        raise InputError("There is no word in the text.", "Give a sentence on each line.")
+    return tuple(Sentence(own, None) for own in words if own)
+
+
+def prediction_lines(
+    kind: str, examples: Sequence[Example], said: Sequence[Said], jsonl: bool = False
+) -> Iterator[str]:
+    """What score reads: columns for tagged words and one object for questions (JSON lines with
+    `jsonl`), else JSON lines.
+    """
+    if kind == "qa" and not jsonl:
+        answers = {
+            example.id: own
+            for example, own in zip(examples, said, strict=True)
+            if isinstance(example, Question)
+        }
+        yield json.dumps(answers, ensure_ascii=False) + "\n"
+        return
+    for example, labels in zip(examples, said, strict=True):
+        if isinstance(example, Sentence):
+            if jsonl:
+                yield (
+                    json.dumps({"words": example.words, "tags": labels}, ensure_ascii=False) + "\n"
+                )
+            else:
+                yield (
+                    "".join(
+                        f"{word}\t{tag}\n" for word, tag in zip(example.words, labels, strict=True)
+                    )
+                    + "\n"
+                )
+        elif isinstance(example, Question):
+            yield json.dumps({"id": example.id, "answer": labels}, ensure_ascii=False) + "\n"
+        elif isinstance(example, Text):
+            label = list(labels) if kind == "multilabel" else labels[0]
+            yield json.dumps({"id": example.id, "label": label}, ensure_ascii=False) + "\n"

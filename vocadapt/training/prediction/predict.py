@@ -1,0 +1,109 @@
+"""Encoded examples + a network → its logits under each cut, each distinct sequence of wordpieces
+read once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vocadapt.progress import Progress, silent
+from vocadapt.training.finetune.encoding import Encoded, View
+from vocadapt.training.finetune.mixture import batch_of, read_by
+from vocadapt.training.finetune.outputs import Logits
+
+if TYPE_CHECKING:
+    import transformers
+
+PIECES = 4096  # of a batch, padding included
+LOWEST = -1e9  # for a row that no piece gives: a word that was cut into none
+
+
+def logits_of(
+    network: "transformers.PreTrainedModel", encoded: Encoded, pad: int, progress: Progress = silent
+) -> dict[str, tuple[Logits, ...]]:
+    """The logits of every example under every cut: arrays (rows, outputs), rows being words or 1.
+
+    The network is left in the mode it was in. Chunks that several cuts or examples have alike are
+    read once.
+    """
+    known: dict[bytes, Logits] = {}
+    distinct = {_key(view): view for views in encoded.views.values() for view in views}
+    training = network.training
+    network.eval()
+    try:
+        read = 0
+        for keys in _batches(distinct):
+            for key, rows in zip(
+                keys, _read(network, [distinct[key] for key in keys], pad), strict=True
+            ):
+                known[key] = rows
+            read += len(keys)
+            progress(read / len(distinct), f"{read:,} of {len(distinct):,} sequences read")
+    finally:
+        network.train(training)
+    found = {name: [known[_key(view)] for view in views] for name, views in encoded.views.items()}
+    return {
+        name: joined(found[name], views, encoded.sizes, encoded.mean)
+        for name, views in encoded.views.items()
+    }
+
+
+def _key(view: View) -> bytes:
+    return view.ids.tobytes() + view.second.to_bytes(4) + view.places.tobytes()
+
+
+def _batches(views: Mapping[bytes, View]) -> list[list[bytes]]:
+    """The longest first, as many together as PIECES allow."""
+    batches: list[list[bytes]] = []
+    width = 0
+    for key in sorted(
+        views, key=lambda key: -len(views[key].ids)
+    ):  # stable: the order of first coming among equals
+        if not batches or (len(batches[-1]) + 1) * width > PIECES:
+            batches.append([])
+            width = len(views[key].ids)
+        batches[-1].append(key)
+    return batches
+
+
+def _read(network: "transformers.PreTrainedModel", views: Sequence[View], pad: int) -> list[Logits]:
+    """The logits of a batch at the places that count: for each view (places, outputs)."""
+    import torch
+
+    batch = {name: values.to(network.device) for name, values in batch_of(views, pad).items()}
+    with torch.inference_mode():
+        said = network(**read_by(network, batch))
+        stacked = (
+            torch.stack([said.start_logits, said.end_logits], dim=2)
+            if "start_logits" in said
+            else said.logits
+        )
+        logits = stacked.float().cpu().numpy()
+    return [
+        (logits[row, view.places] if logits.ndim == 3 else logits[row : row + 1]).copy()
+        for row, view in enumerate(views)
+    ]
+
+
+def joined(
+    found: Sequence[Logits], views: Sequence[View], sizes: Sequence[int], mean: bool = False
+) -> tuple[Logits, ...]:
+    """The rows of each example's outputs: of several for one row the highest, each output by
+    itself, or their `mean`.
+    """
+    width = found[0].shape[1] if found else 0
+    if mean:
+        sums = [np.zeros((size, width)) for size in sizes]
+        counts = [np.zeros((size, 1)) for size in sizes]
+        for rows, view in zip(found, views, strict=True):
+            np.add.at(sums[view.owner], view.rows, rows)
+            np.add.at(counts[view.owner], view.rows, 1)
+        return tuple(
+            (own / np.maximum(count, 1)).astype(np.float32)
+            for own, count in zip(sums, counts, strict=True)
+        )
+    whole = [np.full((size, width), LOWEST, dtype=np.float32) for size in sizes]
+    for rows, view in zip(found, views, strict=True):
+        np.maximum.at(whole[view.owner], view.rows, rows)
+    return tuple(whole)

@@ -1,0 +1,211 @@
+"""How sure a score is: bootstrap intervals, and paired tests between two sets of predictions for
+the same gold.
+
+Units are resampled whole: sentences or, where an example is one, documents. Every draw comes from
+the seed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.settings import LARGEST_SEED, SMALLEST, bounded, check_settings
+from vocadapt.training.scoring.counts import USUAL, Array, Rules, Scorer, Tally
+
+BLOCK = 1 << 22  # weights held at a time
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often to draw, how much of the draws an interval holds, and the seed; raises InputError
+    for a seed below 0.
+    """
+
+    rounds: int = bounded(1000, 0, 1_000_000, "Resamples")
+    level: float = bounded(0.95, SMALLEST, 1 - SMALLEST, "Confidence level")
+    seed: int = bounded(0, 0, LARGEST_SEED, "Seed of the resamples")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+USUAL_DRAWS = Draws()
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A percentile bootstrap interval."""
+
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Predictions A and B for the same units: the difference B − A, its interval, and how likely
+    chance alone makes as much.
+
+    `p_randomisation` is of approximate randomisation, two-sided; `p_mcnemar` of the exact McNemar
+    test, for accuracy only and where every unit is one example; `better_share` is the share of
+    paired bootstrap draws in which B stands above A.
+    """
+
+    scorer: str
+    a: float
+    b: float
+    difference: float
+    interval: Interval
+    better_share: float
+    p_randomisation: float
+    p_mcnemar: float | None
+    units: int
+    rounds: int
+    seed: int
+
+
+def bootstrap(
+    scorer: Scorer, tally: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+) -> Interval:
+    """The interval of the headline figure, over units drawn with replacement."""
+    flat = tally.rows.reshape(len(tally.rows), -1)
+    sums = np.concatenate([weights @ flat for weights in _weights(len(flat), draws)])
+    return _interval(
+        scorer.headlines(sums.reshape(-1, *tally.rows.shape[1:]), tally.labels, rules), draws
+    )
+
+
+def compare(
+    scorer: Scorer,
+    gold: Sequence[Any],
+    a: Sequence[Any],
+    b: Sequence[Any],
+    rules: Rules = USUAL,
+    draws: Draws = USUAL_DRAWS,
+) -> Comparison:
+    """Compare two sets of predictions unit by unit; raises InputError for what cannot be scored."""
+    first, second = aligned(scorer.tally(gold, a, rules), scorer.tally(gold, b, rules))
+    return compare_tallies(scorer, first, second, rules, draws)
+
+
+def compare_tallies(
+    scorer: Scorer, a: Tally, b: Tally, rules: Rules = USUAL, draws: Draws = USUAL_DRAWS
+) -> Comparison:
+    """Compare two tallies of the same units over the same labels."""
+
+    def headlines(sums: Array) -> Array:
+        return scorer.headlines(sums.reshape(-1, *a.rows.shape[1:]), a.labels, rules)
+
+    ours, theirs = (tally.rows.reshape(len(a.rows), -1) for tally in (a, b))
+    first, second = float(headlines(ours.sum(axis=0))[0]), float(headlines(theirs.sum(axis=0))[0])
+    redrawn = np.concatenate(
+        [headlines(w @ theirs) - headlines(w @ ours) for w in _weights(len(ours), draws)]
+    )
+    swapped = np.concatenate(
+        [
+            headlines(theirs.sum(axis=0) - move) - headlines(ours.sum(axis=0) + move)
+            for move in _moves(theirs - ours, draws)
+        ]
+    )
+    as_much = int((np.abs(swapped) >= abs(second - first) - ROUNDING).sum())
+    return Comparison(
+        scorer.name,
+        first,
+        second,
+        second - first,
+        _interval(redrawn, draws),
+        float((redrawn > 0).mean()),
+        (as_much + 1) / (draws.rounds + 1),
+        _mcnemar(scorer, a, b),
+        len(ours),
+        draws.rounds,
+        draws.seed,
+    )
+
+
+def aligned(a: Tally, b: Tally) -> tuple[Tally, Tally]:
+    """Two tallies over the labels of both."""
+    labels = tuple(sorted({*a.labels, *b.labels}))
+    return _over(a, labels), _over(b, labels)
+
+
+def mean_tally(tallies: Sequence[Tally]) -> Tally:
+    """The figures of every unit, averaged over tallies of the same units, such as those of several
+    seeds.
+    """
+    over = aligned_all(tallies)
+    return Tally(np.mean([tally.rows for tally in over], axis=0), over[0].labels)
+
+
+def aligned_all(tallies: Sequence[Tally]) -> list[Tally]:
+    """Any number of tallies over the labels of all."""
+    labels = tuple(sorted({label for tally in tallies for label in tally.labels}))
+    return [_over(tally, labels) for tally in tallies]
+
+
+def mcnemar_test(right_a: NDArray[Any], right_b: NDArray[Any]) -> float:
+    """Exact two-sided McNemar: of the units that only one of both has right, is it one more often
+    than a coin would say?
+    """
+    from scipy.stats import binomtest
+
+    only_a, only_b = (
+        int(((x > 0) & (y <= 0)).sum()) for x, y in ((right_a, right_b), (right_b, right_a))
+    )
+    return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+
+
+def _mcnemar(scorer: Scorer, a: Tally, b: Tally) -> float | None:
+    """The test where it is defined: of units that are right or wrong, so not of documents, nor of
+    means over seeds.
+    """
+    if scorer.name != "accuracy" or (a.rows[:, 0, 1] != 1).any():
+        return None
+    if not all(np.isin(tally.rows[:, 0, 0], (0, 1)).all() for tally in (a, b)):
+        return None
+    return mcnemar_test(a.rows[:, 0, 0], b.rows[:, 0, 0])
+
+
+def _over(tally: Tally, labels: tuple[str, ...]) -> Tally:
+    if tally.labels == labels:
+        return tally
+    rows = np.zeros((len(tally.rows), len(labels), tally.rows.shape[2]))
+    rows[:, [labels.index(label) for label in tally.labels]] = tally.rows
+    return Tally(rows, labels)
+
+
+def _blocks(units: int, draws: Draws) -> Iterator[int]:
+    """Rounds to draw at a time."""
+    size = max(1, BLOCK // units)
+    for start in range(0, draws.rounds, size):
+        yield min(size, draws.rounds - start)
+
+
+def _weights(units: int, draws: Draws) -> Iterator[Array]:
+    """How often each unit was drawn, (rounds, units), in blocks."""
+    random = np.random.default_rng(draws.seed)
+    for rounds in _blocks(units, draws):
+        drawn = random.integers(0, units, size=(rounds, units)) + np.arange(rounds)[:, None] * units
+        yield (
+            np.bincount(drawn.ravel(), minlength=rounds * units)
+            .reshape(rounds, units)
+            .astype(np.float64)
+        )
+
+
+def _moves(difference: Array, draws: Draws) -> Iterator[Array]:
+    """What goes from one system's sums to the other's when each unit is exchanged by the toss of a
+    coin: (rounds, columns).
+    """
+    random = np.random.default_rng(draws.seed + 1)
+    for rounds in _blocks(len(difference), draws):
+        yield random.integers(0, 2, size=(rounds, len(difference))).astype(np.float64) @ difference
+
+
+def _interval(values: Array, draws: Draws) -> Interval:
+    low, high = np.quantile(values, [(1 - draws.level) / 2, (1 + draws.level) / 2])
+    return Interval(float(low), float(high), draws.level)

@@ -1,0 +1,147 @@
+"""Questions on long documents, from SQuAD's JSON. Answers that do not sit at their offset are moved
+to where they stand.
+
+deepset's Covid-QA of 23 April 2020 has 234 such answers; what is mended is counted, what cannot be
+is flagged and counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vocadapt.errors import InputError
+from vocadapt.files import parse_json
+from vocadapt.text.formats.text_file import opened
+from vocadapt.training.tasks.base import NOT_IN_CONTEXT, REPAIRED, Answer, Example, Question, Split
+from vocadapt.training.tasks.context_windows import check_word_rule
+
+REMEDY = (
+    'Expected SQuAD\'s form: {"data": [{"paragraphs": [{"context": "…", "qas": [{"id", "question",'
+    ' "answers"}]}]}]}.'
+)
+T = TypeVar("T")
+LONG = 500  # characters: the longest answer that inference gives (Poerner et al.)
+
+
+def read_questions(path: Path) -> Split:
+    """Read questions; every answer's start is checked against its context.
+
+    Notes count answers, those moved (in all, and by how many characters), those not in their
+    context (start None), with blanks at an end, standing more than once in the context, and longer
+    than 500 characters. Raises InputError for other JSON, for answers to some questions only, and
+    for no question.
+    """
+    notes: Counter[str] = Counter({REPAIRED: 0, NOT_IN_CONTEXT: 0})
+    questions = tuple(_questions(_load(path), path, notes))
+    if not questions:
+        raise InputError(f"{path}: holds no question.", REMEDY)
+    if len({question.answers is None for question in questions}) > 1:
+        bare = next(question.id for question in questions if question.answers is None)
+        raise InputError(
+            f"{path}: question {bare!r:.60} has no answers, others have.",
+            'Say "is_impossible": true, or add one.',
+        )
+    repeated = [
+        name for name, times in Counter(question.id for question in questions).items() if times > 1
+    ]
+    if repeated:
+        raise InputError(
+            f"{path}: {len(repeated):,} ids stand more than once, {repeated[0]!r:.60} for one.",
+            "Make ids unique.",
+        )
+    documents = len({question.context for question in questions})
+    return Split(questions, {"documents": documents, **notes}, path)
+
+
+def apply_word_rule(examples: Iterable[Example], rule: str) -> tuple[Example, ...]:
+    """Set the word rule of all questions among the examples; raise InputError for an unknown
+    rule.
+    """
+    check_word_rule(rule)
+    return tuple(
+        replace(one, word_rule=rule) if isinstance(one, Question) else one for one in examples
+    )
+
+
+def located(context: str, text: str, start: int) -> int | None:
+    """Where an answer stands, as near to `start` as it can be; None where the context does not hold
+    it.
+
+    `located("a cat, a dog", "dog", 8)` → 9.
+    """
+    start = max(0, start)
+    after, before = context.find(text, start), context.rfind(text, 0, start + len(text))
+    found = [place for place in (before, after) if place >= 0]
+    return min(found, key=lambda place: abs(place - start)) if found else None
+
+
+def _load(path: Path) -> Any:
+    with opened(path) as source:
+        text = source.read_document()
+    if not text.strip():
+        raise InputError(f"{path}: is empty.", REMEDY)
+    content = parse_json(text, str(path), REMEDY)
+    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
+        raise InputError(f'{path}: expected a JSON object with a list "data".', REMEDY)
+    return content["data"]
+
+
+def _questions(articles: list[Any], path: Path, notes: Counter[str]) -> Iterator[Question]:
+    """A question without an id is called after its article and its place in the file: 2-7 is the
+    seventh question.
+    """
+    running = count(1)
+    for number, article in enumerate(articles, start=1):
+        place = f"{path}: article {number:,}"
+        for paragraph in _part(article, "paragraphs", list, place):
+            context = _part(paragraph, "context", str, place)
+            document = str(paragraph.get("document_id", article.get("title") or number))
+            for asked in _part(paragraph, "qas", list, place):
+                question = _part(asked, "question", str, place)
+                answers = _answers(asked, context, place, notes)
+                own, given = f"{number}-{next(running)}", asked.get("id")
+                yield Question(
+                    str(own if given is None else given), question, context, answers, document
+                )
+
+
+def _answers(
+    asked: Mapping[str, Any], context: str, place: str, notes: Counter[str]
+) -> tuple[Answer, ...] | None:
+    if asked.get("is_impossible") is True:
+        return ()
+    if not asked.get("answers"):
+        return None
+    return tuple(
+        _answer(given, context, place, notes) for given in _part(asked, "answers", list, place)
+    )
+
+
+def _answer(given: Any, context: str, place: str, notes: Counter[str]) -> Answer:
+    text, start = _part(given, "text", str, place), _part(given, "answer_start", int, place)
+    found = located(context, text, start) if text else None
+    notes["answers"] += 1
+    notes["answers with blanks at an end"] += text != text.strip()
+    notes["answers that stand more than once in their context"] += (
+        bool(text) and context.count(text) > 1
+    )
+    notes[f"answers longer than {LONG} characters"] += len(text) > LONG
+    if found is None:
+        notes[NOT_IN_CONTEXT] += 1
+    elif found != start:
+        notes[REPAIRED] += 1
+        notes[f"moved by {found - start:+d}"] += 1
+    return Answer(text, found)
+
+
+def _part(value: Any, name: str, kind: type[T], place: str) -> T:
+    """What an object holds under a name; raises InputError where it is not of its kind."""
+    part = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(part, kind) or isinstance(part, bool):
+        raise InputError(
+            f'{place}: expected "{name}" ({kind.__name__}), found {type(part).__name__}.', REMEDY
+        )
+    return part

@@ -1,0 +1,82 @@
+"""Which examples a model has been trained on, told by fingerprints that travel with its folder: a
+test on them is no test.
+
+A fingerprint is of what is read, not of its labels: the words of a sentence, a text with its pair,
+a question's context and the question itself. Case and blanks do not matter. The folder holds the
+fingerprints only, never the text.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import read_whole
+from vocadapt.models.adapted_model import SEEN
+from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+
+SIZE = 8  # bytes of a fingerprint
+NAMED: dict[type, str] = {
+    Question: "questions, or their contexts,",
+    Sentence: "sentences",
+    Text: "texts",
+}
+
+
+def fingerprints(example: Example) -> frozenset[str]:
+    """The fingerprints of an example; a question has two, of its context and of the question."""
+    if isinstance(example, Question):
+        return frozenset({_print("context", example.context), _print("question", example.question)})
+    if isinstance(example, Sentence):
+        return frozenset({_print("words", " ".join(example.words))})
+    assert isinstance(example, Text)
+    return frozenset({_print("text", f"{example.text} [SEP] {example.pair}")})
+
+
+def seen_in(examples: Iterable[Example]) -> frozenset[str]:
+    """The fingerprints of all examples."""
+    return frozenset().union(*map(fingerprints, examples))
+
+
+def count_seen(examples: Iterable[Example], seen: frozenset[str]) -> int:
+    """How many examples share a fingerprint with those seen: for questions, the context or the
+    question.
+    """
+    return sum(not seen.isdisjoint(fingerprints(example)) for example in examples)
+
+
+def seen_line(examples: Sequence[Example], seen: frozenset[str]) -> str:
+    """How many of the examples were trained on, as a sentence; "" where none was."""
+    count = count_seen(examples, seen)
+    named = NAMED[type(examples[0])] if count else ""
+    return (
+        f"{count:,} of {len(examples):,} {named} were trained on, so a score on them says little."
+        if count
+        else ""
+    )
+
+
+def write_seen(seen: Iterable[str], folder: Path) -> None:
+    """Write fingerprints into a model's folder, one on each line."""
+    (folder / SEEN).write_text("".join(f"{one}\n" for one in sorted(seen)), encoding="utf-8")
+
+
+def read_seen(folder: Path) -> frozenset[str] | None:
+    """The fingerprints of what a model was fine-tuned on; None where its folder does not say.
+
+    Raises InputError for a file that holds something else.
+    """
+    path = folder / SEEN
+    if not path.is_file():
+        return None
+    lines = read_whole(path).decode("utf-8", "replace").split()
+    if any(len(line) != 2 * SIZE or not set(line) <= set("0123456789abcdef") for line in lines):
+        raise InputError(f"{path}: expected a fingerprint on each line.", "Fine-tune again.")
+    return frozenset(lines)
+
+
+@lru_cache(maxsize=1024)  # many questions share a long context
+def _print(kind: str, text: str) -> str:
+    read = f"{kind} {' '.join(text.casefold().split())}"
+    return blake2b(read.encode("utf-8", "surrogatepass"), digest_size=SIZE).hexdigest()

@@ -1,0 +1,234 @@
+"""Rows of a task file as names and values, with the place each stands at: tab-separated columns, or
+JSON lines.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import MEGABYTE, parse_json
+from vocadapt.text.formats.text_file import opened
+
+Row = dict[str, Any]
+# What columns are called, ours first; a header is a first line that holds the name of what every
+# row needs, or all names chosen.
+NAMES = {
+    "text": ("text", "sentence", "sentence1", "premise"),
+    "pair": ("pair", "sentence2", "hypothesis"),
+    "label": ("label", "labels", "gold_label"),
+    "id": ("id", "index", "pairID"),
+}
+KNOWN = {name.lower(): role for role, names in NAMES.items() for name in names}
+MAX_TASK_BYTES = 512 * MEGABYTE  # of a file of examples, uncompressed: all are kept in memory
+LONGEST_NAME = 40  # characters of a column's name
+
+
+NLI_LABELS = frozenset({"entailment", "neutral", "contradiction", "not_entailment", "-"})
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The columns of a task's files, required and optional, and their order in files without a
+    header.
+
+    columns: usual column names, for messages. called: names of the required columns.
+    labels: the possible labels, to recognize the label column if the order is ambiguous (NLI).
+    """
+
+    needs: str
+    without_header: Mapping[int, tuple[str, ...]]
+    columns: str
+    called: tuple[str, ...]
+    labels: frozenset[str] = frozenset()
+
+    def roles(self, cells: Sequence[str]) -> tuple[str, ...] | None:
+        """Infer the roles of the columns from a first line that is not a header; None if
+        ambiguous.
+        """
+        if not self.labels:
+            return self.without_header.get(len(cells))
+        return self.without_header.get(len(cells)) or _roles_of_pair(cells, self.labels)
+
+
+def _roles_of_pair(cells: Sequence[str], labels: frozenset[str]) -> tuple[str, ...] | None:
+    """Infer the columns of a labeled sentence pair from the first line; None if ambiguous.
+
+    1. The label is the only cell that is one of the labels.
+    2. Of three other cells, the id is the first or last one, whichever contains no space.
+
+    Example: "p1", "No fever.", "He is afebrile.", "entailment" -> id, text, pair, label.
+    """
+    places = [place for place, cell in enumerate(cells) if cell.strip().lower() in labels]
+    others = [place for place in range(len(cells)) if place not in places]
+    if len(places) != 1 or len(others) not in (2, 3):
+        return None
+    roles = {places[0]: "label"}
+    if len(others) == 3:
+        ids = [
+            place
+            for place in (others[0], others[2])
+            if cells[place].strip() and len(cells[place].split()) == 1
+        ]
+        if len(ids) != 1:
+            return None
+        roles[ids[0]] = "id"
+        others.remove(ids[0])
+    roles |= {others[0]: "text", others[1]: "pair"}
+    return tuple(roles[place] for place in range(len(cells)))
+
+
+USUAL_COLUMNS = {1: ("text",), 2: ("text", "label"), 3: ("id", "text", "label")}
+TEXTS = Shape("text", USUAL_COLUMNS, "id, text, label", ("text", "sentence"))
+SEVERAL = Shape("text", USUAL_COLUMNS, "id, text, labels", ("text", "sentence"))
+PAIRS = Shape(
+    "text",
+    {2: ("text", "pair")},
+    "pairID, sentence1, sentence2, gold_label",
+    ("sentence1", "premise"),
+    NLI_LABELS,
+)
+PREDICTIONS = Shape(
+    "label",
+    {1: ("label",), 2: ("id", "label"), 3: ("id", "text", "label")},
+    "id, label",
+    NAMES["label"],
+)
+
+
+def shape_of(kind: str) -> Shape:
+    """Return the columns of the files of a kind of task."""
+    return {"nli": PAIRS, "multilabel": SEVERAL}.get(kind, TEXTS)
+
+
+def rows_of(
+    path: Path, chosen: Mapping[str, str] | None = None, shape: Shape = TEXTS
+) -> Iterator[tuple[str, Row]]:
+    """Read the place and row of every line; a row maps roles (text, pair, label, id) to cells.
+
+    The file is JSON lines if the first line is a JSON object, else tab-separated without quoting.
+    Without a header the columns are: text; or text and label; or id, text and label; for NLI two
+    sentences, with label and id if unambiguous.
+    chosen: role -> column, instead of the usual names. Raises InputError, with the line, for a
+    ragged row, invalid JSON, a missing column, and a file without rows.
+    """
+    rows = (
+        json_rows(path, _example_of(shape))
+        if _is_json(path)
+        else _table_rows(path, shape, frozenset((chosen or {}).values()))
+    )
+    empty = True
+    for place, row in rows:
+        empty = False
+        yield place, _by_role(row, chosen or {}, place, shape)
+    if empty:
+        raise InputError(f"{path}: holds no example.", "Give a file with a line for each example.")
+
+
+def json_rows(path: Path, example: str = '{"text": "…"}') -> Iterator[tuple[str, Row]]:
+    """Read the place and object of every JSON line, skipping blank lines; example: a valid line,
+    for messages.
+    """
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+        for number, line in enumerate(source.lines(), start=1):
+            if not line.strip():
+                continue
+            place = f"{path}: line {number:,}"
+            row = parse_json(line, place, "Mend or remove the line.")
+            if not isinstance(row, dict):
+                raise InputError(
+                    f"{place}: expected a JSON object, found {type(row).__name__}.",
+                    f"Such as {example}.",
+                )
+            yield place, row
+
+
+def _example_of(shape: Shape) -> str:
+    """Return an example line with the columns of a shape: {"id": "…", "text": "…", "label":
+    "…"}.
+    """
+    return "{" + ", ".join(f'"{name}": "…"' for name in shape.columns.split(", ")) + "}"
+
+
+def _is_json(path: Path) -> bool:
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+        return next((line for line in source.lines() if line.strip()), "").lstrip().startswith("{")
+
+
+def _table_rows(path: Path, shape: Shape, chosen: frozenset[str]) -> Iterator[tuple[str, Row]]:
+    with opened(path, max_bytes=MAX_TASK_BYTES) as source:
+        names: Sequence[str] = ()
+        named = True
+        for number, line in enumerate(source.lines(), start=1):
+            cells = line.rstrip("\r\n").split("\t")
+            if not any(cells):
+                continue
+            place = f"{path}: line {number:,}"
+            if not names:
+                names = cells if chosen and chosen <= {*cells} else _header(cells, place, shape)
+                if tuple(names) == tuple(cells):
+                    continue
+                named = False
+            if len(cells) != len(names):
+                shown = ", ".join(names)
+                raise InputError(
+                    f"{place} has {len(cells)} columns where {len(names)} were expected ({shown}).",
+                    "Mend it.",
+                )
+            row = dict(zip(names, cells, strict=True))
+            if (
+                not named
+                and shape.labels
+                and row.get("label", "-").strip().lower() not in shape.labels
+            ):
+                problem = (
+                    f"{place}: {row['label']!r:.60} is none of the labels"
+                    f" {', '.join(sorted(shape.labels))}."
+                )
+                raise InputError(problem, f"Name the columns on the first line: {shape.columns}.")
+            yield place, row
+
+
+def _header(cells: list[str], place: str, shape: Shape) -> Sequence[str]:
+    """The names of the columns: those of the first line where it is a header, else by their
+    number.
+    """
+    lowered = [cell.strip().lower() for cell in cells]
+    if any(KNOWN.get(name) == shape.needs for name in lowered) and all(
+        len(name) <= LONGEST_NAME for name in lowered
+    ):
+        if len(set(cells)) < len(cells):
+            raise InputError(
+                f"{place}: two columns are called alike ({', '.join(cells)}).", "Rename one."
+            )
+        return cells
+    roles = shape.roles(cells)
+    if roles is None:
+        problem = f"{place} has {len(cells)} columns and no header that names them."
+        raise InputError(problem, f"Name them on the first line: {shape.columns}.")
+    return roles
+
+
+def _by_role(row: Row, chosen: Mapping[str, str], place: str, shape: Shape) -> Row:
+    """The values by what they are."""
+    found: Row = {}
+    for role, name in chosen.items():
+        if name not in row:
+            raise InputError(
+                f"{place}: there is no {name!r}.", f"It has: {', '.join(row) or 'nothing'}."
+            )
+        found[role] = row[name]
+    usual = {name.lower(): value for name, value in row.items()}
+    for role, names in NAMES.items():
+        for name in names:
+            if role not in found and name.lower() in usual:
+                found[role] = usual[name.lower()]
+    if shape.needs not in found:
+        called = ", ".join(shape.called)
+        needed = shape.called[0]
+        raise InputError(
+            f"{place}: no {needed} among {', '.join(row) or 'nothing'}.",
+            f"Name it one of: {called}.",
+        )
+    return found

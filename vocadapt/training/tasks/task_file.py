@@ -1,0 +1,228 @@
+"""A task in a small TOML file: paths of its splits, kind, labels and score. Downloads write one;
+one's own tasks are one.
+
+name = "adverse effects"            # "kind" and one split must be there, all else may be left out
+kind = "relations"                  # ner, relations, classification, multilabel, nli, qa
+scorer = "micro-f1-positive"        # the kind's usual one
+labels = ["causes", "treats", "false"]   # those of the files; given, any other is refused
+negative = ["false"]                # the classes of no relation; positive = "1" is the class of binary-f1
+unit = "document"                   # multilabel: the sentences of a document are one example (the usual: "example")
+folds = 10                          # then {fold} in the paths stands for 1 to 10
+
+[splits]
+train = "train.tsv"
+dev = "dev.tsv"
+test = "test.tsv"
+
+[columns]                           # where columns or JSON fields are not called as usual: text, pair, label, id
+text = "body"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_path, read_toml
+from vocadapt.settings import bounded, check_settings
+from vocadapt.training.scoring.counts import USUAL, Rules
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.tasks.base import KINDS, SPLITS, Split, Task, labels_of
+from vocadapt.training.tasks.folds import of_fold
+from vocadapt.training.tasks.kinds.labeled_texts import in_units, read_texts
+from vocadapt.training.tasks.kinds.ner import read_sentences
+from vocadapt.training.tasks.kinds.qa import read_questions
+
+TASK = "task.toml"
+FOLD = "{fold}"
+ROLES = ("text", "pair", "label", "id")
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """What the file says; paths as they stand there, relative to it."""
+
+    name: str
+    kind: str
+    splits: Mapping[str, str]
+    scorer: str = ""
+    labels: tuple[str, ...] = ()
+    negative: tuple[str, ...] = USUAL.negative
+    positive: str = USUAL.positive
+    untyped: bool = False
+    unit: str = "example"
+    folds: int = bounded(0, 0, 1_000, "Folds")
+    columns: Mapping[str, str] = field(default_factory=dict)
+    card: str = ""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def rules(self) -> Rules:
+        """What its score depends on."""
+        return Rules(self.negative, self.positive, self.untyped)
+
+
+def read_task(path: Path, fold: int = 0) -> Task:
+    """The task of a TOML file, or of a folder with a task.toml in it; of a k-fold task, one fold (1
+    is the first).
+
+    Raises InputError for what is no such file, for a fold that is not there, for labels that the
+    file does not list, and for what the readers refuse.
+    """
+    path = path / TASK if check_path(path).is_dir() else path
+    said = read_task_file(path)
+    if not (1 <= fold <= said.folds if said.folds else fold == 0):
+        which = (
+            f"{said.name} has folds 1 to {said.folds}"
+            if said.folds
+            else f"{said.name} has no folds"
+        )
+        raise InputError(
+            f"{which}, got {fold}.",
+            "Run each fold and give the mean." if said.folds else "Leave the fold out.",
+        )
+    splits = {
+        name: read_split(
+            said.kind, path.parent / place.replace(FOLD, str(fold)), said.columns, said.unit
+        )
+        for name, place in said.splits.items()
+    }
+    found = frozenset[str]().union(
+        *(labels_of(said.kind, split.examples) for split in splits.values())
+    )
+    if said.labels and (odd := found - set(said.labels)):
+        raise InputError(
+            f"{said.name}: label {min(odd)!r} is not among those that {path.name} lists.",
+            "List it, or mend it.",
+        )
+    name = of_fold(said.name, fold)
+    return Task(
+        name,
+        said.kind,
+        splits,
+        said.labels or tuple(sorted(found)),
+        said.scorer,
+        said.rules,
+        said.unit,
+    )
+
+
+def files_of_task(path: Path) -> list[Path]:
+    """What a task is read from: the folder that a download made, or a TOML and the files it
+    names.
+    """
+    if check_path(path).is_dir():
+        return [path]
+    said = read_task_file(path)
+    folds = range(1, said.folds + 1) if said.folds else range(1)
+    places = (
+        path.parent / place.replace(FOLD, str(fold))
+        for place in said.splits.values()
+        for fold in folds
+    )
+    return [path, *dict.fromkeys(places)]
+
+
+def task_of_files(
+    kind: str, files: Mapping[str, Path], scorer: str = "", unit: str = "example"
+) -> Task:
+    """A task of loose files (split → file), without a TOML; named after the folder of the first."""
+    if not files:
+        raise InputError(
+            f"There is no file for the {kind} task.", "Give a train, dev or test file."
+        )
+    if kind not in KINDS:
+        raise InputError(
+            f"There is no kind of task {kind!r}.", f"Choose one of: {', '.join(KINDS)}."
+        )
+    splits = {name: read_split(kind, path, unit=unit) for name, path in files.items()}
+    labels = frozenset[str]().union(*(labels_of(kind, split.examples) for split in splits.values()))
+    name = next(iter(files.values())).absolute().parent.name
+    return Task(name, kind, splits, tuple(sorted(labels)), scorer, unit=unit)
+
+
+def read_split(
+    kind: str, path: Path, columns: Mapping[str, str] | None = None, unit: str = "example"
+) -> Split:
+    """The examples of one file of a kind of task; for multilabel by document where that is the
+    unit.
+    """
+    if kind in ("ner", "qa"):
+        return in_units(read_sentences(path) if kind == "ner" else read_questions(path), kind, unit)
+    return in_units(read_texts(path, kind, columns), kind, unit)
+
+
+def read_task_file(path: Path) -> TaskFile:
+    """What a task's TOML says; raises InputError for other TOML, unknown keys and wrong values."""
+    said = _checked(read_toml(path, "A task has kind = …, and its files under [splits]."), path)
+    if said.kind not in KINDS:
+        raise InputError(
+            f"{path}: there is no kind of task {said.kind!r}.",
+            f"Choose one of: {', '.join(KINDS)}.",
+        )
+    if not said.splits or (odd := set(said.splits) - set(SPLITS)):
+        which = f"there is no split {min(odd)!r}" if said.splits else "there are no splits"
+        raise InputError(
+            f"{path}: {which}.",
+            'Put train = "…", dev = "…", test = "…" under [splits]; one is enough.',
+        )
+    scorer_of(said.kind, said.scorer)
+    if bool(said.folds) != any(FOLD in place for place in said.splits.values()):
+        raise InputError(
+            f"{path}: folds and {FOLD} go together.",
+            f'Such as folds = 10 and train = "{FOLD}/train.tsv".',
+        )
+    return said
+
+
+TYPES: dict[str, Any] = {
+    "name": str,
+    "kind": str,
+    "scorer": str,
+    "positive": str,
+    "card": str,
+    "unit": str,
+    "untyped": bool,
+    "folds": int,
+}
+LISTS = ("labels", "negative")
+TABLES = ("splits", "columns", "sha256")
+
+
+def _checked(content: Mapping[str, Any], path: Path) -> TaskFile:
+    """The values, each of its type."""
+    values: dict[str, Any] = {
+        "name": path.parent.name if path.name == TASK else path.stem,
+        "kind": "",
+        "splits": {},
+    }
+    for key, value in content.items():
+        if key in TYPES and type(value) is TYPES[key]:
+            values[key] = value
+        elif (
+            key in LISTS
+            and isinstance(value, list)
+            and all(isinstance(item, str) for item in value)
+        ):
+            values[key] = tuple(value)
+        elif (
+            key in TABLES
+            and isinstance(value, dict)
+            and all(isinstance(item, str) for item in value.values())
+        ):
+            values[key] = value
+        else:
+            known = key in (*TYPES, *LISTS, *TABLES)
+            what = f"{key} is {value!r:.40}" if known else f"there is no setting {key!r}"
+            raise InputError(
+                f"{path}: {what}.", f"A task has: {', '.join((*TYPES, *LISTS, *TABLES))}."
+            )
+    if odd := set(values.get("columns", ())) - set(ROLES):
+        raise InputError(
+            f"{path}: no column plays {min(odd)!r}.", f"Under [columns] stand: {', '.join(ROLES)}."
+        )
+    return TaskFile(**values)

@@ -1,0 +1,134 @@
+"""Parts of the Adapt page for exBERT: the extension's size and its module, the curve to choose by,
+what is next.
+"""
+
+import shlex
+from dataclasses import replace
+
+import streamlit as st
+
+from vocadapt.analysis.figures.extension import pieces_by_size, token_frequency
+from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.models.contextual.word_vectors import layers_of
+from vocadapt.models.extension_size import ModuleSize
+from vocadapt.recipe import EXTENSION, Recipe
+from vocadapt.settings import limits
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import cache, count_cache
+from vocadapt.ui.frame.address import here
+from vocadapt.vocabulary.growth.extension_size import SELDOM
+
+PRETRAINING = "pages/train/pretraining.py"
+GATES = {
+    0.5: "as published: half of each layer is the untrained module",
+    0.98: "near one: the model starts as it was",
+}
+
+
+def options(recipe: Recipe, model: str) -> Recipe:
+    """The recipe with the extension size and the start of the gates as chosen, where it has them;
+    says the module's share.
+    """
+    if recipe.vocabulary.kind == "extend":
+        size = int(
+            st.number_input(
+                "Extension size",
+                1,
+                limits(recipe.vocabulary, "max_added")[1],
+                EXTENSION,
+                1000,
+                key="adapt_extension",
+                bind="query-params",
+                help=(
+                    "Wordpieces trained on the text that come in behind the old ones. Published: 17"
+                    " 748."
+                ),
+            )
+        )
+        recipe = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=size))
+    if recipe.module.size:
+        gate = st.radio(
+            "Gates start at",
+            list(GATES),
+            key="adapt_gate",
+            captions=list(GATES.values()),
+            format_func=fraction,
+        )
+        recipe = replace(recipe, module=replace(recipe.module, gate=float(gate)))
+        module_line(recipe, model)
+    return recipe
+
+
+def module_line(recipe: Recipe, model: str) -> None:
+    """The module that every layer gets, and its realised share."""
+    found = cache.model_of(model)
+    size = ModuleSize.of(recipe.module, found.config)
+    parameters = size.to_dict(layers_of(found))["parameters"]
+    st.markdown(
+        f":small[Beside every layer a module of {count(size.hidden)} units and"
+        f" {count(size.intermediate)} inside: **{100 * size.share:.1f} %** of the layer,"
+        f" {count(parameters)} parameters in all.]"
+    )
+
+
+def curve(workspace: Workspace, recipe: Recipe, model: str, corpus: Artefact) -> None:
+    """The curve to choose the extension size by: drawn on the press, for what the size chosen and
+    the published one would add.
+    """
+    size = recipe.vocabulary.max_added
+    largest = replace(recipe, vocabulary=replace(recipe.vocabulary, max_added=max(size, EXTENSION)))
+    key = (model, corpus.stamp, largest.vocabulary.max_added)
+    if st.button("Draw the frequency curve", icon=":material/show_chart:", key="draw_extension"):
+        st.session_state["extension_curve"] = key
+    if st.session_state.get("extension_curve") != key:
+        return
+    found = count_cache.extension_of(largest, model, corpus, workspace.root)
+    left, right = st.columns(2)
+    with left:
+        st.plotly_chart(
+            token_frequency(found, size), key="token_frequency", config={"displayModeBar": False}
+        )
+    with right:
+        st.plotly_chart(
+            pieces_by_size(found, size), key="pieces_by_size", config={"displayModeBar": False}
+        )
+    last = found.sizes[-1]
+    st.markdown(
+        f":small[:gray[{'Dashed: the size chosen. ' if size <= last.size else ''}With all"
+        f" {count(last.size)}, {count(last.seldom)} stand in the text less than {SELDOM} times, and"
+        f" it gets {100 * found.shorter(last):.1f} % shorter. A row that is seldom met is hardly"
+        " trained.]]"
+    )
+    command = [
+        *PROGRAM,
+        "vocabulary",
+        "extension",
+        "--model",
+        model,
+        "--corpus",
+        str(corpus.folder),
+    ]
+    st.code(shlex.join(command), language="bash", wrap_lines=True)
+
+
+def next_step(artefact: Artefact) -> None:
+    """After an exBERT was made: what is to be pretrained, and the way there."""
+    numbers = artefact.manifest.numbers
+    if not str(numbers.get("preset", "")).startswith("exbert-") or "further" in numbers:
+        return
+    stage = "extension" if numbers.get("module") else "continued"
+    share = (
+        f", modules of {100 * numbers['module']['share']:.1f} % of a layer"
+        if numbers.get("module")
+        else ""
+    )
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**Next: pretrain it, stage *{stage}*.** Its new parts are still random{share}.",
+            width="stretch",
+        )
+        address = {"pretraining_model": artefact.name, "pretraining_stage": stage, **here()}
+        st.page_link(
+            PRETRAINING, label="Pretraining", icon=":material/arrow_forward:", query_params=address
+        )

@@ -1,0 +1,338 @@
+"""Parts of the advise page: the verdict with its reasons, the figures, what to run, how words are
+cut.
+"""
+
+import re
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.reports.advice import Asked, command_of
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.ui.alignment import methods
+from vocadapt.ui.components import intake, markup, pickers
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.export import tsv
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import NARROW, count, duration, fraction, megabytes
+from vocadapt.ui.frame import cache
+from vocadapt.ui.frame.address import here
+from vocadapt.vocabulary.advice.advice import Suggestion
+from vocadapt.vocabulary.growth.gains import FEW
+from vocadapt.vocabulary.growth.word_tokenizations import Cuts
+
+TASK_TYPES = ("tsv", "txt", "conll", "iob", "gz")
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+SPEED = 17e6  # bytes of text a second on a 2.5 GHz core
+COLUMNS = {
+    "seen at least": "Occurrences in the text from which a word is added.",
+    "words added": "Words the model lacks, and could be given.",
+    "tokens saved": "Share of the text's tokens that go.",
+    "pieces a word": "Tokens for each running word after.",
+    "mended": "Share of the cut running words that become one token.",
+    "mended in the task": "The same of the task's entity words.",
+    "under 20": (
+        "Share of the added words that occur under 20 times: their rows are hardly better than"
+        " chance."
+    ),
+    "under 50": "Share of the added words that occur under 50 times.",
+    "parameters": "Of the new rows.",
+    "size": "Of the new rows, in float32.",
+    "of the model": "New parameters against the model's.",
+}
+
+
+def pick_task(workspace: Workspace) -> Path | None:
+    """Ask for a task file, by upload or by path."""
+    chosen = st.session_state.get("task_path") or next(
+        iter(st.session_state.get("task_files", [])), ""
+    )
+    label = f"Task: {plain(Path(chosen).name[:30])}" if str(chosen).strip() else "Task file"
+    with st.popover(
+        label, icon=":material/label:", help="Optional: its entity words are looked at too."
+    ):
+        st.markdown(
+            ":small[A word, a tab and a tag (O, B, I, or typed) on each line; a blank line between"
+            " sentences.]"
+        )
+        files = intake.files_from(workspace, "task", TASK_TYPES, several=False)
+        if files and st.button("Take it out again", key="no_task"):
+            for key in ("task_files", "task_path"):
+                st.session_state.pop(key, None)
+            st.rerun()
+    return files[0] if files else None
+
+
+def not_counted(corpus: Artefact, name: str) -> bool:
+    """Say that the text was not counted for this model, how long it takes; whether it was asked
+    for.
+    """
+    text = read_corpus([corpus.folder])
+    size, part = lab.text_bytes(text), lab.bounded(text)
+    sampled = part.settings != text.settings
+    seconds = min(size * part.settings.sample, size) / SPEED
+    with st.container(border=True):
+        st.markdown(
+            f"**{plain(corpus.name)} was not counted in the words of"
+            f" {plain(pickers.shown_model(name))} yet.**"
+        )
+        share = (
+            f" It is large: a seeded sample of {fraction(part.settings.sample)} of its lines is"
+            " counted."
+            if sampled
+            else ""
+        )
+        about = format_estimate_bold(seconds)
+        st.markdown(
+            f"About {megabytes(size)} of text, about {about}, here on the page; then it is"
+            f" kept.{share}"
+        )
+        return st.button(
+            "Count and advise", type="primary", icon=":material/calculate:", key="count"
+        )
+
+
+def verdict(asked: Asked) -> None:
+    """The verdict in a sentence, and the findings that led to it."""
+    if asked.advice.verdict == "adapt":
+        st.success(f"**{_said(asked.advice.sentence)}**", icon=":material/check_circle:")
+    else:
+        st.warning(f"**{_said(asked.advice.sentence)}**", icon=":material/do_not_disturb_on:")
+    for found in asked.advice.findings:
+        mark = ":orange[:material/block:]" if found.stops else ":gray[:material/info:]"
+        st.markdown(f"{mark} {_said(found.says)} :small[:gray[{_said(found.why)}]]")
+
+
+def _said(text: str) -> str:
+    """A sentence of the advice as the pages write numbers."""
+    return plain(THOUSANDS.sub(NARROW, text))
+
+
+def headline(asked: Asked) -> None:
+    """What is cut, in the text and in the task; anchors, expected quality, tokens saved."""
+    shown, columns = asked.advice.figures, st.columns(5)
+    expected, gain = shown.forecast, shown.gain(FEW)
+    interval = (
+        f"{fraction(expected.low)}–{fraction(expected.high)}, chance {fraction(expected.chance)}"
+    )
+    figures_shown: tuple[tuple[str, str | float | None, str, str], ...] = (
+        (
+            "Words cut",
+            shown.corpus.share,
+            _of(shown.corpus),
+            "Running words with a letter that the model cuts into pieces.",
+        ),
+        (
+            "Entity words cut",
+            shown.task.share if shown.task else None,
+            _of(shown.task),
+            "Words inside the entities of the task file.",
+        ),
+        (
+            "Anchors at hand",
+            count(shown.anchors),
+            f"model width {shown.width or '–'}",
+            (
+                f"Words seen {shown.min_count} times or more that are wordpieces too: a map is"
+                " fitted on them."
+            ),
+        ),
+        (
+            "Expected held-out P@5",
+            expected.p5,
+            interval,
+            (
+                f"Of the paper's map, from {count(expected.words)} words alone; from–to: 95 % on"
+                " texts that the fit had not seen."
+            ),
+        ),
+        (
+            "Tokens saved",
+            gain.saved,
+            f"{count(gain.words)} words seen {gain.floor}+ times",
+            f"Pieces a word: {shown.corpus.fertility:.3g} before, {gain.fertility:.3g} after.",
+        ),
+    )
+    for column, (label, value, note, help_) in zip(columns, figures_shown, strict=True):
+        text = value if isinstance(value, str) else fraction(value)
+        column.metric(label, text, note, delta_color="off", delta_arrow="off", help=help_)
+
+
+def _of(cuts: Cuts | None) -> str:
+    """How many words a share is of, and the share of the different ones."""
+    return (
+        f"n = {count(cuts.words)}, different {fraction(cuts.share_distinct)}"
+        if cuts
+        else "no task file given"
+    )
+
+
+def count_now(corpus: Artefact, model: str, workspace: Workspace) -> None:
+    """Count a text, show how far it is, keep the counts, and draw the page again."""
+    bar = st.progress(0.0, text="counting …")
+
+    def step(fraction: float | None, message: str = "") -> None:
+        bar.progress(min(fraction or 0.0, 1.0), text=plain(message) or "counting …")
+
+    lab.advise_on(
+        read_corpus([corpus.folder]),
+        cache.model_of(model),
+        workspace.root,
+        progress=step,
+        keep=True,
+    )
+    st.rerun()
+
+
+def recipes(asked: Asked, corpus: Artefact, workspace: Workspace, model: str) -> None:
+    """A card for each recipe, with its command line and the way to the Adapt page."""
+    st.subheader("Worth a run")
+    vectors = _vectors_of(corpus, workspace, model)
+    for column, recipe in zip(
+        st.columns(len(asked.advice.recipes)), asked.advice.recipes, strict=True
+    ):
+        with column, st.container(border=True, height="stretch"):
+            st.markdown(
+                f"**{recipe.name.capitalize()}** · {recipe.preset} ·"
+                f" :green[**{count(recipe.max_added)} words**]"
+            )
+            st.markdown(
+                f":small[{f'Map: {methods.label(recipe.map)}. ' if recipe.map else ''}{plain(recipe.about)}]"
+            )
+            if vectors:
+                st.page_link(
+                    "pages/vocabulary/adapt.py",
+                    label="Set up on the Adapt page",
+                    icon=":material/arrow_forward:",
+                    query_params=_prefilled(recipe, vectors),
+                )
+            st.code(command_of(recipe, model), language="bash", wrap_lines=True)
+    first = lab.training_command([corpus.folder], model)
+    if vectors:
+        st.markdown(
+            f":small[:gray[The vectors are there: {plain(vectors.name)}. In a terminal they are"
+            " trained first:]]"
+        )
+    else:
+        st.markdown("All of them need word vectors of this text first: here, or in a terminal.")
+        st.page_link(
+            "pages/words/vectors.py", label="Train word vectors", icon=":material/arrow_forward:"
+        )
+    st.code(first, language="bash", wrap_lines=True)
+
+
+def pieces_chart(asked: Asked) -> None:
+    """Pieces a word, of the text and of the task's entities."""
+    st.subheader("Into how many pieces are words cut?")
+    shown = asked.advice.figures
+    shares = {"words of the text": shown.corpus.shares()}
+    if shown.task:
+        shares["words in the task's entities"] = shown.task.shares()
+    st.plotly_chart(figures.pieces_per_word(shares), key="pieces", config={"displayModeBar": False})
+    of_task = f", {count(shown.task.words)} entity words" if shown.task else ""
+    st.markdown(
+        f":small[:gray[Running words with a letter: {count(shown.corpus.words)} of the"
+        f" text{of_task}.]]"
+    )
+
+
+def most_cut(asked: Asked) -> None:
+    """The most frequent words that are cut."""
+    cut = asked.advice.cut
+    st.subheader("Cut most often")
+    table: dict[str, list[object]] = {
+        "word": [markup.visible(word.word) for word in cut],
+        "occurrences": [word.count for word in cut],
+        "pieces": [len(word.pieces) for word in cut],
+        "cut into": [markup.visible(" ".join(word.pieces)) for word in cut],
+    }
+    if asked.task:
+        table["in entities"] = [word.task_count for word in cut]
+    text = st.column_config.TextColumn()
+    st.dataframe(
+        table,
+        height=330,
+        hide_index=True,
+        key="cut",
+        column_config={"word": text, "cut into": text},
+    )
+
+
+def gains(asked: Asked) -> None:
+    """What adding words would bring and cost, by floor."""
+    st.subheader("What adding words would bring, and cost")
+    rows = [
+        (
+            count(g.floor),
+            count(g.words),
+            fraction(g.saved),
+            f"{g.fertility:.2f}",
+            fraction(g.mended),
+            fraction(g.mended_task),
+            fraction(g.under_few),
+            fraction(g.under_enough),
+            "–" if g.parameters is None else count(g.parameters),
+            "–" if g.bytes is None else megabytes(g.bytes),
+            fraction(g.model_share),
+        )
+        for g in asked.advice.figures.gains
+    ]
+    table = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+    config = {
+        name: st.column_config.TextColumn(help=about, alignment="right")
+        for name, about in COLUMNS.items()
+    }
+    st.dataframe(table, hide_index=True, key="gains", column_config=config)
+
+
+def details(asked: Asked, corpus: Artefact, model: str, task: Path | None) -> None:
+    """The advice as a command line and as data."""
+    with st.expander("Details & export", icon=":material/data_object:"):
+        st.markdown("The same advice in a terminal")
+        st.code(lab.advise_command([corpus.folder], model, task), language="bash", wrap_lines=True)
+        shown, kept = asked.advice.figures, "kept in the workspace" if asked.kept else "counted now"
+        st.markdown(
+            f"{count(shown.lines)} of {count(shown.lines_read)} lines, {kept};"
+            f" {duration(asked.seconds)}."
+        )
+        answer = strict_json.dumps(lab.answer_of(asked, [corpus.folder], model), indent=1)
+        words = tsv(
+            ("word", "occurrences", "pieces"),
+            [(w.word, w.count, " ".join(w.pieces)) for w in asked.advice.cut],
+        )
+        with st.container(horizontal=True):
+            for name, data in {"advice.json": answer, "cut-words.tsv": words}.items():
+                st.download_button(
+                    name,
+                    data,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
+
+
+def _vectors_of(corpus: Artefact, workspace: Workspace, model: str) -> Artefact | None:
+    """The newest word vectors that were trained on this text for this model."""
+    fitting = (
+        found
+        for found in workspace.artefacts("vectors")
+        if (text := found.manifest.inputs.get("text"))
+        and text.paths == (f"corpora/{corpus.name}",)
+        and pickers.model_behind(found, workspace) == model
+    )
+    return next(fitting, None)
+
+
+def _prefilled(recipe: Suggestion, vectors: Artefact) -> dict[str, str]:
+    """The address of the Adapt page with the recipe filled in; a chosen workspace stays in it."""
+    chosen = {
+        "adapt_vectors": vectors.name,
+        "adapt_preset": recipe.preset,
+        "adapt_cap": str(recipe.max_added),
+    }
+    return here() | chosen | ({"adapt_map": methods.label(recipe.map)} if recipe.map else {})

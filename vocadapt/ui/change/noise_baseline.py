@@ -1,0 +1,108 @@
+"""Choosing the null of a comparison: what the workspace holds, else the sentence, and a second
+training as a job.
+"""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.reports.noise_baselines import (
+    draws,
+    made_here,
+    next_seed,
+    offered,
+    resampled,
+    spec_of,
+)
+from vocadapt.lab.steps.spec import Spec, VectorsStep
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.spaces.neighbors.change import ChangeSettings
+from vocadapt.spaces.neighbors.noise_baseline import NONE
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.jobs import panel
+
+HELP = (
+    "Two spaces between which nothing changed but the seed, or the lines that happened to be drawn:"
+    " how little they agree is what luck does. Only what changed more than that can be called"
+    " change."
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The null's two vectors, and how they came about; None where there is no null."""
+
+    pair: tuple[Artefact, Artefact] | None = None
+    about: str = ""
+
+
+def choose_null(workspace: Workspace, before: str, after: str, settings: ChangeSettings) -> Chosen:
+    """The null that is compared with: of those the workspace holds for either side, the first
+    unless another was chosen.
+    """
+    ours = [artefact for artefact in (made_here(before), made_here(after)) if artefact]
+    found = {name: pair for artefact in ours for name, pair in offered(artefact, workspace).items()}
+    if settings.among != "shared":
+        st.markdown(
+            f":gray[{NONE.capitalize()}. Among all words of each space there is none: their"
+            " candidates differ.]"
+        )
+        return Chosen()
+    if not found:
+        _none_yet(workspace, ours)
+        return Chosen()
+    name = st.selectbox("Null", [*found, "none"], key="change_null", bind="query-params", help=HELP)
+    if name not in found:
+        st.markdown(f":violet[{NONE.capitalize()}.]")
+        return Chosen()
+    return Chosen(found[str(name)], str(name))
+
+
+def _none_yet(workspace: Workspace, ours: list[Artefact]) -> None:
+    """The sentence, and where a side was trained here, the way to a null."""
+    st.markdown(f":violet[**{NONE.capitalize()}.**]", help=HELP)
+    for artefact in ours:
+        try:
+            spec = spec_of(artefact)
+        except InputError:
+            continue
+        _make_one(workspace, artefact, spec)
+        return
+    st.markdown(
+        ":small[:gray[Neither side can be trained a second time here. On the command line: `change"
+        " --null X Y`.]]"
+    )
+
+
+def _make_one(workspace: Workspace, artefact: Artefact, spec: Spec) -> None:
+    """Buttons that make a null as jobs: another seed, or the lines drawn anew, twice."""
+    about = duration(artefact.manifest.seconds)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":small[Make **{plain(artefact.name)}** a second time: about {about}]")
+        if st.button("With another seed", key="null_seed", icon=":material/casino:"):
+            _start(workspace, next_seed(spec), f"{artefact.name}-seed")
+        if isinstance(spec.settings, VectorsStep):
+            help = "Two trainings, on two draws of the lines: they are the null."
+            if st.button(
+                "On lines drawn anew, twice", key="null_lines", icon=":material/shuffle:", help=help
+            ):
+                used = {one.manifest.settings["resample"] for one in draws(artefact, workspace)}
+                first, *others = [seed for seed in range(1, len(used) + 3) if seed not in used][
+                    : max(1, 2 - len(used))
+                ]
+                for seed in others:
+                    panel.launch(
+                        workspace, resampled(spec, seed), _name(workspace, f"{artefact.name}-lines")
+                    )
+                _start(workspace, resampled(spec, first), f"{artefact.name}-lines")
+
+
+def _start(workspace: Workspace, spec: Spec, name: str) -> None:
+    panel.start(workspace, spec, _name(workspace, name))
+
+
+def _name(workspace: Workspace, wish: str) -> str:
+    return workspace.free_name("vectors", wish, queue.promised(workspace, "vectors"))

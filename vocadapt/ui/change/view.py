@@ -1,0 +1,441 @@
+"""Parts of the neighbourhood change page: the figures and the null, the histogram, the ranked list,
+the cards of a word.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.lab.workspace.slices import LONGEST, save_slice
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.spaces.neighbors.change import (
+    AMONG,
+    WITHOUT,
+    ChangeSettings,
+    NeighbourhoodChange,
+    WordChange,
+    estimate_seconds,
+    kept_counts,
+)
+from vocadapt.spaces.neighbors.noise_baseline import Null, by_frequency
+from vocadapt.ui.components import word_query
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.export import tsv
+from vocadapt.ui.components.markup import Card, neighbour_cards, plain, visible
+from vocadapt.ui.components.number_formats import count, fraction, signed
+from vocadapt.ui.frame import cache, mistakes
+
+AT_ONCE = 3.0  # seconds that a page may take to open
+KINDS = {"special": "special tokens", "continuation": "##continuations", "unused": "[unusedN]"}
+HELP = {
+    "compared": "Words that both spaces have, less those left out.",
+    "mean": (
+        "Of the k nearest of a word in the one space, the share that is among its k nearest in the"
+        " other; its mean."
+    ),
+    "chance": "The overlap of two spaces that know nothing of each other.",
+    "changed": (
+        "Share of words that keep fewer neighbours than 95 % of the words of their frequency do in"
+        " the null."
+    ),
+    "among": (
+        "The words both have, or all words of each space: then words that only one has count as"
+        " changed neighbours."
+    ),
+    "without": (
+        "Kinds of tokens that are neither asked nor anybody's neighbour: special tokens,"
+        " ##continuations, [unusedN]."
+    ),
+    "kept": (
+        "How many of its k nearest neighbours a word keeps: the bars and the list below show the"
+        " words in this range."
+    ),
+}
+
+
+def ask(k: int = 10) -> ChangeSettings:
+    """How many neighbours, among which words, and what is left out; all of it stands in the
+    address.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        k = int(
+            st.number_input("Neighbours", 1, 100, k, key="change_k", bind="query-params", width=140)
+        )
+        among = st.segmented_control(
+            "Among words",
+            list(AMONG),
+            default="shared",
+            required=True,
+            key="change_among",
+            bind="query-params",
+            help=HELP["among"],
+        )
+        without = st.multiselect(
+            "Leave out",
+            list(WITHOUT),
+            ["special", "unused"],
+            key="change_without",
+            bind="query-params",
+            help=HELP["without"],
+        )
+    return ChangeSettings(k, str(among or "shared"), tuple(without))
+
+
+def compared(
+    before: str,
+    after: str,
+    settings: ChangeSettings,
+    null: tuple[Artefact, Artefact] | None,
+    about: str,
+) -> tuple[NeighbourhoodChange, Null | None] | None:
+    """The comparison: at once where it is cheap, else behind a button that says how long it takes;
+    None until it is pressed.
+    """
+    first, second = cache.opened(before), cache.opened(after)
+    seconds = estimate_seconds(first.space, second.space, settings) * (2 if null else 1)
+    key = (
+        cache.space_stamp(before),
+        cache.space_stamp(after),
+        settings,
+        tuple(one.stamp for one in null or ()),
+    )
+    done = st.session_state.setdefault("changes_asked", set())
+    if seconds > AT_ONCE and key not in done:
+        with st.container(border=True):
+            st.markdown(
+                "Every word against every other, in both spaces: about"
+                f" {format_estimate_bold(seconds)}."
+            )
+            if st.button(
+                "Compare the neighbours",
+                type="primary",
+                icon=":material/compare_arrows:",
+                key="compare",
+            ):
+                done.add(key)
+                st.rerun()
+        return None
+    return cache.change_of(before, after, settings, null, about)
+
+
+def headline(change: NeighbourhoodChange, null: Null | None) -> None:
+    """The comparison in figures."""
+    k, columns = change.settings.k, st.columns(4)
+    of = f"of {count(change.shared)} shared · {count(change.of[0])} and {count(change.of[1])} words"
+    columns[0].metric(
+        "Words compared",
+        count(len(change.words)),
+        of,
+        delta_color="off",
+        delta_arrow="off",
+        help=HELP["compared"],
+    )
+    against = (
+        None
+        if null is None
+        else f"{signed(change.mean - null.mean)} to the null's {fraction(null.mean)}"
+    )
+    columns[1].metric(
+        f"Mean overlap@{k}",
+        fraction(change.mean),
+        against,
+        delta_color="off",
+        delta_arrow="off",
+        help=HELP["mean"],
+    )
+    columns[2].metric("By chance", fraction(change.chance), help=HELP["chance"])
+    if null is None:
+        columns[3].metric("Changed beyond luck", "–", help=HELP["changed"])
+    else:
+        luck = f"luck alone: {fraction(null.own_share_below)}"
+        columns[3].metric(
+            "Changed beyond luck",
+            fraction(null.share_below),
+            luck,
+            delta_color="off",
+            delta_arrow="off",
+            help=HELP["changed"],
+        )
+    if change.left_out:
+        said = " · ".join(
+            f"{count(number)} {KINDS.get(reason, reason)}"
+            for reason, number in change.left_out.items()
+        )
+        st.markdown(f":small[:gray[Not compared: {plain(said)}]]")
+    if null is not None and null.same:
+        st.warning(
+            "The null's two spaces agree on everything: they say nothing of luck.",
+            icon=":material/content_copy:",
+        )
+
+
+@st.fragment
+def pictures_and_list(workspace: Workspace, change: NeighbourhoodChange, null: Null | None) -> None:
+    """The histogram with its range and the ranked list, beside them the cards of one word; the
+    frequencies below.
+    """
+    left, right = st.columns([1, 1.4], gap="large")
+    with left:
+        st.subheader("Words, most changed first")
+        held, brush = st.container(), st.container()
+        with brush:
+            kept = _range(change.settings.k)
+        with held:
+            _histogram(change, null, kept)
+        rows = within(change, kept)
+        _ranked(change, null, rows, kept)
+        _keep(workspace, change, rows, kept)
+    with right:
+        _word(change, null, examples_of(change, rows))
+    _frequencies(change, null)
+
+
+def within(change: NeighbourhoodChange, kept: tuple[int, int]) -> list[int]:
+    """Rows of the words that keep so many neighbours, most changed first."""
+    numbers = np.rint(change.overlap * change.settings.k).astype(int)
+    return [row for row in change.order.tolist() if kept[0] <= numbers[row] <= kept[1]]
+
+
+def examples_of(change: NeighbourhoodChange, rows: Sequence[int]) -> list[str]:
+    """Frequent longer words among the most changed fifth, where counts are known, else the first
+    ones.
+    """
+    fitting = [
+        row
+        for row in rows[: max(len(rows) // 5, 200)]
+        if len(change.words[row]) > 4 and change.words[row].isalpha()
+    ]
+    if change.counts is not None:
+        counts = change.counts
+        fitting.sort(key=lambda row: -int(counts[row]))
+    return [change.words[row] for row in fitting[: word_query.EXAMPLES]]
+
+
+def three_cards(found: WordChange, names: tuple[str, str]) -> list[Card]:
+    """Only before, both, only after."""
+    before, after = map(visible, names)
+    both = [(word, (one + two) / 2) for word, one, two in found.both]
+    return [
+        Card("Only before", before, "null", found.only_before, empty="none"),
+        Card("In both", "mean of both cosines", "good", both, empty="none"),
+        Card("Only after", after, "changed", found.only_after, empty="none"),
+    ]
+
+
+def details(
+    change: NeighbourhoodChange,
+    null: Null | None,
+    before: str,
+    after: str,
+    pair: tuple[Artefact, Artefact] | None,
+) -> None:
+    """Details & export: the settings, the same as a command, the whole list."""
+    settings = change.settings
+    command = [*PROGRAM, "change", "--before", before, "--after", after, "-k", str(settings.k)]
+    command += ["--among", settings.among] if settings.among != "shared" else []
+    command += [part for name in settings.without for part in ("--without", name)]
+    command += ["--null", *(str(one.folder) for one in pair)] if pair else []
+    with st.expander("Details & export", icon=":material/data_object:"):
+        st.markdown("The same in a terminal")
+        st.code(shlex.join(command), language="bash", wrap_lines=True)
+        st.markdown(
+            "Neighbours by cosine in the spaces as they are, nothing projected or aligned first;"
+            f" among {AMONG[settings.among]}. Words whose vector is zero are left out. A word is"
+            " called changed when its overlap is below the null's 5 % quantile among words of its"
+            " own frequency."
+        )
+        if null is not None:
+            st.text(
+                f"Null: {null.about} ({null.names[0]}; {null.names[1]}), {null.bands} bands of"
+                " frequency"
+            )
+        st.download_button(
+            "changes.tsv",
+            lambda: whole_list(change, null),
+            "changes.tsv",
+            on_click="ignore",
+            icon=":material/download:",
+            key="get_changes",
+        )
+
+
+def whole_list(change: NeighbourhoodChange, null: Null | None) -> str:
+    """Every word with its overlap, count, place in the null, and its three lists."""
+    header = ["word", "overlap", *(["occurrences"] if change.counts is not None else [])]
+    header += ["null overlap", "null quantile", "z", "changed"] if null else []
+    rows: list[tuple[object, ...]] = []
+    for row in change.order.tolist():
+        found = change.word(change.words[row])
+        cells: list[object] = [
+            found.word,
+            found.overlap,
+            *([int(change.counts[row])] if change.counts is not None else []),
+        ]
+        cells += (
+            [null.overlap[row], null.quantile[row], null.z[row], bool(null.below[row])]
+            if null
+            else []
+        )
+        lists = (found.only_before, found.both, found.only_after)
+        rows.append((*cells, *(" ".join(one[0] for one in listed) for listed in lists)))
+    return tsv((*header, "only before", "both", "only after"), rows)
+
+
+def _range(k: int) -> tuple[int, int]:
+    """The brush on the histogram, in the address; it is all of it again where k has changed."""
+    held = st.session_state.get("change_kept")
+    if st.session_state.get("change_kept_k", k) != k or (held is not None and max(held) > k):
+        st.session_state.pop("change_kept", None)
+        held = None
+    st.session_state["change_kept_k"] = k
+    chosen = st.slider(
+        f"Neighbours kept, of {k}",
+        0,
+        k,
+        held or (0, k),
+        key="change_kept",
+        bind="query-params",
+        help=HELP["kept"],
+    )
+    return int(chosen[0]), int(chosen[1])
+
+
+def _histogram(change: NeighbourhoodChange, null: Null | None, kept: tuple[int, int]) -> None:
+    bins = None if null is None else kept_counts(null.overlap, change.settings.k)
+    picture = figures.overlap_histogram(change.histogram, bins, kept)
+    st.plotly_chart(picture, key="overlaps", config={"displayModeBar": False})
+
+
+def _frequencies(change: NeighbourhoodChange, null: Null | None) -> None:
+    st.subheader("Against how often a word occurs")
+    if change.counts is None:
+        st.markdown("Neither space knows how often its words occur.")
+        return
+    lines = {"these two": by_frequency(change.counts, change.overlap)}
+    if null is not None:
+        lines["null"] = by_frequency(change.counts, null.overlap)
+    changed = null.below if null is not None else np.zeros(len(change.words), dtype=bool)
+    spread = (
+        np.random.default_rng(1).uniform(-0.3, 0.3, len(change.words)) / change.settings.k
+    )  # else thousands lie on one spot
+    picture = figures.overlap_by_frequency(
+        change.counts, change.overlap + spread, change.words, changed, lines
+    )
+    st.plotly_chart(picture, key="by_frequency", config={"displayModeBar": False})
+    st.markdown(":small[:gray[Overlaps are steps of 1/k: dots are spread a little up and down.]]")
+
+
+def _ranked(
+    change: NeighbourhoodChange, null: Null | None, rows: list[int], kept: tuple[int, int]
+) -> None:
+    """The list as a table; a selected row becomes the word of the cards."""
+    ties = (
+        "in the order of the alphabet: no counts are known"
+        if change.counts is None
+        else "the most frequent first"
+    )
+    how_many = (
+        f"{count(len(rows))} of {count(len(change.words))} words keep {kept[0]} to {kept[1]}"
+        " neighbours"
+    )
+    st.markdown(f":small[:gray[{how_many}; of equal ones {ties}]]")
+    chosen = np.array(rows, dtype=np.int64)
+    columns: dict[str, object] = {
+        "word": [visible(change.words[row]) for row in rows],
+        "overlap": change.overlap[chosen],
+    }
+    if change.counts is not None:
+        columns["occurrences"] = change.counts[chosen]
+    if null is not None:
+        columns |= {
+            "null": null.overlap[chosen],
+            "quantile": null.quantile[chosen],
+            "changed": null.below[chosen],
+        }
+    words = [change.words[row] for row in rows]
+    key = f"ranked_{kept[0]}_{kept[1]}"
+    st.dataframe(
+        columns,
+        height=300,
+        hide_index=True,
+        key=key,
+        on_select=lambda: _take_selected(key, words),
+        selection_mode="single-row",
+        column_config={
+            "word": st.column_config.TextColumn(),
+            "overlap": st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f"),
+            "null": st.column_config.NumberColumn(
+                format="%.2f", help="The overlap of this word between the null's two spaces."
+            ),
+            "quantile": st.column_config.NumberColumn(
+                format="%.3f",
+                help=(
+                    "The share of words of its frequency that keep fewer in the null; equal ones"
+                    " counted half."
+                ),
+            ),
+        },
+    )
+
+
+def _keep(
+    workspace: Workspace, change: NeighbourhoodChange, rows: list[int], kept: tuple[int, int]
+) -> None:
+    """Form: the words of the list as a named slice, to be looked at on the map."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input(
+            "Keep these words as a slice",
+            key="slice_name",
+            placeholder="Its name",
+            max_chars=LONGEST,
+        )
+        if st.button(
+            "Save slice",
+            icon=":material/bookmark_add:",
+            key="save_slice",
+            disabled=not (name.strip() and rows),
+        ):
+            between = {
+                "before": change.before.name,
+                "after": change.after.name,
+                "neighbours kept": f"{kept[0]} to {kept[1]}",
+            }
+            made = save_slice(workspace, name, [change.words[row] for row in rows], between)
+            st.toast(f"Kept {count(len(rows))} words as {plain(made.name)}: colour a map by it.")
+
+
+def _take_selected(key: str, words: list[str]) -> None:
+    rows = st.session_state[key]["selection"]["rows"]
+    if rows and rows[0] < len(words):
+        st.session_state["change_word"] = words[rows[0]]
+
+
+def _word(change: NeighbourhoodChange, null: Null | None, examples: list[str]) -> None:
+    """The three cards of the word that was typed or selected."""
+    word = word_query.ask_for_word(
+        "change_word", "Select a word on the left, or type one", examples, change.index
+    )
+    if not word:
+        return
+    with mistakes.shown():
+        found = change.word(word)
+        neighbour_cards(three_cards(found, (change.before.name, change.after.name)))
+        row = change.index[word]
+        times = "" if change.counts is None else f" · {count(int(change.counts[row]))} occurrences"
+        keeps = f"keeps **{len(found.both)} of {change.settings.k}** neighbours"
+        st.markdown(f":small[**{plain(word)}** {keeps}{times}{_luck(null, row)}]")
+
+
+def _luck(null: Null | None, row: int) -> str:
+    """Where a word lies in the null."""
+    if null is None:
+        return ""
+    verdict = ":violet[**changed**]" if null.below[row] else "no more than luck does"
+    return (
+        f" · {fraction(null.overlap[row])} in the null · quantile {fraction(null.quantile[row])}:"
+        f" {verdict}"
+    )

@@ -1,0 +1,67 @@
+"""Details & export: the block at the foot of every page. What was done, as settings and as a
+command, and its data.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from vocadapt.lab.steps.command_lines import command_of_made
+from vocadapt.lab.workspace.workspace import Artefact
+from vocadapt.text.spreadsheet import format_tsv
+
+Download = Callable[[], str | bytes]
+
+
+def details(artefact: Artefact, downloads: Mapping[str, Download] | None = None) -> None:
+    """Draw the folded block; `downloads` gives for each file name what makes its content, called on
+    the click.
+    """
+    manifest = artefact.manifest
+    with st.expander("Details & export", icon=":material/data_object:"):
+        if manifest.command:
+            st.markdown("The same step in a terminal")
+            st.code(command_of_made(artefact), language="bash", wrap_lines=True)
+        st.markdown("Its folder")
+        st.code(str(artefact.folder), language=None, wrap_lines=True)
+        left, right = st.columns(2)
+        left.markdown("Settings")
+        left.code(_json(manifest.settings), language="json")
+        right.markdown("Figures and versions")
+        right.code(
+            _json(
+                {
+                    "figures": manifest.numbers,
+                    "versions": manifest.versions,
+                    "made": manifest.created,
+                }
+            ),
+            language="json",
+        )
+        with st.container(horizontal=True):
+            for name, make in {
+                "manifest.json": lambda: _manifest(artefact),
+                **(downloads or {}),
+            }.items():
+                st.download_button(
+                    name,
+                    make,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
+
+
+def tsv(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    """Format a table as TSV for spreadsheets."""
+    return format_tsv([header, *rows])
+
+
+def _manifest(artefact: Artefact) -> bytes:
+    return (artefact.folder / "manifest.json").read_bytes()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, default=str)

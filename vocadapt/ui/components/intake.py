@@ -1,0 +1,136 @@
+"""How text and ready vectors enter the workspace: uploads written to the disk at once, or a path on
+this machine.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from vocadapt.lab.workspace.disk_space import check_disk_space
+from vocadapt.lab.workspace.uploads import remove_forgotten
+from vocadapt.lab.workspace.workspace import RESERVED, UPLOADS, Workspace
+from vocadapt.lab.workspace.writing import convert_write_errors
+from vocadapt.text.corpus import READERS
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import megabytes
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.serving.paths import resolve_allowed_path
+
+VOCABULARIES = f"{UPLOADS}/vocabularies"  # bare vocab.txt files
+TEXT_TYPES = ("gz", *(suffix[1:] for suffix in READERS))
+VECTOR_TYPES = ("txt", "vec", "bin", "gz", "npy", "safetensors")
+TASK_TYPES = ("txt", "tsv", "csv", "jsonl", "json", "conll", "iob", "gz")
+ENDINGS = re.compile(
+    rf"(?:\.(?:{'|'.join(sorted({*TEXT_TYPES, *VECTOR_TYPES, *TASK_TYPES}))}))+$", re.IGNORECASE
+)
+LONGEST_NAME = 80  # characters of an upload's name
+
+
+def files_from(
+    workspace: Workspace, key: str, types: Sequence[str], several: bool = True
+) -> list[Path]:
+    """Ask for files, by upload or by path, and give where they lie; empty until there are any."""
+    upload, path = st.tabs(["Upload", "A path on this machine"])
+    with upload:
+        turn = st.session_state.setdefault(f"{key}_turn", 0)
+        given = st.file_uploader(
+            "Files",
+            type=list(types),
+            accept_multiple_files=several,
+            key=f"{key}_{turn}",
+            label_visibility="collapsed",
+        )
+        uploads = given if isinstance(given, list) else [given] if given else []
+        if uploads:
+            with mistakes.shown():
+                st.session_state[f"{key}_files"] = save_uploads(uploads, workspace)
+                st.session_state[f"{key}_turn"] = (
+                    turn + 1
+                )  # a new widget frees the upload in memory
+                st.rerun()
+        kept = [file for file in st.session_state.get(f"{key}_files", []) if file.is_file()]
+        for file in kept:
+            st.markdown(f":material/check: {plain(file.name)} · {megabytes(file.stat().st_size)}")
+    with path:
+        typed = st.text_input(
+            "File or folder",
+            key=f"{key}_path",
+            persist_state="session",
+            placeholder="/home/me/articles.txt.gz",
+            help="Larger texts go this way: an upload ends at 200 MB a file.",
+        ).strip()
+    return [resolve_allowed_path(typed)] if typed else kept
+
+
+def save_uploads(
+    uploads: Sequence[UploadedFile], workspace: Workspace, place: str = UPLOADS
+) -> list[Path]:
+    """Write uploads into a folder of the workspace under names of our own making; a name that is
+    taken gets a number.
+
+    Uploads that were never taken in make room first.
+    """
+    folder, saved = workspace.root / place, []
+    with convert_write_errors(folder):
+        remove_forgotten(workspace)
+        folder.mkdir(parents=True, exist_ok=True)
+    check_disk_space(folder, sum(upload.getbuffer().nbytes for upload in uploads))
+    for upload in uploads:
+        target = free_file(folder, safe_name(upload.name))
+        _save(upload, target)
+        saved.append(target)
+    return saved
+
+
+def _save(upload: BinaryIO, target: Path) -> None:
+    """Write one upload, or nothing of it; raises InputError where it cannot be written."""
+    with convert_write_errors(target):
+        try:
+            with target.open("xb") as file:
+                shutil.copyfileobj(upload, file)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+
+def safe_name(name: str) -> str:
+    """Return a file name that is valid on any system: letters, digits, dots and dashes, known
+    endings kept.
+
+    `../../x y.txt` -> `x-y.txt`, `.txt` -> `upload.txt`, `con.txt` -> `upload-con.txt`.
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", last).rstrip(".-")
+    found = ENDINGS.search(cleaned)
+    ending = found[0].lower() if found else ""
+    stem = (
+        cleaned[: len(cleaned) - len(ending)]
+        .strip(".-_")[: LONGEST_NAME - len(ending)]
+        .rstrip(".-")
+    )
+    if not stem:
+        return f"upload{ending or '.txt'}"
+    return f"upload-{stem}{ending}" if RESERVED.fullmatch(stem + ending) else stem + ending
+
+
+def free_file(folder: Path, name: str) -> Path:
+    """A path in `folder` that is not taken: text.txt, 2-text.txt …"""
+    names = (name if number == 1 else f"{number}-{name}" for number in range(1, 10_000))
+    return next(folder / free for free in names if not (folder / free).exists())
+
+
+def hand_over(key: str) -> None:
+    """Forget the uploads of a form: the job that was started has them now, and removes them when it
+    is done.
+    """
+    st.session_state.pop(f"{key}_files", None)
+
+
+def stem(files: Sequence[Path]) -> str:
+    """A name for what was made from these files."""
+    return re.split(r"\.", files[0].name)[0] if files else "text"

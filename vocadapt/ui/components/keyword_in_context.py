@@ -1,0 +1,132 @@
+"""Keyword in context, for any page: the lines of a text in which a word stands, under each other,
+aligned on the word.
+"""
+
+from dataclasses import asdict, replace
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.command_lines import context_command
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.keyword_in_context import Context, ContextSettings, Hit
+from vocadapt.ui.components import export, markup
+from vocadapt.ui.components.estimates import format_estimate
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import cache, mistakes
+
+SETTINGS = ContextSettings(limit=12)
+MOST_TO_SAVE, WIDEST = 10_000, 200
+LONGEST_SHOWN = 60
+SPEED = 25e6  # bytes of text a second (two cores, 2.5 GHz)
+PACKED, UNPACKED = (".gz", ".parquet"), 3  # times the size on disk
+AT_ONCE, IN_THE_PAGE = 1.5, 120.0  # seconds
+COLUMNS = ("file", "line", "left", "match", "right")
+
+
+def of_vectors(word: str, vectors: Artefact, workspace: Workspace, model: str | None) -> None:
+    """Draw the lines of a word in the text that word vectors were trained on, where that text is
+    still there, unchanged.
+    """
+    text = cache.text_of(vectors, workspace) if model else None
+    if text is None or model is None:
+        st.markdown(
+            ":small[:gray[No lines to show: the text behind these vectors is not known, or was"
+            " changed since.]]"
+        )
+        return
+    manifest = vectors.manifest
+    paths = [
+        workspace.root / path for path in manifest.inputs["text"].paths
+    ]  # an absolute path stays itself
+    in_context(
+        word,
+        text,
+        model,
+        workspace,
+        context_command(word, paths, manifest.settings["corpus"], model),
+    )
+
+
+def in_context(
+    word: str,
+    text: Corpus,
+    model: str,
+    workspace: Workspace,
+    command: str = "",
+    key: str = "context",
+) -> None:
+    """Draw the lines of a word, or of a wordpiece such as ##chy, with how many of how many and a
+    download.
+
+    A text that takes more than a few seconds waits for a click; for one of more than two minutes
+    the command line is shown: `command`, where the text was not named by its files.
+    """
+    seconds, asked = estimate_seconds(text), (word, model, text)
+    if seconds > IN_THE_PAGE:
+        st.markdown(
+            f"Searching this text takes about {format_estimate(seconds)}: too long for a page. In a"
+            " terminal:"
+        )
+        st.code(
+            command or context_command(word, text.files, asdict(text.settings), model),
+            language="bash",
+            wrap_lines=True,
+        )
+        return
+    if seconds > AT_ONCE and st.session_state.get(f"{key}_asked") != asked:
+        if not st.button(
+            f"Show its lines: about {format_estimate(seconds)}",
+            key=f"{key}_show",
+            icon=":material/manage_search:",
+        ):
+            return
+        st.session_state[f"{key}_asked"] = asked
+    try:
+        found = cache.context_of(text, word, model, SETTINGS, workspace.root)
+    except InputError as error:
+        st.text(f"In the text: {mistakes.format_in_one_line(error)}")
+        return
+    _draw(found)
+    if found.hits:
+        most = replace(SETTINGS, limit=MOST_TO_SAVE, width=WIDEST)
+        st.download_button(
+            f"Up to {count(MOST_TO_SAVE)} lines",
+            lambda: table(cache.context_of(text, word, model, most, workspace.root), most),
+            "in-context.tsv",
+            on_click="ignore",
+            icon=":material/download:",
+            key=f"{key}_get",
+        )
+
+
+def estimate_seconds(text: Corpus) -> float:
+    """About how long one look through a text takes, from its size on disk."""
+    return (
+        sum(path.stat().st_size * (UNPACKED if path.suffix in PACKED else 1) for path in text.files)
+        / SPEED
+    )
+
+
+def table(found: Context, settings: ContextSettings) -> str:
+    """The lines as a tab-separated table; its first line says how many of how many they are."""
+    rows: list[tuple[object, ...]] = [
+        (hit.file, hit.line, hit.left, hit.match, hit.right) for hit in found.hits
+    ]
+    return f"# {found.word}: {found.describe(settings)}\n" + export.tsv(COLUMNS, rows)
+
+
+def _draw(found: Context) -> None:
+    """How many of how many, and the lines."""
+    word = plain(found.word[:LONGEST_SHOWN])
+    if not found.of:
+        st.markdown(f"**{word}** does not stand in the text.")
+        return
+    st.markdown(f"**{word}** in the text :small[:gray[{found.describe(SETTINGS)}]]")
+    markup.concordance([_line(hit) for hit in found.hits])
+
+
+def _line(hit: Hit) -> markup.Line:
+    return markup.Line(hit.left, hit.match, hit.right, f"{hit.file.name}, line {hit.line:,}")

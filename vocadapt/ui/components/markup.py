@@ -1,0 +1,406 @@
+"""The one place that writes HTML: tokens, the cut of a text, neighbour cards. Everything shown is
+escaped first.
+"""
+
+import html
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from vocadapt.analysis.errors import html as error_html
+from vocadapt.analysis.errors.entry_lines import EntryView
+from vocadapt.text.display import visible as visible  # others take it from here
+from vocadapt.ui.components.bars import (
+    BarScale,
+    build_column_scale,
+    build_count_scale,
+    build_distance_scale,
+    build_similarity_scale,
+)
+from vocadapt.ui.components.markup_style import FILL, INK, STYLE
+from vocadapt.ui.components.number_formats import count, fraction
+
+MARKS = frozenset(
+    "\\`*_{}[]()<>#+-.!|~$:&^=@/\"'"
+)  # characters with a meaning in Markdown or Streamlit's extensions
+ADDRESS = re.compile(
+    r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE
+)  # where http://x, www.x.com and a@b.c are split
+EMPTY = ":small[]"  # Streamlit's directive for small text, around nothing
+
+
+@dataclass(frozen=True)
+class Card:
+    """One list of neighbors: title, note, kind of token (a key of INK and FILL), (token, score)
+    pairs.
+
+    Bars begin at 0; cards drawn together share one scale (`vocadapt/ui/components/bars.py`).
+    """
+
+    title: str
+    note: str
+    kind: str
+    rows: Sequence[tuple[str, float]]
+    shared: Collection[str] = field(default_factory=frozenset)
+    empty: str = ""
+    distances: bool = False
+    told: bool = False  # its note is a sentence of its own: shown whole, on several lines
+    counts: bool = False  # scores are whole numbers
+
+
+def neighbour_cards(cards: Sequence[Card]) -> None:
+    """Draw lists of neighbors side by side; a token of `shared` is bold and underlined in green."""
+    scales = {what: _scale_of(what, cards) for what in dict.fromkeys(map(_measured, cards))}
+    body = "".join(_card(card, scales[_measured(card)]) for card in cards)
+    drawn = any(card.rows for card in cards)
+    notes = " ".join(scale.note for scale in scales.values()) if drawn else ""
+    _write(f'<div class="va-cards" data-testid="neighbours">{body}</div>')
+    _write_scale(notes)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One line of a table of scores: what was judged, a value for each column, and whether it is
+    the one in use.
+    """
+
+    name: str
+    values: Sequence[float]
+    chosen: bool = False
+
+
+def score_table(
+    columns: Sequence[str], lines: Sequence[Scores], bars: Collection[str] = ()
+) -> None:
+    """Draw scores as a table: best of a column bold, second underlined, bars in the columns `bars`.
+
+    All bars of a table share one scale, from 0 to the highest score in these columns.
+    """
+    barred = [i for i, name in enumerate(columns) if name in bars]
+    scale = build_column_scale(line.values[i] for line in lines for i in barred)
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *columns))
+    ranked = [sorted({line.values[i] for line in lines}, reverse=True) for i in range(len(columns))]
+    body = "".join(_score_line(line, ranked, barred, scale) for line in lines)
+    table = f'<table class="va-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    _write(f'<div class="va-wide">{table}</div>')
+    _write_scale(scale.note if barred and lines else "")
+
+
+MOST_ACROSS = 5  # columns of a heat-map whose names stand upright
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A cell of a heat-map: its value from -1 to 1 (None: there is none), and a note under it."""
+
+    value: float | None
+    note: str = ""
+
+
+def heat_map(
+    columns: Sequence[str], rows: Sequence[tuple[str, str, Sequence[Heat]]], label: str
+) -> None:
+    """Draw a table of cosines with the numbers written in, blue above 0 and orange below; rows:
+    name, note, cells.
+    """
+    head = "".join(f'<th scope="col">{html.escape(visible(name))}</th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(visible(name))}<small>{html.escape(note)}</small></th>'
+        f"{''.join(map(_heat, cells))}</tr>"
+        for name, note, cells in rows
+    )
+    table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
+    named = f'data-testid="heat-map" aria-label="{html.escape(label)}"'
+    many = " va-many" if len(columns) > MOST_ACROSS else ""
+    _write(f'<div class="va-wide"><table class="va-heat{many}" {named}>{table}</table></div>')
+
+
+def cut(tokens: Sequence[str], new: Collection[str] = frozenset()) -> None:
+    """Draw the tokens of a text as chips; tokens of `new` in a green frame."""
+    chips = "".join(token(text, "va-chip va-new" if text in new else "va-chip") for text in tokens)
+    _write(f'<div class="va-cut">{chips}</div>')
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a concordance: what stands left of the word, the word as written, what stands
+    right, where that is.
+    """
+
+    left: str
+    match: str
+    right: str
+    place: str
+
+
+def concordance(lines: Sequence[Line]) -> None:
+    """Draw lines of text under each other, aligned on their words; each part keeps its own
+    direction of writing.
+    """
+    widest = html.escape(visible(max((line.match for line in lines), key=len, default="")))
+    body = "".join(_concordance_line(line, widest) for line in lines)
+    _write(f'<div class="va-lines" data-testid="concordance">{body}</div>')
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One token of a cut text: its hover text, whether it goes on the word before it, and its kind
+    ("", "new" or "unknown").
+    """
+
+    text: str
+    title: str = ""
+    goes_on: bool = False
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class CutLine:
+    """How one model cuts a text: its name, a note, the tokens in order."""
+
+    name: str
+    note: str
+    chips: Sequence[Chip]
+
+
+def cut_lines(lines: Sequence[CutLine]) -> None:
+    """Draw the cuts of one text under each other; the pieces of a word are joined, new ones green,
+    unknown ones violet.
+    """
+    _write(f'<div class="va-cuts" data-testid="cuts">{"".join(map(_cut_line, lines))}</div>')
+
+
+def fate_counts(shown: Sequence[tuple[int, str, str]], chosen: int = -1) -> None:
+    """Draw the four counts of an error ledger: number, what it counts, its colour ("good", "bad" or
+    ""); one is chosen.
+    """
+    _write(error_html.STYLE + error_html.counts(shown, chosen))
+
+
+def entry_card(view: EntryView, note: str = "") -> None:
+    """Draw an entry of an error ledger: gold, both sides, the cut before and after, what new rows
+    are made of, the note on it.
+    """
+    _write(error_html.STYLE + f'<div data-testid="entry">{error_html.card(view, note)}</div>')
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int = -1) -> None:
+    """Draw a table of texts, one of its rows chosen; all columns but the first stand to the
+    right.
+    """
+    _write(error_html.STYLE + error_html.table(header, rows, chosen))
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A text with what a model marks in it: its name, a note, and (from, to, label) in characters,
+    in order and apart.
+
+    `counts`: it is the one that counts, and is set off.
+    """
+
+    name: str
+    note: str
+    text: str
+    marks: Sequence[tuple[int, int, str]] = ()
+    counts: bool = False
+
+
+def marked_texts(lines: Sequence[Marked]) -> None:
+    """Draw texts under each other, what is marked in them underlined, with its label after it."""
+    _write(f'<div class="va-said" data-testid="marked">{"".join(map(_marked, lines))}</div>')
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The job strip: step, name of the result, progress in words, and fraction done from 0 to 1."""
+
+    about: str
+    name: str
+    far: str
+    share: float
+
+
+def strip(shown: Strip | None) -> None:
+    """Draw the job strip; None draws an empty one of the same size."""
+    if shown is None:
+        _write("")
+        return
+    name = f"<b>{html.escape(shown.about)}</b> · {html.escape(visible(shown.name))}"
+    _write(
+        f'<div class="va-strip" data-testid="job-strip" role="status"><span>{name}</span><span'
+        f' class="va-far">{html.escape(shown.far)}</span><i><u'
+        f' style="width:{100 * shown.share:.0f}%"></u></i></div>'
+    )
+
+
+def token(text: str, style: str = "") -> str:
+    """HTML of one token: literal, monospaced, cut off with an ellipsis and its whole self as the
+    title.
+    """
+    shown = html.escape(visible(text))
+    return f'<span class="va-token {style}" title="{shown}">{shown}</span>'
+
+
+def plain(text: str) -> str:
+    """Escape a text for Markdown, so that no markup takes effect and no URL becomes a link.
+
+    Streamlit links URLs after it has resolved backslashes, so escapes cannot prevent it. An empty
+    span splits the text node in the middle of a URL; displayed and copied text do not change.
+    """
+    return EMPTY.join(map(_escape, ADDRESS.split(visible(text))))
+
+
+def _escape(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in MARKS else letter for letter in text)
+
+
+def _cut_line(line: CutLine) -> str:
+    words: list[list[Chip]] = []
+    for chip in line.chips:
+        if chip.goes_on and words:
+            words[-1].append(chip)
+        else:
+            words.append([chip])
+    drawn = "".join(f'<span class="va-word">{"".join(map(_chip, word))}</span>' for word in words)
+    name = (
+        "<div"
+        f' class="va-name">{html.escape(visible(line.name))}<small>{html.escape(line.note)}</small></div>'
+    )
+    return f'<div>{name}<div class="va-words">{drawn}</div></div>'
+
+
+def _marked(line: Marked) -> str:
+    parts, done = [], 0
+    for start, end, label in line.marks:
+        named = f"<small>{html.escape(visible(label))}</small>" if label else ""
+        parts += [
+            _flowing(line.text[done:start]),
+            f"<mark>{_flowing(line.text[start:end])}{named}</mark>",
+        ]
+        done = end
+    parts.append(_flowing(line.text[done:]))
+    note = f"<small>{html.escape(visible(line.note))}</small>" if line.note else ""
+    name = f'<div class="va-name">{html.escape(visible(line.name))}{note}</div>'
+    return (
+        f'<div class="{"va-counts" if line.counts else ""}">{name}<div'
+        f' class="va-text">{"".join(parts)}</div></div>'
+    )
+
+
+def _flowing(text: str) -> str:
+    """HTML of running text: line breaks are blanks, what has no shape is shown."""
+    return html.escape(visible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")))
+
+
+def _chip(chip: Chip) -> str:
+    """HTML of one token; the mark of a continuation is dimmed, and there all the same."""
+    shown, style = html.escape(visible(chip.text)), f"va-{chip.kind}" if chip.kind else ""
+    if chip.goes_on and shown.startswith("##") and len(shown) > 2:
+        shown = f'<span class="va-more">##</span>{shown[2:]}'
+    title = html.escape(visible(chip.title or chip.text))
+    return f'<span class="va-token va-chip {style}" title="{title}">{shown}</span>'
+
+
+def _card(card: Card, scale: BarScale) -> str:
+    rows = "".join(_row(text, score, card, scale) for text, score in card.rows)
+    head = f'<div class="va-title" style="color:{INK[card.kind]}">{html.escape(card.title)}</div>'
+    style, said = "va-note va-told" if card.told else "va-note", html.escape(card.note)
+    note = f'<div class="{style}" title="{said}">{said}</div>'
+    return f'<div class="va-card">{head}{note}{rows or html.escape(card.empty)}</div>'
+
+
+SCALES = {
+    "similarity": build_similarity_scale,
+    "distance": build_distance_scale,
+    "count": build_count_scale,
+}
+
+
+def _measured(card: Card) -> str:
+    """Return the kind of the scores of a card, a key of SCALES."""
+    if card.counts:
+        return "count"
+    return "distance" if card.distances else "similarity"
+
+
+def _scale_of(what: str, cards: Sequence[Card]) -> BarScale:
+    """Return the scale shared by the cards of one kind of score."""
+    return SCALES[what](
+        score for card in cards if _measured(card) == what for _, score in card.rows
+    )
+
+
+def _write_scale(note: str) -> None:
+    """Write the scale below the bars."""
+    if note:
+        _write(f'<div class="va-scale" data-testid="bar-scale">{html.escape(note)}</div>')
+
+
+def _row(text: str, score: float, card: Card, scale: BarScale) -> str:
+    bar = _bar(scale.width(score), card.kind)
+    name = token(text, "va-shared" if text in card.shared else "")
+    return (
+        f'<div class="va-row">{name}{bar}<span'
+        f' class="va-score">{_shown_score(score, card)}</span></div>'
+    )
+
+
+def _shown_score(score: float, card: Card) -> str:
+    if card.counts:
+        return count(round(score))
+    return fraction(score) if score < 10 else f"{score:.1f}"
+
+
+def _concordance_line(line: Line, widest: str) -> str:
+    """One line; the widest word stands in each, unseen, so that all middle columns are equally
+    wide.
+    """
+    left, match, right, place = (
+        html.escape(visible(part)) for part in (line.left, line.match, line.right, line.place)
+    )
+    middle = (
+        f'<span class="va-match"><bdi>{match}</bdi><span class="va-sizer"'
+        f' aria-hidden="true">{widest}</span></span>'
+    )
+    return (
+        f'<div class="va-line" title="{place}"><span'
+        f' class="va-left"><bdi>{left}</bdi></span>{middle}<span'
+        f' class="va-right"><bdi>{right}</bdi></span></div>'
+    )
+
+
+def _heat(cell: Heat) -> str:
+    """One cell; its colour is mixed into the page's, so that the text keeps its contrast."""
+    style = ""
+    if cell.value is not None:
+        share, colour = (
+            60 * min(abs(cell.value), 1.0),
+            FILL["source" if cell.value >= 0 else "domain"],
+        )
+        style = f' style="background:color-mix(in srgb,{colour} {share:.0f}%,transparent)"'
+    return f"<td{style}>{fraction(cell.value)}<small>{html.escape(cell.note)}</small></td>"
+
+
+def _bar(width: float, kind: str) -> str:
+    """A bar of `width` percent in the colour of a kind."""
+    return f'<span class="va-bar"><i style="width:{width:.0f}%;background:{FILL[kind]}"></i></span>'
+
+
+def _score_line(
+    line: Scores, ranked: Sequence[Sequence[float]], barred: Collection[int], scale: BarScale
+) -> str:
+    cells = [f"<td>{html.escape(line.name)}</td>"]
+    for column, (value, order) in enumerate(zip(line.values, ranked, strict=True)):
+        mark = "va-best" if value == order[0] else "va-second" if value in order[1:2] else ""
+        bar = _bar(scale.width(value), "source") if column in barred else ""
+        cells.append(
+            f'<td class="{mark}">{bar}<span class="va-value">{fraction(value)}</span></td>'
+        )
+    return f'<tr class="{"va-chosen" if line.chosen else ""}">{"".join(cells)}</tr>'
+
+
+def _write(markup: str) -> None:
+    st.html(STYLE + markup)

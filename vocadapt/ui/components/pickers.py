@@ -1,0 +1,380 @@
+"""Pickers that several pages share, and what they offer by default."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import streamlit as st
+
+from vocadapt.lab import demo
+from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.lab.artifacts.runs import passed_over as told_of
+from vocadapt.lab.jobs.queue import promised
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import fraction
+from vocadapt.ui.frame import address, cache, run_cache
+from vocadapt.ui.frame.address import Choice
+from vocadapt.ui.frame.names import (
+    COMMON_MODELS,
+    build_address_filter,
+    label_of,
+    model_behind,
+    models_in_use,
+    models_of,
+    resolve,
+    shown_model,
+    spaces_of,
+)
+
+__all__ = [
+    "COMMON_MODELS",
+    "ChosenRun",
+    "crowded_note",
+    "model_behind",
+    "models_in_use",
+    "models_of",
+    "models_to_train",
+    "name_for",
+    "nothing_yet",
+    "passed_over",
+    "pick",
+    "pick_model",
+    "pick_named",
+    "pick_open",
+    "pick_run",
+    "pick_several",
+    "pick_space",
+    "pick_target",
+    "runs_to_pick",
+    "shown_model",
+    "spaces_of",
+    "stale_note",
+]
+
+CROWDED = 0.8  # mean cosine: BERT-type rows and vectors of some million words have .0 to .5
+MODEL_HELP = (
+    "A folder on this machine, or the name of a model on the hub: pick one, or type it. A hub model"
+    " that is not on this machine yet, such as bert-base-uncased, is downloaded when it is first"
+    " used."
+)
+SPACE_HELP = (
+    "Word vectors or a model of this workspace, or type the folder or hub name of a model that is"
+    " on this machine."
+)
+T = TypeVar("T")
+RUN_HELP = (
+    "A run is one fine-tuning of a model on a task under one seed; pooled: both cuts of it"
+    " together."
+)
+TARGET_HELP = (
+    "The model whose vocabulary is taken over: a folder, a hub name that was used here before, or a"
+    " bare vocab.txt."
+)
+
+
+def pick(
+    label: str, found: Sequence[Artefact], key: str, help: str | None = None, newest: bool = False
+) -> Artefact:
+    """Show a picker of artefacts by name, the newest by default; return the selected one.
+
+    newest: select an artefact when a job has just created it, and mark it as new.
+    """
+    names = [artefact.name for artefact in found]
+    chosen = pick_name(label, names, key, names[0], newest=newest, help=help)
+    return found[names.index(chosen)] if chosen in names else found[0]
+
+
+def pick_name(
+    label: str,
+    names: Sequence[str],
+    key: str,
+    first: str = "",
+    newest: bool = False,
+    placeholder: str = "",
+    help: str | None = None,
+) -> str:
+    """Show a picker of names; return the selected one, "" if there are none. The address always
+    contains it.
+    """
+    allowed = frozenset(names).__contains__
+    address.settle(key, Choice(allowed, first, names[0] if newest and names else ""))
+    chosen = st.selectbox(
+        label,
+        list(names),
+        index=0 if first else None,
+        key=key,
+        persist_state="session",
+        placeholder=placeholder or None,
+        help=help,
+    )
+    address.write(key, [chosen or first], allowed)
+    if address.is_new(key, str(chosen)):
+        st.markdown(":green-badge[:material/new_releases: new]")
+    return str(chosen or first)
+
+
+def pick_open(
+    workspace: Workspace,
+    label: str,
+    offered: Mapping[str, str],
+    key: str,
+    first: str = "",
+    placeholder: str = "",
+    help: str | None = None,
+    kinds: tuple[str, ...] = ("models",),
+) -> str:
+    """Show a picker that also accepts typed values; return the folder, file or hub name, "" for
+    none.
+
+    offered: display name -> folder, file or hub name. Typed paths are not written to the address,
+    and paths in an address are not opened.
+    """
+    choice = _open_choice(workspace, offered, kinds, first)
+    address.settle(key, choice)
+    chosen = st.selectbox(
+        label,
+        list(offered),
+        index=0 if first else None,
+        key=key,
+        accept_new_options=True,
+        persist_state="session",
+        placeholder=placeholder or None,
+        help=help,
+    )
+    shown = str(chosen or first)
+    address.write(key, [shown], lambda value: bool(value) and choice.allowed(value))
+    return resolve(workspace, shown, offered, kinds)
+
+
+def pick_several(
+    workspace: Workspace,
+    label: str,
+    offered: Mapping[str, str],
+    key: str,
+    first: Callable[[], Sequence[str]],
+    place: st.delta_generator.DeltaGenerator | None = None,
+    kinds: tuple[str, ...] = ("models",),
+    most: int | None = None,
+    placeholder: str | None = None,
+    help: str | None = None,
+) -> dict[str, str]:
+    """Show a multiselect that also accepts typed values, as `pick_open` does; return display name
+    -> folder or name.
+    """
+    choice = _open_choice(workspace, offered, kinds)
+    address.settle_several(key, choice, first)
+    chosen = (place or st).multiselect(
+        label,
+        list(offered),
+        key=key,
+        accept_new_options=True,
+        persist_state="session",
+        max_selections=most,
+        placeholder=placeholder,
+        help=help,
+    )
+    address.write(key, chosen, choice.allowed)
+    return {shown: resolve(workspace, shown, offered, kinds) for shown in chosen}
+
+
+def _open_choice(
+    workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...], first: str = ""
+) -> Choice:
+    allowed = build_address_filter(workspace, offered, kinds)
+    named = lambda typed: label_of(resolve(workspace, typed, offered, kinds), offered)  # noqa: E731
+    return Choice(allowed, first, named=named, typed=True)
+
+
+def pick_model(
+    workspace: Workspace,
+    key: str,
+    default: str | None = None,
+    label: str = "Language model",
+    common: tuple[str, ...] = COMMON_MODELS,
+    help: str = MODEL_HELP,
+) -> str:
+    """Show a picker of models that also accepts a folder or hub name; return the folder or hub
+    name.
+
+    default: the initial selection; otherwise the model used last, else the first one.
+    """
+    offered = models_of(workspace, common)
+    if not offered and demo.shipped():
+        offered = {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL))}
+    used = models_in_use(workspace)
+    first = next(filter(None, [default, *used]), "")
+    shown = label_of(first, offered) if first else next(iter(offered), "")
+    return pick_open(workspace, label, offered, key, shown, help=help)
+
+
+def pick_target(
+    workspace: Workspace, model: str, key: str, label: str = "Target", help: str = TARGET_HELP
+) -> str:
+    """Choose a model or bare vocabulary that another is to take over, or type it; "" as long as
+    none is: never `model` itself.
+    """
+    offered = {shown: name for shown, name in models_of(workspace, ()).items() if name != model}
+    return pick_open(
+        workspace,
+        label,
+        offered,
+        key,
+        placeholder="Pick a model, or type a folder or vocab.txt",
+        help=help,
+    )
+
+
+def pick_space(
+    workspace: Workspace,
+    label: str,
+    key: str,
+    default: int = 0,
+    help: str = SPACE_HELP,
+    beside: Mapping[str, str] | None = None,
+) -> str:
+    """Show a picker of word vectors and models; return the folder or hub name for `cache.opened`,
+    "" for none.
+
+    The address contains the display name, which stays valid in a copy of the workspace.
+    beside: spaces to offer instead.
+    """
+    known = spaces_of(workspace) if beside is None else beside
+    names = list(known)
+    first = names[min(default, len(names) - 1)] if names else ""
+    return pick_open(
+        workspace, label, known, key, first, "Model or word vectors", help, ("vectors", "models")
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRun:
+    """One seed of a set of runs, and the cut that it is looked at under ("" where it was not asked
+    for).
+    """
+
+    of: RunSet
+    run: SavedRun
+    cut: str
+
+    @property
+    def name(self) -> str:
+        """As it stands in pickers and in the address: ncbi-green · seed 1 · pooled."""
+        return " · ".join(filter(None, (self.of.name, self.run.called, self.cut)))
+
+
+def pick_run(
+    workspace: Workspace,
+    label: str,
+    key: str,
+    default: int = 0,
+    task: str = "",
+    cuts: bool = False,
+    help: str = RUN_HELP,
+) -> ChosenRun | None:
+    """Choose one run of the workspace (of a task), with `cuts` under one of its cuts, too; None
+    where there is none.
+
+    The newest come first, and of each the cut that counts. What stands in the address is the name
+    that is shown.
+    """
+    offered = {one.name: one for one in runs_to_pick(workspace, task, cuts)}
+    return pick_named(label, key, offered, default, "There is no run yet", help)
+
+
+def pick_named(
+    label: str,
+    key: str,
+    offered: Mapping[str, T],
+    default: int = 0,
+    empty: str = "",
+    help: str = "",
+) -> T | None:
+    """Show a picker of named things; return the selected one, None if there are none. `show_next`
+    can set it.
+    """
+    names = list(offered)
+    first = names[min(default, len(names) - 1)] if names else ""
+    return offered.get(pick_name(label, names, key, first, placeholder=empty, help=help or None))
+
+
+def runs_to_pick(workspace: Workspace, task: str = "", cuts: bool = False) -> list[ChosenRun]:
+    """Every run of a workspace, of one task or of all, newest first; with `cuts` one for each cut,
+    the one that counts first.
+
+    Those that cannot be read are not among them: `passed_over` names them, once on a page.
+    """
+    return [
+        ChosenRun(of, run, cut)
+        for of in run_cache.runs_in(workspace, task)
+        for run in of.runs
+        for cut in (sorted(of.cuts, key=lambda cut: cut != of.cut) if cuts else [""])
+    ]
+
+
+def passed_over(workspace: Workspace) -> None:
+    """Name the runs of a workspace that cannot be read, and are offered by no picker, where there
+    are any.
+    """
+    runs, unreadable = run_cache.runs_and_unreadable(workspace)
+    if found := told_of(unreadable, len(runs) + len(unreadable)):
+        st.warning(plain(found), icon=":material/warning:")
+
+
+def crowded_note(*names: str) -> None:
+    """Say where the tokens of a space all point the same way: what is near there means little."""
+    for name in dict.fromkeys(names):
+        mean = cache.mean_cosine_of(name)
+        if mean is not None and mean > CROWDED:
+            st.warning(
+                f"In **{plain(shown_model(name))}** two random tokens have a cosine of"
+                f" {fraction(mean)}: everything is near everything, and neighbours mean little."
+                " Vectors of too little text look like this.",
+                icon=":material/compress:",
+            )
+
+
+def models_to_train(workspace: Workspace) -> dict[str, str]:
+    """Models by the name they are shown under, their folder or hub name; where there is none yet,
+    the demo's first.
+
+    Those made of another model come first, the newest before all, then the one used last: that is
+    where one goes on.
+    """
+    found = models_of(workspace)
+    if not workspace.artefacts("models") and demo.shipped():
+        return {demo.MODEL[1]: str(demo.DEMO.joinpath(*demo.MODEL)), **found}
+    return found
+
+
+def name_for(
+    workspace: Workspace, kind: str, wish: str, key: str, taken: Collection[str] = ()
+) -> str:
+    """The name of an artefact to be made; by default one that is free, none of `taken`, and that no
+    living job is to take.
+    """
+    free = workspace.free_name(kind, wish, {*promised(workspace, kind), *taken})
+    place = plain(str(workspace.root / kind))
+    return str(
+        st.text_input("Name", value=free, key=f"{key}_{free}", help=f"Saved to: {place}")
+    ).strip()
+
+
+def stale_note(artefact: Artefact, workspace: Workspace) -> None:
+    """Say when what an artefact was made from has changed since."""
+    reasons = artefact.stale(workspace)
+    if reasons:
+        st.warning(
+            f"Out of date: {plain('; '.join(reasons))}. Make it again to follow the change.",
+            icon=":material/update:",
+        )
+
+
+def nothing_yet(what: str, how: str, page: str | None = None, link: str = "") -> None:
+    """What a page shows before there is anything to show."""
+    with st.container(border=True):
+        st.markdown(f"**{what}**")
+        st.markdown(how)
+        if page:
+            st.page_link(page, label=link, icon=":material/arrow_forward:")

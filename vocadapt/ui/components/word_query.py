@@ -1,0 +1,188 @@
+"""Questions put to spaces by a typed word: what is near it, within one space and across two."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.neighbors.cross_space import (
+    CrossSpace,
+    FourLists,
+    Listed,
+    ListSettings,
+    as_known,
+    shared,
+)
+from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.ui.components.export import tsv
+from vocadapt.ui.components.markup import Card
+from vocadapt.ui.frame import address
+
+EXAMPLES, SHORTEST, FREQUENT = 6, 6, 300
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The four lists of a word, and the pieces that stood in for it where the model has no piece of
+    that name.
+    """
+
+    word: str
+    lists: FourLists
+    pieces: tuple[str, ...]
+
+
+def ask_for_word(key: str, label: str, examples: Sequence[str], words: Container[str] = ()) -> str:
+    """A text field with examples to click under it; what is asked for stands in the address.
+
+    words: the words of the space. An example of another space that this one lacks gives way to an
+    example of this one.
+    """
+    first = examples[0] if examples else ""
+    address.settle_text(key, first)
+    word = st.session_state[key]
+    offered_before = word in st.session_state.get(f"{key}_offered", ())
+    if offered_before and word not in examples and word not in words:
+        st.session_state[key] = first
+    st.session_state[f"{key}_offered"] = tuple(examples)
+    word = st.text_input(
+        label, key=key, persist_state="session", label_visibility="collapsed", placeholder=label
+    )
+    address.write(key, [word])
+    if examples:
+        st.session_state[f"{key}_example"] = word if word in examples else None
+        st.pills(
+            "Examples",
+            examples,
+            key=f"{key}_example",
+            label_visibility="collapsed",
+            on_change=_take_example,
+            args=(key,),
+        )
+    return word.strip()
+
+
+def examples_of(space: EmbeddingSpace, model: LanguageModel | None, n: int = EXAMPLES) -> list[str]:
+    """The most frequent longer words of a space that the model would cut (all of its words without
+    a model).
+    """
+    known = model.vocabulary if model else ()
+    fitting = (
+        word
+        for word in space.words
+        if len(word) >= SHORTEST and word.isalpha() and word not in known
+    )
+    return [word for word, _ in zip(fitting, range(n), strict=False)]
+
+
+def telling(spaces: CrossSpace, model: LanguageModel, n: int = EXAMPLES) -> list[str]:
+    """Of the most frequent longer words that the model would cut, those that land most firmly: they
+    show what a map can do.
+    """
+    return spaces.firmest(examples_of(spaces.words, model, FREQUENT), n)
+
+
+def similar(space: EmbeddingSpace, word: str, k: int) -> Listed:
+    """The k nearest words of a word of the space; raises InputError for one it lacks."""
+    if word not in space:
+        raise InputError(
+            f"{word!r} is not among the {len(space)} words with a vector.",
+            "Try another spelling, or an example.",
+        )
+    found = nearest(space[word][None], space, k, "cosine", np.array([space.index[word]]))
+    return [
+        (space.words[i], float(score))
+        for i, score in zip(found.rows[0], found.scores[0], strict=True)
+    ]
+
+
+def across(spaces: CrossSpace, model: LanguageModel, typed: str, settings: ListSettings) -> Answer:
+    """The four lists of a typed word; where the model has no piece for it, the mean of its pieces
+    is asked.
+
+    Raises InputError, with near spellings, for a word of which no space knows anything.
+    """
+    word = as_known(typed, model.splitter, spaces.words, spaces.pieces)
+    pieces = (word,) if word in spaces.pieces else model.vocabulary.cut(word)
+    if pieces == (word,) or model.vocabulary.unknown in pieces:
+        return Answer(word, spaces.lists(word, settings), (word,))
+    lists = spaces.lists_of_pieces(pieces, settings)
+    if word in spaces.words:
+        own = spaces.lists(word, settings)
+        lists = {**lists, "within_words": own["within_words"], "to_pieces": own["to_pieces"]}
+    return Answer(word, lists, pieces)
+
+
+def four_cards(answer: Answer, settings: ListSettings) -> list[Card]:
+    """The four lists as cards, side by side: words, across, back, wordpieces."""
+    both = shared(answer.lists)
+    asked = (
+        f"mean of {' '.join(answer.pieces)}"
+        if answer.pieces != (answer.word,)
+        else "its own wordpiece"
+    )
+    plans = (
+        (
+            "Words → words",
+            "within the domain space",
+            "domain",
+            "within_words",
+            "no vector: not in the text, or too rarely",
+        ),
+        (
+            "Words → wordpieces",
+            "its vector, through the map",
+            "source",
+            "to_pieces",
+            "no vector: not in the text, or too rarely",
+        ),
+        (
+            "Wordpieces → words",
+            f"{asked}, back through the map",
+            "domain",
+            "to_words",
+            "no wordpiece",
+        ),
+        (
+            "Wordpieces → wordpieces",
+            f"{asked}, within the model",
+            "source",
+            "within_pieces",
+            "no wordpiece",
+        ),
+    )
+    lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
+    far = settings.metric == "euclidean"
+    return [
+        Card(title, note, kind, lists[key] or [], both, empty, far)
+        for title, note, kind, key, empty in plans
+    ]
+
+
+def four_lists_table(answer: Answer, settings: ListSettings) -> str:
+    """The four lists as tab-separated lines, one for each neighbour, with what its score is."""
+    across = {"to_pieces", "to_words"}
+    lists: dict[str, Listed | None] = dict(answer.lists)  # type: ignore[arg-type]
+    rows: list[tuple[object, ...]] = [
+        (
+            answer.word,
+            name,
+            rank,
+            neighbour,
+            score,
+            "CSLS" if settings.csls and name in across else settings.metric,
+        )
+        for name, listed in lists.items()
+        for rank, (neighbour, score) in enumerate(listed or (), start=1)
+    ]
+    return tsv(("word", "list", "rank", "neighbour", "score", "measure"), rows)
+
+
+def _take_example(key: str) -> None:
+    chosen = st.session_state.get(f"{key}_example")
+    if chosen:
+        st.session_state[key] = chosen

@@ -1,0 +1,216 @@
+"""Parts of the diagnostics page: lexical relations in each space, from the lists at hand or a file
+of one's own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis.figures import diagnostics as figures
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.spaces.diagnostics.relation_lists import RelationList
+from vocadapt.spaces.diagnostics.relations import Relation, RelationScore, few, pair_cosines
+from vocadapt.ui.components import export, intake
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.diagnostics import cached
+from vocadapt.ui.diagnostics.cached import Seen, short
+from vocadapt.ui.frame import mistakes
+
+AT_HAND, OWN = "Lists at hand", "A file of my own"
+TYPES = ("txt", "tsv", "csv")
+SHAPES = (
+    "Two words on each line, and if you like a score or the name of their relation after them;"
+    " analogy questions; or verb forms under a header that begins with `lemma`. Tab, semicolon,"
+    " comma or blanks between them."
+)
+Score = tuple[RelationList, Relation, Seen, RelationScore]
+
+
+def relations(workspace: Workspace, spaces: Sequence[Seen]) -> Path | None:
+    """Ask for the pairs, and show where they lie in each space; gives the file of one's own that is
+    shown.
+    """
+    st.subheader("Lexical relations")
+    st.markdown(
+        "How near are the words of a pair, beyond what two random tokens of the space are? Grey:"
+        " the same words in random pairs."
+    )
+    source = st.segmented_control(
+        "Word pairs",
+        [AT_HAND, OWN],
+        default=AT_HAND,
+        key="diagnostics_pairs",
+        bind="query-params",
+        label_visibility="collapsed",
+        required=True,
+    )
+    file = None
+    with mistakes.shown():
+        if source == OWN:
+            st.markdown(f":small[{SHAPES}]")
+            files = intake.files_from(workspace, "pair_file", TYPES, several=False)
+            if not files:
+                return None
+            file = files[0]
+        _show(spaces, file)
+    return file
+
+
+def command(spaces: Sequence[Seen], file: Path | None) -> tuple[str, ...]:
+    """The arguments of the same on the command line."""
+    models = [seen.name for seen in spaces if seen.opened.model]
+    vectors = [seen.name for seen in spaces if not seen.opened.model]
+    given = [("--model", models), ("--vectors", vectors), ("--pairs", [str(file)] if file else [])]
+    return tuple(word for flag, values in given if values for word in (flag, *values))
+
+
+def downloads(spaces: Sequence[Seen], file: Path | None) -> dict[str, export.Download]:
+    """The scores and every single pair, as tables."""
+    return {
+        "relations.tsv": lambda: _scores_file(spaces, file),
+        "pairs.tsv": lambda: _pairs_file(spaces, file),
+    }
+
+
+def _show(spaces: Sequence[Seen], file: Path | None) -> None:
+    lists = cached.lists_of(file)
+    found = list(_scores(spaces, lists, file))
+    named = [(one, relation) for one in lists for relation in one.relations]
+    names = dict(zip(spaces, short([seen.label for seen in spaces]), strict=True))
+    marks = [
+        _marks(seen, names[seen], [score for *_, other, score in found if other is seen])
+        for seen in spaces
+    ]
+    left, right = st.columns([1.25, 1], gap="large")
+    with left:
+        drawn = figures.relations([relation.name for _, relation in named], marks)
+        st.plotly_chart(drawn, key="relations", config={"displayModeBar": False})
+    with right:
+        st.dataframe(
+            {
+                "relation": [relation.name for _, relation, _, _ in found],
+                "space": [names[seen] for _, _, seen, _ in found],
+                "corrected": [score.corrected for *_, score in found],
+                "z": [score.z for *_, score in found],
+                "p": [score.p for *_, score in found],
+                "pairs": [f"{count(score.usable)} of {count(score.of)}" for *_, score in found],
+                "lacks": [few(score.lacking) for *_, score in found],
+                "sd": [score.sd for *_, score in found],
+                "cosine": [score.mean for *_, score in found],
+                "re-paired": [score.null_mean for *_, score in found],
+                "list": [one.name for one, *_ in found],
+            },
+            height=min(420, 38 + 35 * len(found)),
+            hide_index=True,
+            key="relation_table",
+            column_config=COLUMNS,
+            placeholder="–",
+        )
+        st.markdown(
+            ":small[:gray[corrected: mean cosine of the pairs minus the space's own · re-paired:"
+            " mean over 200 random pairings of the same words · z and p: against these · a pair"
+            " counts where the space has both words as one token each · lacks: how many words are"
+            " not there, and the first ones]]"
+        )
+        _similarity(names, lists, file)
+
+
+def _scores(
+    spaces: Sequence[Seen], lists: Sequence[RelationList], file: Path | None
+) -> Iterator[Score]:
+    scored = [cached.scores(seen, file) for seen in spaces]
+    for i, one in enumerate(lists):
+        for j, relation in enumerate(one.relations):
+            for seen, score in zip(spaces, scored, strict=True):
+                yield one, relation, seen, score[i].relations[j]
+
+
+def _marks(seen: Seen, name: str, scores: Sequence[RelationScore]) -> figures.RelationMarks:
+    own = cached.own_mean(seen) or 0.0
+    null = [None if score.null_mean is None else score.null_mean - own for score in scores]
+    corrected, sd = [score.corrected for score in scores], [score.sd for score in scores]
+    return figures.RelationMarks(name, seen.colour, corrected, sd, null)
+
+
+def _similarity(
+    names: Mapping[Seen, str], lists: Sequence[RelationList], file: Path | None
+) -> None:
+    """Spearman with people, where they judged the pairs."""
+    rows = [
+        (lists[i].name, name, got.spearman, f"{count(got.covered)} of {count(got.of)}")
+        for i in range(len(lists))
+        for seen, name in names.items()
+        if (got := cached.scores(seen, file)[i].similarity)
+    ]
+    if not rows:
+        return
+    st.markdown("**Agreement with people**: Spearman's correlation of cosine and human score")
+    columns = zip(("list", "space", "Spearman", "pairs"), zip(*rows, strict=True), strict=True)
+    st.dataframe(
+        dict(columns),
+        hide_index=True,
+        key="similarity_table",
+        column_config=COLUMNS,
+        placeholder="–",
+    )
+
+
+def _scores_file(spaces: Sequence[Seen], file: Path | None) -> str:
+    rows: list[tuple[object, ...]] = [
+        (
+            one.name,
+            relation.name,
+            seen.label,
+            s.corrected,
+            s.sd,
+            s.mean,
+            s.null_mean,
+            s.null_sd,
+            s.z,
+            s.p,
+            s.usable,
+            s.of,
+            " ".join(s.lacking),
+        )
+        for one, relation, seen, s in _scores(spaces, cached.lists_of(file), file)
+    ]
+    header = (
+        "list",
+        "relation",
+        "space",
+        "corrected",
+        "sd",
+        "cosine",
+        "null_mean",
+        "null_sd",
+        "z",
+        "p",
+        "usable",
+        "of",
+    )
+    return export.tsv((*header, "lacking"), rows)
+
+
+def _pairs_file(spaces: Sequence[Seen], file: Path | None) -> str:
+    rows: list[tuple[object, ...]] = [
+        (relation.name, pair.first, pair.second, seen.label, pair.cosine, pair.corrected)
+        for seen in spaces
+        for one in cached.lists_of(file)
+        for relation in one.relations
+        for pair in pair_cosines(
+            seen.opened.space, relation, seen.opened.splitter, cached.own_mean(seen)
+        )
+    ]
+    return export.tsv(("relation", "first", "second", "space", "cosine", "corrected"), rows)
+
+
+FRACTIONS = ("corrected", "sd", "cosine", "re-paired", "Spearman", "p")
+COLUMNS = {
+    **{
+        name: st.column_config.TextColumn()
+        for name in ("relation", "space", "pairs", "lacks", "list")
+    },
+    **{name: st.column_config.NumberColumn(format="%.3f") for name in FRACTIONS},
+    "z": st.column_config.NumberColumn(format="%.1f"),
+}

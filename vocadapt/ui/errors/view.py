@@ -1,0 +1,308 @@
+"""Parts of the error analysis: which two, the four counts, the cards, where the change comes from,
+which cut was right.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vocadapt.analysis.errors.entry_lines import EntryView, view_of
+from vocadapt.analysis.errors.kinds import ERROR_KINDS
+from vocadapt.analysis.errors.ledger import ALARMS, Entry, counted
+from vocadapt.analysis.errors.outcomes import BROKEN, FATES, FIXED, RIGHT, WRONG
+from vocadapt.analysis.errors.report import SAID, SLICE_HEADER, cut_rows, overall, slice_rows
+from vocadapt.analysis.errors.slicing import ALL, REST, SLICES, SliceSettings, Slicing
+from vocadapt.errors import InputError
+from vocadapt.lab.reports.ledgers import RunPair
+from vocadapt.settings import limits
+from vocadapt.training.finetune.mixture import named_cut
+from vocadapt.ui.components import markup
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.errors import comparable
+from vocadapt.ui.errors.comparable import Comparable
+from vocadapt.ui.frame import address
+from vocadapt.ui.frame.address import Choice
+
+EACH = 5  # cards on a page of the list
+COLOURS = {FIXED: "good", BROKEN: "bad", WRONG: "", RIGHT: ""}
+SHORT = dict(zip(ALARMS, ("alarms removed", "alarms added", "alarms in both"), strict=True))
+HELP = {
+    "find": (
+        "A word, a part of a sentence, a document: entries whose example or predictions hold it."
+    ),
+    "slice": "Only units of this slice; its settings stand under the table on the right.",
+    "fate": (
+        "Gold units by what became of them; false alarms, where gold has nothing, are counted"
+        " apart."
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the page compares: two predictions, opened, and the cards of the list's present page."""
+
+    compared: RunPair
+    picked: tuple[Comparable, Comparable]
+    views: tuple[EntryView, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+def choose_two(offered: Sequence[Comparable]) -> Shown | None:
+    """Pick the baseline and what it is compared with; None, with a word on why, as long as these
+    are the same.
+    """
+    columns = st.columns([1.35, 1.35, 0.8, 0.8])
+    picked = comparable.pick_two(offered, columns)
+    if picked is None:
+        st.info(
+            "Choose two runs, two cuts of one run, or predictions for the same examples.",
+            icon=":material/compare_arrows:",
+        )
+        return None
+    found = comparable.opened(*picked)
+    slicing = found.slicing(_settings())
+    names = (ALL, *slicing.available, REST)
+    address.settle("errors_slice", Choice(names.__contains__, ALL))
+    chosen = columns[2].selectbox(
+        "Slice",
+        names,
+        key="errors_slice",
+        format_func=lambda name: _slice_name(slicing, name),
+        persist_state="session",
+        help=HELP["slice"],
+    )
+    address.write("errors_slice", [str(chosen)])
+    columns[3].text_input(
+        "Find",
+        key="errors_find",
+        bind="query-params",
+        placeholder="word, sentence, document",
+        help=HELP["find"],
+    )
+    return Shown(found, picked)
+
+
+def sliced(shown: Shown) -> Slicing:
+    """The ledger under the settings of the slices."""
+    return shown.compared.slicing(_settings())
+
+
+def filtered(slicing: Slicing) -> tuple[Entry, ...]:
+    """The entries of the chosen slice that hold what was typed."""
+    held = slicing.entries(_chosen())
+    return (
+        slicing.ledger.found(held, query)
+        if (query := str(st.session_state.get("errors_find") or "").strip())
+        else held
+    )
+
+
+def headline(shown: Shown, slicing: Slicing, entries: Sequence[Entry]) -> None:
+    """The four counts; below them both scores, and whether chance alone makes their difference."""
+    counts, asked = counted(entries), _fate()
+    said = [f"{fate} · {SAID[fate]}" for fate in (FIXED, BROKEN)] + [WRONG, RIGHT]
+    cards = [(counts[fate], about, COLOURS[fate]) for fate, about in zip(FATES, said, strict=True)]
+    markup.fate_counts(cards, list(FATES).index(asked) if asked in FATES else -1)
+    of = (
+        ""
+        if len(entries) == len(shown.compared.ledger.entries)
+        else "Of all, not only of what is listed: "
+    )
+    scores, difference = overall(shown.compared.test, plain(slicing.metric))
+    st.markdown(f"{of}**{scores}**, {difference}.")
+    st.markdown(f":small[:gray[{plain(slicing.scorer.name)}: {plain(slicing.definition)}.]]")
+
+
+def cards(shown: Shown, entries: Sequence[Entry], notes: Mapping[str, str]) -> Shown:
+    """The list of one fate, some cards at a time, each with the note on it."""
+    counts = counted(entries)
+    names = [fate for fate in (*FATES, *ALARMS) if counts[fate] or fate in FATES]
+    address.settle(
+        "errors_fate",
+        Choice(names.__contains__, next((fate for fate in names if counts[fate]), FIXED)),
+    )
+    fate = str(
+        st.segmented_control(
+            "What became of them",
+            names,
+            key="errors_fate",
+            persist_state="session",
+            required=True,
+            label_visibility="collapsed",
+            wrap=True,
+            format_func=lambda name: f"{SHORT.get(name, name)} {count(counts[name])}",
+            help=HELP["fate"],
+        )
+    )
+    address.write("errors_fate", [fate])
+    held = _of_kind([entry for entry in entries if entry.fate == fate], shown.compared.kind)
+    if not held:
+        _none(fate, counts)
+        return shown
+    pages = -(-len(held) // EACH)
+    place = st.container()
+    number = _page(pages)
+    part = held[(number - 1) * EACH : number * EACH]
+    words = shown.compared.words
+    views = tuple(
+        view_of(shown.compared.ledger, entry, words, shown.compared.near) for entry in part
+    )
+    with place:
+        for view in views:
+            markup.entry_card(view, notes.get(view.id, ""))
+        first = (number - 1) * EACH + 1
+        st.markdown(
+            f":small[:gray[{count(first)} to {count(first + len(part) - 1)} of {count(len(held))}"
+            f" {plain(fate)}]]"
+        )
+    return Shown(shown.compared, shown.picked, views, tuple(part))
+
+
+def slices(shown: Shown, slicing: Slicing) -> None:
+    """Where the change comes from: each slice with its units, the difference it makes, fixed and
+    broken.
+    """
+    st.subheader("Where the change comes from")
+    scores = slicing.scores()
+    names = [one.name for one in scores]
+    chosen = names.index(_chosen()) if _chosen() in names else -1
+    header = (SLICE_HEADER[0], "n", f"Δ {slicing.metric} points", SLICE_HEADER[3])
+    markup.plain_table(header, slice_rows(scores), chosen)
+    with st.popover("Set the slices", icon=":material/tune:"):
+        about = "-ia: words that end so, whatever their case."
+        st.text_input("Ending of a word", key="errors_suffix", bind="query-params", help=about)
+        st.number_input(
+            "Cut into so many pieces before",
+            *limits(SliceSettings, "pieces"),
+            key="errors_pieces",
+            bind="query-params",
+        )
+        st.number_input(
+            "Seen in training fewer times than",
+            *limits(SliceSettings, "seldom"),
+            key="errors_seldom",
+            bind="query-params",
+        )
+    if shown.compared.train is None:
+        st.markdown(
+            ":small[:gray[The training examples are not known: no slice by what was seen in"
+            " training.]]"
+        )
+    elif found := shown.compared.ending(slicing.settings.suffix):
+        said = (
+            f"{count(found.inside)} of {count(found.occurrences)} words that end in"
+            f" {plain(found.suffix)} are inside an entity"
+        )
+        st.markdown(f":small[:gray[In training {said} ({fraction(found.share)}).]]")
+
+
+def cuts(slicing: Slicing) -> None:
+    """Show the score of each tokenization over the chosen slice, if the run has two."""
+    found = slicing.by_cut(_chosen())
+    if found:
+        st.subheader("Which cut was right")
+        if _chosen() != ALL:
+            st.markdown(
+                f":small[:gray[Entries of this slice only: {plain(slicing.title(_chosen()))}.]]"
+            )
+        markup.plain_table(("", *map(named_cut, found)), cut_rows(found))
+
+
+def _none(fate: str, counts: Mapping[str, int]) -> None:
+    """Nothing to list: because of what is searched for, then where else it is found, or because
+    there is nothing.
+    """
+    query = str(st.session_state.get("errors_find") or "").strip()
+    if not query:
+        st.markdown(f":gray[There is nothing {plain(fate)} here.]")
+        return
+    others = [
+        f"{SHORT.get(name, name)} {count(n)}" for name in (*FATES, *ALARMS) if (n := counts[name])
+    ]
+    found = (
+        f"Under the other tabs: {', '.join(others)}."
+        if others
+        else "Nothing under the other tabs does, either."
+    )
+    st.markdown(
+        f":gray[Nothing {plain(SHORT.get(fate, fate))} matches the search “{plain(query[:60])}”."
+        f" {found}]"
+    )
+
+
+def _page(pages: int) -> int:
+    """Which page of the cards; it stands in the address, so that a link and a reload keep it."""
+    if pages < 2:
+        address.write("errors_page", [])
+        return 1
+    asked = st.query_params.get("errors_page", "1")
+    number = st.pagination(
+        pages,
+        default=int(asked) if asked in map(str, range(1, pages + 1)) else 1,
+        key="errors_page",
+    )
+    address.write("errors_page", [str(number)] if number > 1 else [])
+    return number
+
+
+def _of_kind(entries: list[Entry], kind: str) -> list[Entry]:
+    """Those with one kind of error, where it was asked for: a filter that stands beside the list
+    only where there are two.
+    """
+    there = [
+        name
+        for name in ERROR_KINDS[kind]
+        if any(name in (entry.first.error, entry.second.error) for entry in entries)
+    ]
+    if len(there) < 2:
+        return entries
+    address.settle("errors_kind", Choice(there.__contains__))
+    chosen = st.pills(
+        "Kind of error",
+        there,
+        key="errors_kind",
+        persist_state="session",
+        label_visibility="collapsed",
+        format_func=lambda name: (
+            f"{name} {sum(name in (e.first.error, e.second.error) for e in entries)}"
+        ),
+    )
+    address.write("errors_kind", [chosen] if chosen else [])
+    return [
+        entry
+        for entry in entries
+        if chosen is None or chosen in (entry.first.error, entry.second.error)
+    ]
+
+
+def _settings() -> SliceSettings:
+    """What the slices are told by; all of it stands in the address."""
+    default = SliceSettings()
+    keys = {f"errors_{name}": getattr(default, name) for name in ("suffix", "pieces", "seldom")}
+    for key, usual in keys.items():
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = usual
+    values = [st.session_state.get(key, st.query_params.get(key)) for key in keys]
+    try:
+        return SliceSettings(
+            str(values[0]).strip() or default.suffix, int(values[1] or 0), int(values[2] or 0)
+        )
+    except (InputError, ValueError):
+        return default
+
+
+def _chosen() -> str:
+    return str(st.session_state.get("errors_slice") or ALL)
+
+
+def _fate() -> str:
+    return str(st.session_state.get("errors_fate", st.query_params.get("errors_fate", FIXED)))
+
+
+def _slice_name(slicing: Slicing, name: str) -> str:
+    if name == ALL:
+        return "all entities" if slicing.ledger.kind == "ner" else "all"
+    return slicing.title(name) if name == REST or name in SLICES else name

@@ -1,0 +1,65 @@
+"""A fine-tuning that goes on: loss and dev score as they come, how fast, how long still; and the
+queue behind it.
+"""
+
+import streamlit as st
+
+from vocadapt.analysis.figures import results
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.finetune import watched
+from vocadapt.lab.steps.spec import FinetuneStep
+from vocadapt.lab.steps.steps import CHECKPOINT
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.jobs import panel
+
+STEP = "finetune"
+STEADY = 4  # points of a curve between two drawings, so that it does not flicker
+
+
+def running(workspace: Workspace) -> None:
+    """Draw the living jobs of this step, and the newest of those that have ended where it is
+    unfinished, with its way on.
+    """
+    panel.running(workspace, STEP, "finetune_live", _told)
+
+
+def _told(job: Job, status: Status) -> None:
+    """The job that runs: what it is, how far, its curves."""
+    words, button = st.columns([5, 1], vertical_alignment="center")
+    left = status.seconds_left
+    all_left = "" if left is None else f", about **{duration(left)}** left in all"
+    words.markdown(
+        f"{panel.CHIPS[status.state]} {panel.title(job)} · {duration(status.seconds)}{all_left}"
+    )
+    with button:
+        panel.cancel_button(job, "cancel")
+    panel.bar(status)
+    seeds = watched(job.folder / CHECKPOINT)
+    settings = job.spec.settings
+    if not seeds or not isinstance(settings, FinetuneStep):
+        return
+    now = list(seeds)[-1]
+    live = seeds[now]
+    done = live.curve[-1][0] / live.epoch if live.curve and live.epoch else 0.0
+    best = "no dev score yet"
+    if live.dev:
+        best = f"best dev {fraction(max(live.dev))} after epoch {live.dev.index(max(live.dev)) + 1}"
+    st.markdown(f"**{now}** · epoch {done:.1f} of {count(settings.finetune.epochs)} · {best}")
+    loss, dev = st.columns(2, gap="large")
+    curves = {
+        name: one.curve[: max(2, len(one.curve) // STEADY * STEADY)] for name, one in seeds.items()
+    }
+    if any(len(curve) > 1 for curve in curves.values()):
+        with loss:
+            st.plotly_chart(
+                results.losses(curves),
+                key=f"loss_{job.id}",
+                config={"displayModeBar": False},
+            )
+    scores = {name: one.dev for name, one in seeds.items() if one.dev}
+    if scores:
+        with dev:
+            figure = results.dev_scores(scores, "score", among=list(seeds))
+            st.plotly_chart(figure, key=f"dev_{job.id}", config={"displayModeBar": False})

@@ -1,0 +1,108 @@
+"""The newest fine-tuning on its page, and the same step as a command line."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.figures import results
+from vocadapt.analysis.results.tables import figure_name
+from vocadapt.analysis.results.tables import fraction as score
+from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import export, pickers
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.finetune.view import Wanted
+from vocadapt.ui.frame.address import here
+
+RESULTS = "pages/train/results.py"
+FINDINGS = 4  # of what is to be known of the newest runs, told at once
+
+
+def last(workspace: Workspace, runs: Sequence[RunSet]) -> None:
+    """The newest runs: their scores under each cut, their learning curves, the way to Results."""
+    newest = runs[0]
+    if newest.artefact:
+        pickers.stale_note(newest.artefact, workspace)
+    n, folds = len(newest.seeds), f" × {newest.folds} folds" if newest.folds > 1 else ""
+    words, link = st.columns([5, 1.2], vertical_alignment="bottom")
+    words.markdown(
+        f"**Last: {plain(newest.name)}** · {plain(newest.model)} on {plain(newest.task)} ·"
+        f" {newest.tokenization} · {n} seed{'s' * (n > 1)}{folds} ·"
+        f" {newest.examples_per_second:.0f} examples/s"
+    )
+    address = {"results_task": newest.task, **here()}
+    link.page_link(
+        RESULTS, label="All results", icon=":material/arrow_forward:", query_params=address
+    )
+    figures, dev = st.columns([1.1, 1], gap="large")
+    with figures:
+        _scores(newest)
+        findings = list(
+            dict.fromkeys(said for run in newest.runs for said in run.record.get("findings", ()))
+        )
+        for finding in findings[:FINDINGS]:
+            st.markdown(f":small[:gray[{plain(finding)}]]")
+        if len(findings) > FINDINGS:
+            st.markdown(
+                f":small[:gray[and {len(findings) - FINDINGS} more to know, under *Details &"
+                " export*]]"
+            )
+    with dev:
+        scores = {run.called: run.record["dev"] for run in newest.runs if run.record.get("dev")}
+        curves = {run.called: run.record["curve"] for run in newest.runs if run.record.get("curve")}
+        shown = (
+            results.dev_scores(scores, figure_name(newest.metric))
+            if scores
+            else results.losses(curves)
+        )
+        if scores or curves:
+            st.plotly_chart(shown, key="last_curve", config={"displayModeBar": False})
+    if newest.artefact:
+        export.details(newest.artefact)
+
+
+def _scores(newest: RunSet) -> None:
+    """The headline under each cut, mean ± sd, n and the score's name beside it."""
+    if not newest.cuts:
+        st.markdown("The test split holds no labels: predicted, not scored.")
+        return
+    for column, cut in zip(st.columns(len(newest.cuts)), newest.cuts, strict=True):
+        summary = newest.summary(cut)
+        sd = (
+            "one seed: no sd"
+            if summary.sd is None
+            else f"± {score(summary.sd)}, n = {len(summary.values)}"
+        )
+        column.metric(
+            f"{figure_name(newest.metric)} · {cut}",
+            score(summary.mean),
+            sd,
+            delta_color="off",
+            delta_arrow="off",
+        )
+    units = newest.scores[newest.cut]["units"]
+    defined = str(newest.scores[newest.cut].get("definition", newest.scorer.about))
+    st.markdown(
+        f":small[:gray[{newest.scorer.name}: {plain(defined)}; {count(units)} test units.]]"
+    )
+    if any(newest.collapsed):
+        st.warning(
+            f"{sum(newest.collapsed)} of {len(newest.seeds)} seeds collapsed: they never left the"
+            " majority baseline."
+        )
+
+
+def command(workspace: Workspace, wanted: Wanted) -> None:
+    """The form as command lines, one for each model."""
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        for label, model in wanted.models.items():
+            name = workspace.free_name(
+                "runs", f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
+            )
+            st.code(
+                command_of(wanted.spec(model), workspace.folder("runs", name)),
+                language="bash",
+                wrap_lines=True,
+            )

@@ -1,0 +1,106 @@
+"""How a task enters the workspace: a benchmark that may be downloaded, or files of one's own."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.artifacts.benchmarks import fetch_benchmark, take_in_task
+from vocadapt.lab.workspace.uploads import is_upload
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.tasks.base import KINDS, SPLITS
+from vocadapt.training.tasks.benchmark_card import ACCESS, UNKNOWN, Card, cards
+from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import address, mistakes
+
+TASK = "finetune_task"  # the picker's key, and its name in the address
+
+
+def bring(workspace: Workspace) -> None:
+    """The two ways, each ending in a task of the workspace that is then chosen."""
+    card, files = st.tabs(["Download a benchmark", "Files of your own"])
+    with card, mistakes.shown():
+        _download(workspace)
+    with files, mistakes.shown():
+        _own(workspace)
+
+
+def _download(workspace: Workspace) -> None:
+    every = cards()
+    name = st.selectbox(
+        "Benchmark",
+        list(every),
+        format_func=lambda name: f"{name} · {every[name].kind}",
+        key="benchmark",
+    )
+    chosen = every[name]
+    st.markdown(_about(chosen))
+    if not chosen.free:
+        st.markdown(
+            f":small[:gray[{plain(ACCESS[chosen.access])}{f': {plain(chosen.where)}' if chosen.where else ''}.]]"
+        )
+        return
+    target = pickers.name_for(workspace, "tasks", name.replace("/", "-"), "download_name")
+    if st.button("Download", type="primary", icon=":material/download:", key="download_task"):
+        shown = st.progress(0.0, text="asking for the files …")
+
+        def report(fraction: float | None, message: str = "") -> None:
+            shown.progress(fraction or 0.0, text=plain(message))
+
+        fetch_benchmark(name, workspace.folder("tasks", target), progress=report)
+        _choose(target)
+
+
+def _about(card: Card) -> str:
+    sizes = ", ".join(
+        f"{split} {count(next(iter(held.values())))}" for split, held in card.sizes.items()
+    )
+    said = [card.about, f"sizes: {sizes}" if sizes else "", f"score: {card.metric or card.scorer}"]
+    licence = f"licence: {card.licence or UNKNOWN}"
+    return f":small[{' · '.join(plain(part) for part in (*said, licence) if part)}]"
+
+
+def _own(workspace: Workspace) -> None:
+    kind = st.selectbox(
+        "Kind of task",
+        list(KINDS),
+        format_func=lambda kind: f"{kind}: {KINDS[kind]}",
+        key="own_kind",
+    )
+    files: dict[str, Path] = {}
+    for split, column in zip(SPLITS, st.columns(3), strict=True):
+        with column:
+            st.markdown(
+                f"**{split}**" + ("" if split == "train" else " :small[:gray[may be left out]]")
+            )
+            if found := intake.files_from(
+                workspace, f"task_{split}", intake.TASK_TYPES, several=False
+            ):
+                files[split] = found[0]
+    name = pickers.name_for(
+        workspace,
+        "tasks",
+        intake.stem([files["train"]]) if "train" in files else "task",
+        "own_name",
+    )
+    if st.button(
+        "Take in",
+        type="primary",
+        icon=":material/add:",
+        disabled="train" not in files,
+        key="take_task",
+    ):
+        take_in_task(kind, files, workspace.folder("tasks", name))
+        for split in SPLITS:
+            intake.hand_over(f"task_{split}")
+        for file in files.values():
+            if is_upload(file, workspace):  # the task holds a copy
+                file.unlink(missing_ok=True)
+        _choose(name)
+
+
+def _choose(name: str) -> None:
+    """Choose the task that has come in, and draw the page again."""
+    address.show_next(TASK, name)
+    st.rerun()

@@ -1,0 +1,373 @@
+"""Parts of the page Fine-tune: which models, which task, which settings and seeds; what it will
+cost; the start.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.benchmarks import find_task
+from vocadapt.lab.artifacts.runs import RunSet
+from vocadapt.lab.jobs.estimates import start_up
+from vocadapt.lab.jobs.queue import promised
+from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import limits
+from vocadapt.training.finetune.estimates import estimate, examples_of_epoch, modelled_pace
+from vocadapt.training.finetune.mixture import TOKENIZATIONS
+from vocadapt.training.finetune.settings import FREEZE, TRAININGS, FinetuneSettings
+from vocadapt.training.tasks.base import Task
+from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.tasks.task_file import TASK as TASK_FILE
+from vocadapt.training.tasks.task_file import read_task_file
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.preset_inputs import PresetNumbers, pick_schedule
+from vocadapt.ui.finetune.task_intake import TASK
+from vocadapt.ui.frame import address, cache, mistakes, run_cache
+from vocadapt.ui.frame.address import Choice
+from vocadapt.ui.jobs import panel
+
+MODELS = "finetune_models"  # the picker's key, and its name in the address
+USUAL = "usual"
+HELP = {
+    "models": "Models of this workspace, or type a folder or hub name. One job each.",
+    "task": "A task of this workspace, or type the path of a task's .toml.",
+    "seeds": "One run for each: such as 1 2 3, or 1-8. Three or more tell a difference from luck.",
+    "limit": (
+        "Maximum number of examples per split, a random sample that is the same for every model and"
+        " seed. Empty: all."
+    ),
+    "tokenization": (
+        "How training examples are cut. The run is scored under every cut that the model has, and"
+        " pooled."
+    ),
+    "chunk": (
+        "Words per chunk of a tagged sentence; empty: as many as fit. Entities are never split."
+    ),
+    "patience": (
+        "Number of epochs without a better dev score after which training stops. Empty: no early"
+        " stopping."
+    ),
+    "word_rule": (
+        "Logits are pooled over these words. "
+        + "; ".join(f"{rule}: {about}" for rule, about in WORD_RULES.items())
+    ),
+    "with_dev": "Then no dev score is told, and the last epoch counts.",
+}
+NUMBERS = re.compile(r"\d{1,9}")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A fine-tuning as the form has it: models by the names they are shown under, the task's place,
+    the step.
+    """
+
+    models: dict[str, str]
+    place: Path
+    task: Task
+    step: FinetuneStep
+
+    @property
+    def runs(self) -> int:
+        """How many times each model is trained: seeds, times the folds where all of them are
+        wanted.
+        """
+        folds = read_task_file(_toml(self.place)).folds if self.step.fold == ALL_FOLDS else 1
+        return len(self.step.seeds) * folds
+
+    def spec(self, model: str) -> Spec:
+        """The step of one of the models."""
+        return Spec("finetune", self.step, {"model": (model,), "task": (str(self.place),)})
+
+
+def form(workspace: Workspace) -> Wanted | None:
+    """The widgets; None as long as there is no task."""
+    chosen, task, seeds = st.columns([1.5, 1, 0.8], gap="medium")
+    with chosen:
+        models = choose_models(workspace)
+    with task:
+        place = choose_task(workspace)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        preset = str(
+            st.selectbox(
+                "Settings", list(TRAININGS), key="finetune_preset", bind="query-params", width=150
+            )
+        )
+        cut = st.selectbox(
+            "Tokenization",
+            [USUAL, *TOKENIZATIONS],
+            key="finetune_tokenization",
+            bind="query-params",
+            width=170,
+            help=HELP["tokenization"],
+        )
+        limit = optional_number(
+            "Limit",
+            limits(FinetuneStep, "limit"),
+            0,
+            "all",
+            key="finetune_limit",
+            bind="query-params",
+            help=HELP["limit"],
+            width=150,
+        )
+        fold = _fold(place)
+        with st.popover("More settings", icon=":material/tune:"):
+            settings = all_settings(
+                preset, place is not None and read_task_file(_toml(place)).kind == "qa"
+            )
+    st.markdown(f":small[{TRAININGS[preset].about[0].upper()}{TRAININGS[preset].about[1:]}.]")
+    with seeds:
+        usual = " ".join(map(str, TRAININGS[preset].seeds))
+        typed = st.text_input("Seeds", usual, key=f"seeds_{preset}", help=HELP["seeds"])
+    if place is None or not models:
+        return None
+    tokenization = "" if cut == USUAL else str(cut)
+    step = FinetuneStep(settings, tokenization, seeds_of(typed), fold=fold, limit=int(limit))
+    return Wanted(models, place, run_cache.task_of(place, max(fold, 1) if fold else 0), step)
+
+
+def choose_models(workspace: Workspace) -> dict[str, str]:
+    """Ask which models. Name shown → folder or hub name."""
+    offered = pickers.models_to_train(workspace)
+    return pickers.pick_several(
+        workspace,
+        "Models",
+        offered,
+        MODELS,
+        lambda: [_first_model(workspace, offered)],
+        help=HELP["models"],
+    )
+
+
+def _first_model(workspace: Workspace, offered: Mapping[str, str]) -> str:
+    """The model of the newest run where it is offered, else the first one."""
+    newest = next((one.model for one in run_cache.runs_in(workspace)), "")
+    same = (
+        label
+        for label, name in offered.items()
+        if newest and newest in (label, name, Path(name).name)
+    )
+    return next(same, next(iter(offered)))
+
+
+def choose_task(workspace: Workspace) -> Path | None:
+    """Ask for the task; one that has just come in is chosen. None where there is none yet."""
+    names = [artefact.name for artefact in workspace.artefacts("tasks")]
+    address.settle(TASK, Choice(names.__contains__, names[0] if names else "", typed=True))
+    typed = st.selectbox(
+        "Task",
+        names,
+        index=None,
+        key=TASK,
+        accept_new_options=True,
+        persist_state="session",
+        help=HELP["task"],
+        placeholder="Get one below, or type a .toml",
+    )
+    address.write(TASK, [str(typed or "")], names.__contains__)
+    return find_task(os.path.expanduser(str(typed)), workspace) if typed else None
+
+
+def _fold(place: Path | None) -> int:
+    """Which fold of a k-fold task, or all of them; 0 for every other task."""
+    said = read_task_file(_toml(place)) if place else None
+    if not said or not said.folds:
+        return 0
+    folds = ["all", *map(str, range(1, said.folds + 1))]
+    chosen = st.selectbox(
+        f"Fold, of {said.folds}", folds, key="finetune_fold", bind="query-params", width=130
+    )
+    return ALL_FOLDS if chosen in ("all", None) else int(chosen)
+
+
+def _toml(place: Path) -> Path:
+    return place / TASK_FILE if place.is_dir() else place
+
+
+def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
+    """Show the inputs of all settings with the preset's values; questions: the task is question
+    answering.
+    """
+    usual = TRAININGS[preset].settings
+    number = PresetNumbers(usual, preset, HELP)
+    changed = {
+        "epochs": number(0, "Epochs", "epochs"),
+        "batch": number(1, "Batch", "batch"),
+        "lr": number(0, "Learning rate", "lr", "%.1e"),
+        "warm_up": number(1, "Warm-up, share", "warm_up"),
+        "length": number(0, "Wordpieces at once", "length"),
+        "chunk": number(1, "Words of a chunk", "chunk", empty="as many as fit"),
+        "patience": number(0, "Patience", "patience", empty="no early stopping"),
+        "clip": number(1, "Longest gradient", "clip"),
+        "weight_decay": number(0, "Weight decay", "weight_decay"),
+        "save_minutes": number(1, "Minutes between checkpoints", "save_minutes"),
+    }
+    names = [name for name in FREEZE if name != "top-K"]
+    frozen = [*names, *(f"top-{layers}" for layers in range(1, 25))]
+    freeze = st.selectbox(
+        "What is trained",
+        frozen,
+        frozen.index(usual.freeze),
+        format_func=_freezing,
+        key=f"freeze_{preset}",
+    )
+    schedule = pick_schedule(usual, preset)
+    with_dev = st.checkbox(
+        "Train on the dev split, too",
+        usual.with_dev,
+        key=f"with_dev_{preset}",
+        help=HELP["with_dev"],
+    )
+    ungrouped = st.checkbox(
+        "Batches of whatever lengths", usual.ungrouped, key=f"ungrouped_{preset}", help="Slower."
+    )
+    if questions:
+        rule = st.selectbox(
+            "Words of the context",
+            list(WORD_RULES),
+            key="finetune_word_rule",
+            help=HELP["word_rule"],
+        )
+        usual = replace(usual, word_rule=rule)
+    return replace(
+        usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped
+    )  # type: ignore[arg-type]
+
+
+def _freezing(name: str) -> str:
+    return (
+        f"{name}: {FREEZE[name]}"
+        if name in FREEZE
+        else f"{name}: {FREEZE['top-K'].replace('the K', f'the {name[4:]}')}"
+    )
+
+
+def seeds_of(typed: str) -> tuple[int, ...]:
+    """The seeds that were typed: 1 2 3, 1,2,3 or 1-8; raises InputError for anything else, and for
+    more than 50.
+    """
+    seeds: list[int] = []
+    for part in typed.replace(",", " ").split():
+        ends = part.split("-")
+        if len(ends) > 2 or not all(NUMBERS.fullmatch(end) for end in ends):
+            raise InputError(f"{part[:40]!r} is no seed.", "Type whole numbers: 1 2 3, or 1-8.")
+        first, last = int(ends[0]), int(ends[-1])
+        if not 0 <= last - first < 50:
+            raise InputError(f"{part[:40]!r} is no range of at most 50 seeds.", "Such as 1-8.")
+        seeds += range(first, last + 1)
+    found = tuple(dict.fromkeys(seeds))
+    if not 1 <= len(found) <= 50:
+        raise InputError(f"Expected 1 to 50 seeds, got {len(found)}.", "Such as 1 2 3.")
+    return found
+
+
+def about_task(wanted: Wanted) -> None:
+    """The task in a line: sizes, labels, score; what to know of it folded away."""
+    task = wanted.task
+    sizes = " · ".join(f"{name} **{count(len(split))}**" for name, split in task.splits.items())
+    labels = ", ".join(plain(label) for label in task.labels[:6] if label)
+    labels += f" and {len(task.labels) - 6} more" if len(task.labels) > 6 else ""
+    st.markdown(
+        f"{plain(task.name)} · {task.kind} · {sizes}{f' · {labels}' if labels else ''} · scored by"
+        f" {task.scorer.name}"
+    )
+    for finding in task.findings:
+        st.markdown(f":small[:gray[{plain(finding)}]]")
+
+
+def unreached(wanted: Wanted) -> dict[str, str]:
+    """The models that are not on this machine, and why."""
+    found = {}
+    for label, model in wanted.models.items():
+        try:
+            cache.model_of(model)
+        except InputError as error:
+            found[label] = error.problem
+    return found
+
+
+def cost(workspace: Workspace, wanted: Wanted, runs: Sequence[RunSet]) -> None:
+    """About how long each model will take, and from what that is known."""
+    total, begin = 0.0, start_up(workspace, "finetune")
+    step, n = wanted.step, wanted.runs
+    for label, model in wanted.models.items():
+        try:
+            pace, source = pace_of(label, model, wanted, runs)
+        except InputError as error:
+            problem = mistakes.named(error.problem)
+            st.markdown(plain(problem if label in problem else f"{label}: {problem}"))
+            continue
+        found = estimate(wanted.task, step.finetune, step.tokenization, n, pace, source, step.limit)
+        total += begin + found.seconds
+        st.markdown(
+            f"{plain(label)}: about {format_estimate_bold(begin + found.seconds)}"
+            f" :small[:gray[{count(found.examples)} examples"
+            f" ({count(examples_of_epoch(wanted.task, step.finetune, step.tokenization, step.limit))}"
+            f" × {step.finetune.epochs} epochs × {n} run{'s' * (n > 1)}) at"
+            f" {fraction(pace) if pace < 1 else f'{pace:.0f}'} a second, {source};"
+            f" {duration(begin)} to begin]]"
+        )
+    if len(wanted.models) > 1:
+        st.markdown(f"Together about {format_estimate_bold(total)}, one after the other.")
+
+
+def pace_of(label: str, model: str, wanted: Wanted, runs: Sequence[RunSet]) -> tuple[float, str]:
+    """Examples a second: measured in the newest run of this model on this kind of task, else
+    modelled from its shape.
+    """
+    known = [
+        one
+        for one in runs
+        if one.model in (label, model, Path(model).name) and one.kind == wanted.task.kind
+    ]
+    same = [one for one in known if one.task == wanted.task.name] or known
+    for one in same:
+        if one.examples_per_second:
+            return one.examples_per_second, f"measured in {plain(one.name)}"
+    config = cache.model_of(model).config
+    return (
+        modelled_pace(wanted.task, wanted.step.finetune, config),
+        "modelled from its layers and width on two cores",
+    )
+
+
+def start(workspace: Workspace, wanted: Wanted) -> None:
+    """The button: one job for each model, queued in their order."""
+    n = len(wanted.models)
+    wishes = {
+        label: f"{wanted.task.name.rpartition('/')[2]}-{pickers.shown_model(label)}"
+        for label in wanted.models
+    }
+    missing = unreached(wanted)
+    if missing:
+        names = ", ".join(map(plain, missing))
+        st.markdown(
+            f"**Not on this machine: {names}.** Take it out under *Models*, or type the folder of a"
+            " model there instead."
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            f"Start {n} job{'s' * (n > 1)}",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="start_finetune",
+            disabled=bool(missing),
+        )
+        if queued := panel.queue_line(workspace):
+            st.markdown(f":gray[{queued}]")
+    if pressed:
+        for label, model in wanted.models.items():
+            name = workspace.free_name("runs", wishes[label], promised(workspace, "runs"))
+            panel.launch(workspace, wanted.spec(model), name)
+        st.rerun()

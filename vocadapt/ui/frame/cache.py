@@ -1,0 +1,261 @@
+"""Readers whose results are kept between reruns, each keyed by the stamp of what it read, never by
+a matrix.
+
+Streamlit hashes only a sample of a large array: a matrix as a key could give another model's
+neighbours.
+"""
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.files import expand_path
+from vocadapt.lab.artifacts.alignments import Judged, load_judged
+from vocadapt.lab.artifacts.corpora import text_behind
+from vocadapt.lab.artifacts.open_space import Opened, open_space
+from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.lab.steps.compare_initializers import Compared, load_compared
+from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp, stamp_of
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, changed
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, fit_alignment
+from vocadapt.spaces.alignment.anchors import find_anchors
+from vocadapt.spaces.diagnostics.evaluation import PairScore, casing, score_pairs
+from vocadapt.spaces.diagnostics.mean_cosines import mean_cosine
+from vocadapt.spaces.diagnostics.word_pairs import bundled_pairs
+from vocadapt.spaces.io.storage import VECTORS, WORDS, load_space
+from vocadapt.spaces.neighbors.change import ChangeSettings, NeighbourhoodChange
+from vocadapt.spaces.neighbors.cross_space import CrossSpace
+from vocadapt.spaces.neighbors.noise_baseline import Null, Pair, change_with_null
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.keyword_in_context import Context, ContextSettings
+from vocadapt.ui.serving.paths import check_model
+
+FILES = (
+    "config.json",
+    "tokenizer.json",
+    "vocab.txt",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    VECTORS,
+    WORDS,
+)
+
+
+def space_of(artefact: Artefact) -> EmbeddingSpace:
+    """The word vectors of an artefact."""
+    return _space(str(artefact.folder), artefact.stamp)
+
+
+def model_of(name: str) -> LanguageModel:
+    """A model that is on this machine; raises InputError for one that is not, and never
+    downloads.
+    """
+    return _model(name, model_stamp(name))
+
+
+def opened(name: str) -> Opened:
+    """A space by its name: a folder of word vectors, or a model on this machine; raises InputError
+    for what is neither.
+    """
+    return _opened(name, space_stamp(name))
+
+
+def space_stamp(name: str) -> str:
+    """Changes when the files behind a space do: the first part of any key for what is computed from
+    it.
+    """
+    check_model(name)
+    folder = expand_path(name)
+    return f"{name} {stamp_of(folder) if os.path.isfile(folder / MANIFEST) else model_stamp(name)}"
+
+
+def change_of(
+    before: str,
+    after: str,
+    settings: ChangeSettings,
+    null: tuple[Artefact, Artefact] | None = None,
+    about: str = "",
+) -> tuple[NeighbourhoodChange, Null | None]:
+    """What became of the neighbours of the words that two spaces share, held against a null of two
+    word vectors.
+    """
+    stamps = (
+        space_stamp(before),
+        space_stamp(after),
+        *(f"{one.folder} {one.stamp}" for one in null or ()),
+        about,
+    )
+    pair = Pair(about, *(space_of(one) for one in null)) if null else None
+    return _change(stamps, settings, opened(before), opened(after), pair)
+
+
+def mean_cosine_of(name: str) -> float | None:
+    """The mean cosine over all pairs of a space's tokens."""
+    return _mean_cosine(name, space_stamp(name), opened(name).space)
+
+
+def pair_scores(vectors: Artefact) -> dict[str, PairScore]:
+    """How the vectors agree with people on the bundled word pairs."""
+    return _pair_scores(str(vectors.folder), vectors.stamp, space_of(vectors))
+
+
+def judged_of(artefact: Artefact) -> Judged:
+    """The held-out results of an alignment artefact."""
+    return _judged(str(artefact.folder), artefact.stamp)
+
+
+def compared_of(artefact: Artefact) -> Compared:
+    """The leaderboard of initialisers that an artefact keeps."""
+    return _compared(str(artefact.folder), artefact.stamp)
+
+
+def crossing(
+    vectors: Artefact, model: str, settings: AlignmentSettings, kept: Artefact | None = None
+) -> CrossSpace:
+    """Word vectors and a model's wordpieces, with the map between them: the one an alignment kept,
+    else fitted here.
+    """
+    key = (str(vectors.folder), vectors.stamp, model, model_stamp(model))
+    saved = (str(kept.folder), kept.stamp) if kept else None
+    return _crossing(key, settings, saved, space_of(vectors), model_of(model))
+
+
+def anchors_of(vectors: Artefact, model: str) -> int:
+    """How many words the vectors share with the model, its special tokens aside; raises InputError
+    where there is none.
+    """
+    return _anchors(
+        (str(vectors.folder), vectors.stamp, model, model_stamp(model)),
+        space_of(vectors),
+        model_of(model),
+    )
+
+
+def text_of(vectors: Artefact, workspace: Workspace) -> Corpus | None:
+    """The text that word vectors were trained on; None where it is not known any more, or was
+    changed since.
+    """
+    given = vectors.manifest.inputs.get("text")
+    return (
+        None
+        if given is None or changed(given, workspace)
+        else _text(str(vectors.folder), vectors.stamp, given.stamp)
+    )
+
+
+def context_of(
+    corpus: Corpus, asked: str, model: str, settings: ContextSettings, root: Path
+) -> Context:
+    """The lines of a word or wordpiece in a text; raises InputError for what is neither."""
+    key = (seen_stamp(corpus.files), str(corpus.settings), model, model_stamp(model), asked)
+    return _context(key, settings, corpus, model_of(model), str(root))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _text(folder: str, stamp: str, text_stamp: str) -> Corpus | None:
+    return text_behind(Path(folder))
+
+
+@st.cache_data(max_entries=64, show_spinner="Looking through the text …")
+def _context(
+    key: tuple[str, ...],
+    settings: ContextSettings,
+    _corpus: Corpus,
+    _model: LanguageModel,
+    _root: str,
+) -> Context:
+    return look_up(_corpus, key[-1], _model.splitter, _model.vocabulary, settings, root=Path(_root))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word vectors …")
+def _space(folder: str, stamp: str) -> EmbeddingSpace:
+    return load_space(Path(folder))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the model's wordpieces …")
+def _model(name: str, stamp: str) -> LanguageModel:
+    return open_model(name, offline=True)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading the space …")
+def _opened(name: str, stamp: str) -> Opened:
+    return open_space(name, offline=True)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing the neighbours of every word …")
+def _change(
+    key: tuple[str, ...],
+    settings: ChangeSettings,
+    _before: Opened,
+    _after: Opened,
+    _pair: Pair | None,
+) -> tuple[NeighbourhoodChange, Null | None]:
+    return change_with_null(
+        _before.space, _after.space, settings, _pair, _before.special | _after.special
+    )
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _mean_cosine(name: str, stamp: str, _space: EmbeddingSpace) -> float | None:
+    return mean_cosine(_space)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _judged(folder: str, stamp: str) -> Judged:
+    return load_judged(Path(folder))
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing with human judgement …")
+def _pair_scores(folder: str, stamp: str, _words: EmbeddingSpace) -> dict[str, PairScore]:
+    splitter = casing(_words)
+    return {pairs.name: score_pairs(_words, pairs, splitter) for pairs in bundled_pairs()}
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _compared(folder: str, stamp: str) -> Compared:
+    return load_compared(Path(folder))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Fitting the map …")
+def _crossing(
+    key: tuple[str, ...],
+    settings: AlignmentSettings,
+    saved: tuple[str, str] | None,
+    _words: EmbeddingSpace,
+    _model: LanguageModel,
+) -> CrossSpace:
+    special = _model.vocabulary.special
+    alignment = (
+        Alignment.load(Path(saved[0]))
+        if saved
+        else fit_alignment(_words, _model.space, settings, special)
+    )
+    return CrossSpace(_words, _model.space, alignment, special)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _anchors(key: tuple[str, ...], _words: EmbeddingSpace, _model: LanguageModel) -> int:
+    return len(find_anchors(_words, _model.space, exclude=_model.vocabulary.special))
+
+
+def model_stamp(name: str) -> str:
+    """Return a cache key that changes with the files of a model folder; constant for a hub name.
+
+    Raises InputError for a path that pages may not open, before anything is read from it.
+    """
+    check_model(name)
+    folder = expand_path(name)
+    files = (
+        [folder / file for file in FILES] if os.path.isdir(folder) else [folder]
+    )  # unlike Path, false for a name too long
+    return (
+        " ".join(
+            f"{file.stat().st_size}-{file.stat().st_mtime_ns}"
+            for file in files
+            if os.path.isfile(file)
+        )
+        or name
+    )

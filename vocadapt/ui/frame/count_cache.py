@@ -1,0 +1,285 @@
+"""Readers of the words of a text under a model's cut, whose results are kept between reruns, keyed
+as those of `cache` are.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
+from vocadapt.lab.reports.advice import Asked, advise_on, places_of_counts
+from vocadapt.lab.workspace.workspace import Artefact
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.pipeline import Sources, plan_for
+from vocadapt.recipe import Recipe
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
+from vocadapt.ui.frame.cache import model_of, model_stamp, space_of
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.growth.extension_size import ExtensionCurve, extension_curve
+from vocadapt.vocabulary.growth.growth import Reducer
+from vocadapt.vocabulary.lens import (
+    Change,
+    Counts,
+    CutFigures,
+    Cutter,
+    changes,
+    finest,
+    recount,
+    refines,
+)
+from vocadapt.vocabulary.overlap import Profile, profile
+from vocadapt.vocabulary.plan.plan import VocabularyPlan
+from vocadapt.vocabulary.plan.reduction import ReductionSettings, dropped
+
+
+def plan_of(
+    recipe: Recipe,
+    model: str,
+    vectors: Artefact | None,
+    target: str | None,
+    corpus: Artefact | None,
+    root: Path,
+) -> VocabularyPlan:
+    """The plan that a recipe gives for this model.
+
+    Raises InputError where the plan looks at counts and the words of the text are not counted yet;
+    a text that is only trained on afterwards need not be.
+    """
+    corpus = corpus if "counts" in recipe.needs else None
+    counts = counts_of(corpus, model, root) if corpus else None
+    if corpus and counts is None:
+        raise InputError(
+            f"The words of {corpus.name} are not counted for {model} yet.",
+            "Count them: on Word vectors, or by words count.",
+        )
+    named = [f"{one.folder} {one.stamp}" for one in (vectors, corpus) if one]
+    key = (*named, *(f"{name} {model_stamp(name)}" for name in (model, target) if name))
+    sources = Sources(
+        None, None, model_of(target) if target else None, counts.counts if counts else None
+    )
+    return _plan(key, recipe, model_of(model), sources, space_of(vectors) if vectors else None)
+
+
+def extension_of(recipe: Recipe, model: str, corpus: Artefact, root: Path) -> ExtensionCurve:
+    """What more and more tokens of an extension do to a text, up to those that the recipe adds."""
+    plan, counts = plan_of(recipe, model, None, None, corpus, root), counts_of(corpus, model, root)
+    return _extension(
+        str(corpus.folder),
+        corpus.stamp,
+        model,
+        model_stamp(model),
+        recipe,
+        plan,
+        counts.counts if counts else {},
+    )
+
+
+def counts_of(corpus: Artefact, model: str, root: Path) -> WordCounts | None:
+    """The word counts that the workspace keeps of a corpus under a model's splitter; None where it
+    was not counted.
+    """
+    return _kept(corpus, model_of(model).splitter, root)
+
+
+def cutter_of(model: str, name: str) -> Cutter:
+    """What of a model cuts words, under the name that a page shows; raises InputError where it has
+    no vocabulary.
+    """
+    found = model_of(model)
+    return Cutter(name, found.vocabulary, found.splitter)
+
+
+def words_of(corpus: Artefact, splitter: Splitter, root: Path) -> Counts | None:
+    """The words of a corpus and their counts, kept under this splitter or following from those kept
+    under BERT's cased one.
+    """
+    if kept := _kept(corpus, splitter, root):
+        return kept.counts
+    cased = Splitter.bert(lowercase=False)
+    finer = _kept(corpus, cased, root) if refines(cased, splitter) else None
+    return _recounted(str(corpus.folder), corpus.stamp, splitter, finer.counts) if finer else None
+
+
+def figures_of(corpus: Artefact, cutter: Cutter, model: str, root: Path) -> CutFigures | None:
+    """How a model cuts a corpus; None where the corpus was not counted in such words."""
+    counts = words_of(corpus, cutter.splitter, root)
+    return (
+        _figures(
+            str(corpus.folder), corpus.stamp, model, model_stamp(model), cutter.name, cutter, counts
+        )
+        if counts
+        else None
+    )
+
+
+def reducer_of(corpus: Artefact, model: str, root: Path) -> Reducer | None:
+    """A model's vocabulary with the words of a corpus, ready to be reduced; None where they were
+    not counted in such words.
+    """
+    found = model_of(model)
+    counts = words_of(corpus, found.splitter, root)
+    return (
+        _reducer(
+            str(corpus.folder), corpus.stamp, model, model_stamp(model), found.vocabulary, counts
+        )
+        if counts
+        else None
+    )
+
+
+def profile_of(model: str) -> Profile:
+    """A model's vocabulary in figures."""
+    found = model_of(model)
+    return _profile(model, model_stamp(model), found.vocabulary, found.splitter)
+
+
+def longest_half(model: str) -> NDArray[np.bool_]:
+    """Which tokens of a model, by id, leave by `longest` when half of them stay; none where so many
+    cannot go.
+    """
+    return _longest_half(model, model_stamp(model), model_of(model).vocabulary)
+
+
+def changes_of(
+    corpus: Artefact, before: Cutter, after: Cutter, models: tuple[str, str], root: Path
+) -> list[Change] | None:
+    """The words of a corpus that two models cut otherwise; None where the corpus was not counted in
+    such words.
+    """
+    splitter = finest([before.splitter, after.splitter])
+    counts, stamps = words_of(corpus, splitter, root), " ".join(map(model_stamp, models))
+    return (
+        _changes(str(corpus.folder), corpus.stamp, models, stamps, splitter, before, after, counts)
+        if counts
+        else None
+    )
+
+
+def advice_of(corpus: Artefact, model: str, root: Path, task: Path | None) -> Asked | None:
+    """The advice on a corpus of the workspace; None where it was not counted in the model's words.
+    Never counts.
+    """
+    key = (str(corpus.folder), corpus.stamp, model, model_stamp(model))
+    if not any(path.is_file() for path in _places(key, str(root), model_of(model))):
+        return None
+    return _advice(
+        key,
+        str(root),
+        str(task) if task else "",
+        model_stamp(str(task)) if task else "",
+        model_of(model),
+    )
+
+
+@st.cache_resource(max_entries=4, show_spinner="Planning the vocabulary …")
+def _plan(
+    key: tuple[str, ...],
+    recipe: Recipe,
+    _model: LanguageModel,
+    _sources: Sources,
+    _words: EmbeddingSpace | None,
+) -> VocabularyPlan:
+    return plan_for(recipe, _model, _sources, _words)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Cutting the words of the text at each size …")
+def _extension(
+    folder: str,
+    stamp: str,
+    model: str,
+    model_stamp: str,
+    recipe: Recipe,
+    _plan: VocabularyPlan,
+    _counts: Counts,
+) -> ExtensionCurve:
+    return extension_curve(_plan, _counts)
+
+
+def _kept(corpus: Artefact, splitter: Splitter, root: Path) -> WordCounts | None:
+    """The counts that the workspace keeps; whether they are there is looked up each time: a job may
+    have counted since.
+    """
+    path = _counts_file(str(corpus.folder), corpus.stamp, splitter, str(root))
+    return _counts(str(path)) if path.is_file() else None
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking up the word counts …")
+def _counts_file(folder: str, stamp: str, splitter: Splitter, root: str) -> Path:
+    return counts_path(Path(root), read_corpus([folder]), splitter)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
+def _counts(path: str) -> WordCounts:
+    return WordCounts.read(Path(path))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the word counts …")
+def _recounted(folder: str, stamp: str, splitter: Splitter, _finer: Counts) -> Counts:
+    return recount(_finer, splitter)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Cutting the words of the text …")
+def _figures(
+    folder: str,
+    stamp: str,
+    model: str,
+    model_stamp: str,
+    name: str,
+    _cutter: Cutter,
+    _counts: Counts,
+) -> CutFigures:
+    return _cutter.figures(_counts)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Laying out the words of the text …")
+def _reducer(
+    folder: str, stamp: str, model: str, model_stamp: str, _vocabulary: Vocabulary, _counts: Counts
+) -> Reducer:
+    reducer = Reducer(_vocabulary, _counts)
+    _ = reducer.tokens  # laid out and cut now, under the spinner
+    return reducer
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring the vocabulary …")
+def _profile(model: str, model_stamp: str, _vocabulary: Vocabulary, _splitter: Splitter) -> Profile:
+    return profile(_vocabulary, _splitter)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _longest_half(model: str, model_stamp: str, _vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    try:
+        gone = frozenset(dropped(_vocabulary, ReductionSettings("longest", 0.5)))
+    except InputError:
+        gone = frozenset()
+    return np.array([token in gone for token in _vocabulary.tokens])
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking for words that are cut otherwise …")
+def _changes(
+    folder: str,
+    stamp: str,
+    models: tuple[str, str],
+    model_stamps: str,
+    splitter: Splitter,
+    _before: Cutter,
+    _after: Cutter,
+    _counts: Counts,
+) -> list[Change]:
+    return changes(_counts, splitter, _before, _after)
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking up the word counts …")
+def _places(key: tuple[str, ...], root: str, _model: LanguageModel) -> tuple[Path, ...]:
+    return places_of_counts(Path(root), read_corpus([key[0]]), _model.splitter)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Looking at how its words are cut …")
+def _advice(
+    key: tuple[str, ...], root: str, task: str, task_stamp: str, _model: LanguageModel
+) -> Asked:
+    return advise_on(read_corpus([key[0]]), _model, Path(root), Path(task) if task else None)

@@ -1,0 +1,74 @@
+"""What stands round every page: the workspace, the running jobs, and mistakes shown as messages."""
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import ARTEFACTS, Workspace, check_name
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.frame import address, mistakes
+from vocadapt.ui.frame.address import WORKSPACE as HERE
+from vocadapt.ui.jobs import strip
+from vocadapt.ui.jobs.panel import running_jobs
+from vocadapt.ui.serving import paths, preload
+from vocadapt.ui.serving.server import WORKSPACE
+
+
+def workspace() -> Workspace:
+    """The workspace that the pages work in."""
+    start = _start()
+    name = st.session_state.get(HERE) or start.name
+    return Workspace(start if name == start.name else start.parent / check_name(name))
+
+
+def draw(page: st.Page) -> None:
+    """Draw the sidebar and a page; a mistake of the user's becomes a message, anything else keeps
+    its trace in the log.
+    """
+    paths.warn_once()
+    address.enter(page.url_path)
+    with mistakes.shown():
+        sidebar()
+        strip.draw(workspace())
+        page.run()
+    # not if the run is interrupted: then the page is drawn again at once
+    preload.report_page_drawn()
+
+
+def sidebar() -> None:
+    """Draw the workspace picker below the navigation, or open the page that a button requested."""
+    start = _start()
+    going = st.session_state.pop(address.GOING, None)
+    names = sorted({start.name, st.session_state.get(HERE) or start.name, *_siblings(start)})
+    with st.sidebar:
+        st.selectbox(
+            "Workspace",
+            names,
+            index=names.index(start.name),
+            key=HERE,
+            accept_new_options=True,
+            bind=None if going else "query-params",  # see address.go_to
+            help=(
+                f"A project is a folder in {plain(str(start.parent))}. Type a new name to create"
+                " one."
+            ),
+        )
+        if going:
+            st.switch_page(going[0], query_params=going[1])
+        running_jobs(workspace())
+        address.keep_history()
+
+
+def _start() -> Path:
+    return Path(os.environ.get(WORKSPACE, "workspace")).expanduser().resolve()
+
+
+def _siblings(start: Path) -> set[str]:
+    """Names of the workspaces beside the one the lab was started with."""
+    folders = start.parent.glob("*/")
+    return {
+        folder.name
+        for folder in folders
+        if any(any(folder.glob(f"{kind}/*/manifest.json")) for kind in ARTEFACTS)
+    }

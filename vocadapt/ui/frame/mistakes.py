@@ -1,0 +1,45 @@
+"""A mistake of the user's, as a message where it happened."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace.uploads import as_uploaded
+from vocadapt.text.display import bounded
+
+LONGEST, MOST_LINES = 600, 20  # characters of a line of a message, lines of a message
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show the InputError of a block as a message; any other exception passes and keeps its
+    trace.
+    """
+    try:
+        yield
+    except InputError as error:
+        with st.container(border=True):
+            st.error("This did not work.", icon=":material/error:")
+            for line in filter(None, (error.problem, error.remedy)):
+                st.text(named(line))  # plain: it may quote a file
+
+
+def format_in_one_line(error: InputError) -> str:
+    """Format problem and remedy for a page, in one line."""
+    return named(f"{error.problem} {error.remedy}".strip())
+
+
+def named(message: str) -> str:
+    """Format a message for a page: shortened, invisible characters escaped, uploads called by their
+    names.
+
+    Messages may quote input, files or the address. Long lines are shortened in the middle: the end
+    often has the remedy.
+    """
+    from vocadapt.ui.frame.frame import workspace  # the frame shows mistakes, too
+
+    with suppress(InputError):  # the error may be about the workspace itself
+        message = as_uploaded(message, workspace())
+    return "\n".join(bounded(line, LONGEST) for line in message.splitlines()[:MOST_LINES])

@@ -1,0 +1,147 @@
+"""Names of models and spaces: lists for pickers, and resolution of typed names and of names in
+addresses.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import expand_path
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.models.hub_cache import filter_cached
+from vocadapt.models.language_model import HUB_NAME, SNAPSHOT, name_of
+
+COMMON_MODELS = ("bert-base-uncased", "bert-base-cased")
+LONGEST_NAME = 100  # characters of a hub name
+SPACE_KINDS = {
+    "vectors": "word vectors",
+    "models": "model",
+}  # kind of artefact → how a space of it is shown
+
+
+def models_of(workspace: Workspace, common: tuple[str, ...] = COMMON_MODELS) -> dict[str, str]:
+    """List the models that pickers offer: display name -> folder or hub name.
+
+    1. Models of the workspace: those adapted or trained here before others, newest first.
+    2. Models that other artefacts of the workspace were made for.
+    3. Common models in the local cache; other hub names, which may need a network, can be typed.
+    """
+    used = models_in_use(workspace)
+    models = workspace.artefacts("models")
+    models.sort(
+        key=lambda one: ("model" not in one.manifest.inputs, str(one.folder) not in used[:1])
+    )
+    found = {one.name: str(one.folder) for one in models}
+    there = {Path(folder).resolve() for folder in found.values()}
+    for name in (*used, *filter_cached(common)):
+        if Path(name).resolve() not in there:
+            found.setdefault(shown_model(name), name)
+    return found
+
+
+def spaces_of(workspace: Workspace) -> dict[str, str]:
+    """List the spaces of a workspace (display name -> folder or hub name): word vectors, models,
+    and their base models.
+    """
+    found = {
+        f"{shown} · {one.name}": str(one.folder)
+        for kind, shown in SPACE_KINDS.items()
+        for one in workspace.artefacts(kind)
+    }
+    there = {Path(folder).resolve() for folder in found.values()}
+    return found | {
+        shown_model(name): name
+        for name in models_in_use(workspace)
+        if Path(name).resolve() not in there
+    }
+
+
+def resolve(
+    workspace: Workspace,
+    typed: str,
+    offered: Mapping[str, str],
+    kinds: tuple[str, ...] = ("models",),
+) -> str:
+    """Resolve a display name, an artefact's name, `models/NAME`, a path or a hub name; return ""
+    for none.
+
+    kinds: kinds of artefacts to look up, in order of precedence.
+    """
+    typed = typed.strip()
+    if typed in offered:
+        return offered[typed]
+    for kind in kinds:
+        names = {f"{kind}/{one.name}": one for one in workspace.artefacts(kind)}
+        names |= {f"{SPACE_KINDS.get(kind, kind)} · {one.name}": one for one in names.values()}
+        names |= {one.name: one for one in names.values()}
+        if typed in names:
+            return str(names[typed].folder)
+    same = (name for name in offered.values() if shown_model(name) == typed)
+    return next(same, typed)
+
+
+def build_address_filter(
+    workspace: Workspace, offered: Mapping[str, str], kinds: tuple[str, ...] = ("models",)
+) -> Callable[[str], bool]:
+    """Build a predicate: may a value be used from an address? True for offered names, artefacts and
+    hub names.
+
+    False for paths, because a link must not open files of the user who follows it; a hub name that
+    is also an existing path counts as a path.
+    """
+
+    def allowed(value: str) -> bool:
+        if value in offered or resolve(workspace, value, offered, kinds) != value.strip():
+            return True
+        return (
+            len(value) <= LONGEST_NAME
+            and bool(HUB_NAME.fullmatch(value))
+            and ".." not in value
+            and not os.path.lexists(value)
+        )
+
+    return allowed
+
+
+def label_of(name: str, offered: Mapping[str, str]) -> str:
+    """Return the display name of a folder or hub name; the name itself if it is not offered."""
+    try:
+        place = expand_path(name)
+    except InputError:  # no path of this machine
+        return name
+    same = (label for label, known in offered.items() if name == known or place == Path(known))
+    return next(same, name)
+
+
+def models_in_use(workspace: Workspace) -> list[str]:
+    """Return the models that vectors and alignments of the workspace were made for, newest
+    first.
+    """
+    made = [
+        artefact
+        for kind in ("vectors", "alignments", "corpora")
+        for artefact in workspace.artefacts(kind)
+    ]
+    return list(
+        dict.fromkeys(filter(None, (model_behind(artefact, workspace) for artefact in made)))
+    )
+
+
+def model_behind(artefact: Artefact, workspace: Workspace) -> str | None:
+    """Return the model that an artefact was made for, None if there is none."""
+    given = artefact.manifest.inputs.get("model")
+    return str(workspace.root / given.paths[0]) if given else None
+
+
+def shown_model(name: str) -> str:
+    """Return a short name of a model: its hub name, or the names of its folder and parent
+    folder.
+    """
+    hub = SNAPSHOT.search(name)
+    if hub:
+        return hub[1].replace("--", "/")
+    path = Path(name)
+    if not path.is_absolute():
+        return name
+    return name_of(path) if name_of(path) != path.name else "/".join(path.parts[-2:])

@@ -1,0 +1,120 @@
+"""Readers of tasks and runs whose results are kept between reruns, keyed as in `cache`: by the
+stamp of what was read.
+"""
+
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis.errors.single_example import Tried, try_out
+from vocadapt.lab.artifacts import runs
+from vocadapt.lab.artifacts.run_sources import corpus_of
+from vocadapt.lab.artifacts.runs import RunSet, open_runs, runs_of
+from vocadapt.lab.reports.ledgers import PairSpec, RunPair, open_pair
+from vocadapt.lab.workspace.manifest import MANIFEST, seen_stamp
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.text.corpus import Corpus
+from vocadapt.training.finetune.run_files import RUN, SavedRun, load_run
+from vocadapt.training.tasks.base import Example, Task
+from vocadapt.training.tasks.task_file import files_of_task, read_task
+from vocadapt.ui.frame.cache import model_stamp
+from vocadapt.ui.serving import preload
+
+
+def task_of(path: Path, fold: int = 0) -> Task:
+    """The examples of a task's folder or .toml; of a k-fold task, one fold. Raises InputError for
+    what is none.
+    """
+    return _task(str(path), fold, seen_stamp(files_of_task(path)))
+
+
+def runs_in(workspace: Workspace, task: str = "") -> list[RunSet]:
+    """The fine-tuned runs of a workspace, of one task or of all, newest first; predictions are read
+    when asked for.
+    """
+    return runs_of(workspace, task, _opening)
+
+
+def runs_and_unreadable(workspace: Workspace) -> tuple[list[RunSet], dict[str, str]]:
+    """All of them, and what `runs_in` passes over: the name of each run that cannot be read, and
+    why.
+    """
+    return runs.runs_and_unreadable(workspace, _opening)
+
+
+def run_pair(asked: PairSpec, stamps: tuple[str, ...]) -> RunPair:
+    """Two predictions opened for their errors; `stamps` are those of their artefacts."""
+    return _run_pair(stamps, asked)
+
+
+def corpus_behind(run: Path) -> Corpus | None:
+    """The text that the words of a run's model came from, where that is there, unchanged."""
+    return _corpus_behind(
+        str(run), seen_stamp([run / MANIFEST]) if (run / MANIFEST).is_file() else ""
+    )
+
+
+def run_of(folder: str) -> SavedRun:
+    """Return the run of a folder, without its network; raise InputError if there is none, or
+    several.
+    """
+    return _run(folder, run_stamp(folder))
+
+
+def network_of(folder: str) -> SavedRun:
+    """Return the run of a folder with its network, loaded once; raise InputError as `run_of`
+    does.
+    """
+    return _network(folder, run_stamp(folder))
+
+
+def tried(folder: str, example: Example) -> Tried:
+    """One example tried on a run; what was tried before is kept."""
+    return _tried(folder, run_stamp(folder), example, network_of(folder))
+
+
+def run_stamp(folder: str) -> str:
+    """Changes when the record or the weights of a run do."""
+    return f"{model_stamp(folder)} {model_stamp(str(Path(folder) / RUN))}"
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the task …")
+def _task(path: str, fold: int, stamp: str) -> Task:
+    return read_task(Path(path), fold)
+
+
+def _opening(artefact: Artefact) -> RunSet:
+    return _runs(str(artefact.folder), artefact.stamp)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _runs(folder: str, stamp: str) -> RunSet:
+    return open_runs(Path(folder))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing the predictions …")
+def _run_pair(stamps: tuple[str, ...], asked: PairSpec) -> RunPair:
+    return open_pair(asked)
+
+
+@st.cache_data(max_entries=8, show_spinner=False, ttl=60)
+def _corpus_behind(run: str, stamp: str) -> Corpus | None:
+    return corpus_of(Path(run))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _run(folder: str, stamp: str) -> SavedRun:
+    return load_run(Path(folder))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading the network …")
+def _network(folder: str, stamp: str) -> SavedRun:
+    run = _run(folder, stamp)
+    preload.wait()
+    _ = run.network  # load it now, while the spinner is shown
+    return run
+
+
+@st.cache_resource(max_entries=64, show_spinner="Reading the text under each cut …")
+def _tried(folder: str, stamp: str, example: Example, _run: SavedRun) -> Tried:
+    return try_out(_run, example)

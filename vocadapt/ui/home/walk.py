@@ -1,0 +1,108 @@
+"""The walk as a strip: which steps are done, stale or missing in a workspace, and what to do
+first.
+"""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from vocadapt.analysis.results.tables import figure_name
+from vocadapt.lab.workspace.workspace import Artefact, Workspace, adapted_models
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, fraction
+
+STATES = {
+    "done": ":green[:material/check_circle: done]",
+    "stale": ":violet[:material/update: out of date]",
+    "missing": ":gray[:material/radio_button_unchecked: missing]",
+}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One step of the walk: its name, the kind of artefact it leaves, the page that makes it."""
+
+    name: str
+    kind: str
+    page: str
+    about: str
+
+
+WALK = (
+    Stop(
+        "Text",
+        "corpora",
+        "pages/words/vectors.py",
+        "Text of your domain, counted in the model's own words",
+    ),
+    Stop("Word vectors", "vectors", "pages/words/vectors.py", "What the words of the domain mean"),
+    Stop(
+        "Alignment",
+        "alignments",
+        "pages/words/alignment.py",
+        "A map from the words into the model's wordpieces",
+    ),
+    Stop(
+        "Adapted model",
+        "models",
+        "pages/vocabulary/adapt.py",
+        "An ordinary model folder that knows the words",
+    ),
+    Stop("Runs", "runs", "pages/train/finetune.py", "What the words are worth on a task"),
+)
+
+
+def strip(workspace: Workspace) -> None:
+    """Draw the steps side by side, each with its state, its newest artefact and the way to its
+    page.
+    """
+    for column, stop in zip(st.columns(len(WALK)), WALK, strict=True):
+        found = made_by(stop, workspace)
+        with column, st.container(border=True, height="stretch"):
+            st.markdown(f"**{stop.name}**  \n{STATES[state_of(found, workspace)]}")
+            st.markdown(f":small[{headline(found[0])}]" if found else f":small[{stop.about}]")
+            st.page_link(stop.page, label="Open", icon=":material/arrow_forward:")
+
+
+def made_by(stop: Stop, workspace: Workspace) -> list[Artefact]:
+    """What a step has left so far, newest first; a converted model is no adapted one."""
+    return adapted_models(workspace) if stop.kind == "models" else workspace.artefacts(stop.kind)
+
+
+def state_of(found: list[Artefact], workspace: Workspace) -> str:
+    """done, stale or missing, judged by the newest artefact of a step."""
+    if not found:
+        return "missing"
+    return "stale" if found[0].stale(workspace) else "done"
+
+
+def headline(artefact: Artefact) -> str:
+    """An artefact in half a line of Markdown: its name and its main figure."""
+    numbers, figure = artefact.manifest.numbers, ""
+    if artefact.kind == "corpora" and "words" in numbers:
+        figure = f"{count(numbers['words'])} words"
+    elif artefact.kind == "vectors":
+        figure = f"{count(numbers['words'])} words × {numbers['dim']}"
+    elif artefact.kind == "alignments":
+        beside = f"chance {fraction(numbers['chance@5'])}, n = {count(numbers['anchors'])}"
+        figure = f"held-out P@5 {fraction(numbers['p@5'])} ({beside})"
+    elif artefact.kind == "models" and "added" in numbers:
+        figure = f"{count(numbers['added'])} words added"
+    elif artefact.kind == "runs" and numbers.get("mean"):
+        figure = (
+            f"{figure_name(numbers['metric'])} {fraction(numbers['mean'][numbers['metric']])}"
+            f" ({plain(numbers['cut'])})"
+        )
+        figure += f", {plain(classes)}" if (classes := numbers.get("classes")) else ""
+    return f"{plain(artefact.name)} · {figure}" if figure else plain(artefact.name)
+
+
+def recent(workspace: Workspace, n: int = 8) -> list[dict[str, str]]:
+    """The newest artefacts of all steps, as lines of a table."""
+    made = (artefact for stop in WALK for artefact in made_by(stop, workspace))
+    everything = sorted(made, key=lambda artefact: artefact.manifest.created, reverse=True)
+    names = {stop.kind: stop.name for stop in WALK}
+    return [
+        {"step": names[a.kind], "name": a.name, "made": a.manifest.created[:16].replace("T", " ")}
+        for a in everything[:n]
+    ]

@@ -1,0 +1,249 @@
+"""Parts of the initialisers page: what is transferred, and one token under every initialiser."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.analysis.leaderboard.inputs import materials_from_target, materials_from_vectors
+from vocadapt.analysis.leaderboard.leaderboard import made_for
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.spaces.neighbors.search import nearest
+from vocadapt.spaces.space import EmbeddingSpace, Matrix
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
+from vocadapt.text.corpus import Corpus
+from vocadapt.text.words import WordCounts
+from vocadapt.ui.components import pickers, word_query
+from vocadapt.ui.components.estimates import format_estimate
+from vocadapt.ui.components.markup import Card, neighbour_cards, visible
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import cache, count_cache, mistakes
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.initializers.initialize import (
+    INITIALISERS,
+    Materials,
+    RowSettings,
+    provenance_line,
+)
+
+SHOWN = ("syntactic", "semantic", "aligned")  # under which a token is looked at first
+Key = tuple[str, ...]
+HELP = {
+    "target": (
+        "Word vectors or a model of this workspace, or type the folder of another model, or a bare"
+        " vocab.txt: vectors of its tokens are then trained on a text."
+    ),
+    "new": "Tokens that the model lacks: each needs a row.",
+    "common": (
+        "Tokens that both have. They keep their rows, and new rows are made of them: they are the"
+        " donors."
+    ),
+    "width": "Numbers in a vector of the target, and in a row of the model.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """What initialisers draw on, its key between reruns, and the inputs of the step that draws on
+    the same, by role.
+    """
+
+    key: Key
+    materials: Materials
+    inputs: Mapping[str, str]
+
+
+def targets(workspace: Workspace) -> dict[str, Artefact]:
+    """What rows can be transferred from: word vectors and models of the workspace, by the name they
+    are shown under.
+    """
+    found = {
+        f"word vectors · {artefact.name}": artefact for artefact in workspace.artefacts("vectors")
+    }
+    return found | {
+        f"model · {artefact.name}": artefact for artefact in workspace.artefacts("models")
+    }
+
+
+def transfer(workspace: Workspace, name: str, target: Artefact | str) -> Transfer | None:
+    """What initialisers draw on, kept between reruns; None while a bare vocabulary waits for the
+    text it is to be trained on.
+
+    Raises InputError where nothing is new to the model.
+    """
+    base = cache.model_of(name)
+    inputs = {"model": str(base.path)}
+    key: Key = (str(base.path), cache.model_stamp(name))
+    if isinstance(target, Artefact) and _is_vectors(target):
+        key = (*key, str(target.folder), target.stamp)
+        materials = _materials(key, base, cache.space_of(target), None)
+        return Transfer(key, materials, inputs | {"vectors": str(target.folder)})
+    given = str(target.folder) if isinstance(target, Artefact) else target
+    other = cache.model_of(given)
+    inputs, key = inputs | {"target": str(other.path)}, (*key, given, cache.model_stamp(given))
+    if other.path.is_dir():
+        return Transfer(key, _materials(key, base, other.space, other.vocabulary), inputs)
+    corpus = _text_for(workspace, base, given, key)
+    if corpus is None:
+        return None
+    key = (*key, str(corpus.folder), corpus.stamp)
+    space = _token_space(
+        key, read_corpus([corpus.folder]), other, Word2VecSettings(dim=base.dim, workers=1)
+    )
+    return Transfer(
+        key, _materials(key, base, space, other.vocabulary), inputs | {"text": str(corpus.folder)}
+    )
+
+
+def headline(materials: Materials) -> None:
+    """The transfer in figures."""
+    columns = st.columns(3)
+    columns[0].metric("New tokens", count(len(materials.plan.new_rows)), help=HELP["new"])
+    columns[1].metric("Common tokens", count(len(materials.donors)), help=HELP["common"])
+    columns[2].metric(
+        "Width", f"{materials.similar.dim} → {materials.model.dim}", help=HELP["width"]
+    )
+
+
+@st.fragment
+def token_inspector(transfer: Transfer) -> None:
+    """Table 6.11 of the thesis for any token: its neighbours in the target space, in the model, and
+    under each initialiser.
+    """
+    st.subheader("One token under each initialiser")
+    key, materials = transfer.key, transfer.materials
+    space = materials.similar
+    examples = [t for t in materials.plan.new_rows if t in space and len(t) > 5 and t.isalpha()][
+        : word_query.EXAMPLES
+    ]
+    token = word_query.ask_for_word(
+        "initialisers_token", "Type a token of the target", examples, space
+    )
+    methods = st.multiselect(
+        "Initialisers",
+        list(INITIALISERS),
+        list(SHOWN),
+        key="initialisers_methods",
+        bind="query-params",
+    )
+    if not token:
+        return
+    with mistakes.shown():
+        if token not in space and token not in materials.model:
+            raise InputError(
+                f"{token[:60]!r} is neither in the target space nor in the model.",
+                "Try another, or an example.",
+            )
+        neighbour_cards(_cards(key, materials, token, tuple(methods)))
+        st.markdown(
+            ":small[:gray[The 5 nearest tokens, by cosine. Under each initialiser's name: what its"
+            " row is made of (its donors and their weights). A good row has neighbours of the same"
+            " meaning.]]"
+        )
+
+
+def _is_vectors(target: Artefact) -> bool:
+    return target.folder.parent.name == "vectors"
+
+
+def _text_for(workspace: Workspace, base: LanguageModel, target: str, key: Key) -> Artefact | None:
+    """The text that vectors of a bare vocabulary's tokens are trained on; None until there is one
+    and the button was pressed.
+    """
+    corpora = workspace.artefacts("corpora")
+    if not corpora:
+        pickers.nothing_yet(
+            "A bare vocabulary has no vectors of its tokens.",
+            "They are trained on a text of your domain: take one in first.",
+            "pages/words/vectors.py",
+            "Take in a text",
+        )
+        return None
+    corpus = pickers.pick(
+        "Text that vectors of its tokens are trained on", corpora, "initialisers_corpus"
+    )
+    asked = (*key, str(corpus.folder), corpus.stamp)
+    if st.session_state.get("trained") != asked:
+        counts = count_cache.words_of(corpus, cache.model_of(target).splitter, workspace.root)
+        settings = Word2VecSettings(dim=base.dim, workers=1)
+        about = (
+            f"about {format_estimate(estimate_seconds(WordCounts(counts, 0, 0), settings))}"
+            if counts
+            else "some minutes"
+        )
+        st.markdown(
+            "A vocabulary alone says nothing of what its tokens mean: that is learned from the"
+            f" text, in {about}."
+        )
+        if not st.button(
+            "Train vectors of its tokens",
+            type="primary",
+            icon=":material/scatter_plot:",
+            key="train_tokens",
+        ):
+            return None
+        st.session_state["trained"] = asked
+    return corpus
+
+
+@st.cache_resource(max_entries=2, show_spinner="Training vectors of the target's tokens …")
+def _token_space(
+    key: Key, _corpus: Corpus, _target: LanguageModel, _settings: Word2VecSettings
+) -> EmbeddingSpace:
+    from vocadapt.training.token_space import token_space
+
+    return token_space(_corpus, _target.splitter, _target.vocabulary, _settings)[0]
+
+
+@st.cache_resource(max_entries=4, show_spinner="Planning the transfer …")
+def _materials(
+    key: Key, _model: LanguageModel, _space: EmbeddingSpace, _vocabulary: Vocabulary | None
+) -> Materials:
+    return (
+        materials_from_target(_model, _vocabulary, _space)
+        if _vocabulary
+        else materials_from_vectors(_model, _space)
+    )
+
+
+def _cards(key: Key, materials: Materials, token: str, methods: tuple[str, ...]) -> list[Card]:
+    """The lists of a token: target space, model, each initialiser with what its row is made of."""
+    space, model = materials.similar, materials.model
+    cards, kind = [], "domain" if materials.target is None else "target"
+    if token in space:
+        cards.append(
+            Card(
+                "In the target space", visible(space.name), kind, _near(space, space[token], token)
+            )
+        )
+    if token in model:
+        cards.append(
+            Card("In the model", "its own row", "source", _near(model, model[token], token))
+        )
+    for method in methods:
+        try:
+            row, line = _row(key, method, token, materials)
+        except InputError as error:
+            cards.append(Card(method, "cannot run", "null", [], empty=visible(str(error))))
+            continue
+        cards.append(Card(method, visible(line), "good", _near(model, row, token), told=True))
+    return cards
+
+
+@st.cache_data(max_entries=256, show_spinner="Making its row …")
+def _row(key: Key, method: str, token: str, _materials: Materials) -> tuple[Matrix, str]:
+    rows = made_for(_materials, token, RowSettings(method))
+    return rows.matrix[0], provenance_line(token, rows.provenance[0])
+
+
+def _near(space: EmbeddingSpace, vector: Matrix, token: str, k: int = 5) -> list[tuple[str, float]]:
+    own = np.array([space.index.get(token, -1)])
+    found = nearest(vector[None], space, k, leave_out=own)
+    return [
+        (space.words[i], float(score))
+        for i, score in zip(found.rows[0], found.scores[0], strict=True)
+    ]

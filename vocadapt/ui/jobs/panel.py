@@ -1,0 +1,262 @@
+"""Jobs beside the work: progress while one is alive, why it failed when it did. The page never
+waits for a job.
+
+A panel is a fragment that reruns every second only while its job is alive, and reruns the page once
+when the job has ended.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Literal
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.steps.steps import STEPS
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import intake
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame.address import here
+from vocadapt.ui.serving import paths
+
+EVERY = 1.0  # seconds between two looks at a living job
+RECENT = 12  # jobs looked at, newest first
+LATELY = 300.0  # seconds for which the sidebar tells of a job that has ended
+BY_FORCE = 10.0  # seconds of asking before force is offered
+DISMISSED = "dismissed_job"
+PAGE = "pages/start/jobs.py"
+JOB = "jobs_job"  # the job that the page shows, in its address
+ICONS = {
+    "waiting": ":material/hourglass_empty:",
+    "running": ":material/play_circle:",
+    "done": ":material/check_circle:",
+    "failed": ":material/error:",
+    "cancelled": ":material/cancel:",
+    "interrupted": ":material/power_off:",
+}
+COLOURS = {"running": "blue", "done": "green", "failed": "violet", "interrupted": "violet"}
+CHIPS = {
+    state: f":{COLOURS.get(state, 'gray')}-badge[{icon} {state}]" for state, icon in ICONS.items()
+}
+
+Told = Callable[[Job, Status], None]  # draws the job that runs
+
+
+def start(workspace: Workspace, spec: Spec, name: str, form: str = "") -> None:
+    """Start a job and draw the page again, now with its panel; the uploads of `form` go with the
+    job.
+    """
+    launch(workspace, spec, name)
+    intake.hand_over(form)
+    st.rerun()
+
+
+def launch(workspace: Workspace, spec: Spec, name: str) -> Job:
+    """Start a job; raise InputError if it would read a path that pages may not open."""
+    paths.check_inputs(spec)
+    return queue.start(workspace, spec, name)
+
+
+def job_panel(workspace: Workspace, steps: Collection[str]) -> None:
+    """Draw the newest job of these steps, unless it is done or was dismissed."""
+    mine = (job for job in queue.list_jobs(workspace, RECENT) if job.spec.step in steps)
+    job = next(mine, None)
+    if job is None or st.session_state.get(DISMISSED) == job.id:
+        return
+    status = job.status()
+    if status.alive:
+        st.fragment(_living, run_every=EVERY)(job)
+    elif status.state != "done":
+        ended(workspace, job, status)
+
+
+def running(workspace: Workspace, step: str, key: str, told: Told) -> None:
+    """Draw the living jobs of a step, the one that runs by `told`, in a box called `key`, and the
+    others as a queue behind it.
+
+    Below them the newest of those that have ended, where it is unfinished, with its way on.
+    """
+    found = [
+        (job, job.status()) for job in queue.list_jobs(workspace, RECENT) if job.spec.step == step
+    ]
+    alive = sorted((job for job, status in found if status.alive), key=lambda job: job.id)
+    if alive:
+        st.fragment(_queue, run_every=EVERY)(alive, key, told)
+    last = next(((job, status) for job, status in found if not status.alive), None)
+    if last and last[1].state != "done" and st.session_state.get(DISMISSED) != last[0].id:
+        ended(workspace, *last)
+
+
+def queue_line(workspace: Workspace) -> str:
+    """How many jobs would run before one that is started now, for the form; "" for none."""
+    alive = [job for job in queue.list_jobs(workspace, RECENT) if job.status().alive]
+    names = ", ".join(plain(job.target.name) for job in alive[:3])
+    return (
+        f"Another one would wait for {len(alive)} job{'s' * (len(alive) > 1)} ({names})."
+        if alive
+        else ""
+    )
+
+
+def running_jobs(workspace: Workspace) -> None:
+    """Draw the living jobs and those that ended in the last minutes, small, for the sidebar."""
+    shown = [job for job in queue.list_jobs(workspace, RECENT) if _is_news(job.status())]
+    alive = {job.id for job in shown if job.status().alive}
+    if shown:
+        st.fragment(_small, run_every=EVERY if alive else None)(shown, alive)
+
+
+def sort_by_urgency(found: Collection[Job], stands: Mapping[str, Status]) -> list[Job]:
+    """Sort jobs: the running one, then waiting ones in the order of the queue, then finished ones,
+    newest first.
+    """
+    order = {"running": 0, "waiting": 1}
+    ended = sorted(
+        (job for job in found if not stands[job.id].alive), key=lambda job: job.id, reverse=True
+    )
+    alive = sorted(
+        (job for job in found if stands[job.id].alive),
+        key=lambda job: (order[stands[job.id].state], job.id),
+    )
+    return [*alive, *ended]
+
+
+def titles(job: Job) -> tuple[str, str]:
+    """What a job does, and the name of what it makes, both as Markdown."""
+    return STEPS[job.spec.step].about, plain(job.target.name)
+
+
+def title(job: Job) -> str:
+    """The same in one line."""
+    about, name = titles(job)
+    return f"**{about}** · {name}"
+
+
+def pace(job: Job, status: Status) -> str:
+    """How long it runs, and how long it will where its step keeps one pace; of a waiting job,
+    behind which other.
+    """
+    if status.state == "waiting":
+        before = job.waits_for()
+        return f"waiting behind {title(before)}" if before else "about to start"
+    left = (
+        status.seconds_left if STEPS[job.spec.step].steady else None
+    )  # training says it itself, and better
+    return duration(status.seconds) + ("" if left is None else f", about {duration(left)} left")
+
+
+def bar(status: Status) -> None:
+    """How far a living job is."""
+    unsaid = "in the queue" if status.state == "waiting" else "starting …"
+    st.progress(status.fraction or 0.0, text=plain(mistakes.named(status.message)) or unsaid)
+
+
+def cancel_button(job: Job, key: str, width: Literal["stretch", "content"] = "stretch") -> None:
+    """Ask a job to stop; one that has been asked for a while may be stopped by force."""
+    asked = job.asked_since
+    label = "Cancel" if asked is None else "Cancelling …" if asked < BY_FORCE else "Stop by force"
+    waits = label == "Cancelling …"
+    st.button(
+        label,
+        key=f"{key}_{job.id}",
+        width=width,
+        disabled=waits,
+        on_click=_ask_to_stop,
+        args=(job,),
+    )
+
+
+def _ask_to_stop(job: Job) -> None:
+    try:
+        job.cancel(grace=0)
+    except InputError as error:  # in a callback, where the page cannot show a message
+        st.toast(plain(mistakes.format_in_one_line(error)), icon=":material/error:")
+
+
+def resume_button(workspace: Workspace, job: Job, key: str) -> None:
+    """Start a job again that ended unfinished."""
+    how = (
+        "Goes on from its last checkpoint."
+        if job.goes_on
+        else "Starts anew: the step left no checkpoint to go on from."
+    )
+    if st.button("Resume", key=f"{key}_{job.id}", icon=":material/play_arrow:", help=how):
+        with mistakes.shown():
+            queue.resume(workspace, job)
+            st.rerun()
+
+
+def link(job: Job, label: str, icon: str | None = None) -> None:
+    """The way to a job on its own page."""
+    st.page_link(PAGE, label=label, icon=icon, query_params={JOB: job.id, **here()})
+
+
+def _living(job: Job) -> None:
+    status = job.status()
+    if not status.alive:
+        st.rerun()
+    with st.container(border=True, key="job_panel"):
+        words, button = st.columns([5, 1], vertical_alignment="center")
+        words.markdown(f"{title(job)} · {pace(job, status)}")
+        with button:
+            cancel_button(job, "cancel")
+        bar(status)
+
+
+def _queue(alive: list[Job], key: str, told: Told) -> None:
+    stands = {job.id: job.status() for job in alive}
+    if not all(status.alive for status in stands.values()):
+        st.rerun()
+    first, *others = sorted(alive, key=lambda job: stands[job.id].state != "running")
+    with st.container(border=True, key=key):
+        told(first, stands[first.id])
+        for job in others:
+            line, button = st.columns([5, 1], vertical_alignment="center")
+            line.markdown(f"{CHIPS[stands[job.id].state]} {title(job)}")
+            with button:
+                cancel_button(job, "cancel")
+
+
+def _is_news(status: Status) -> bool:
+    return status.alive or time.time() - status.updated < LATELY
+
+
+def _small(shown: list[Job], alive: set[str]) -> None:
+    stands = {job.id: job.status() for job in shown}
+    if any(not stands[id].alive for id in alive):
+        st.rerun()
+    for job in sort_by_urgency(shown, stands):
+        status = stands[job.id]
+        if not status.alive:
+            link(job, f"{status.state} · {plain(job.target.name)}", ICONS[status.state])
+            continue
+        with st.container(border=True, gap="xsmall"):
+            st.markdown(f"{CHIPS[status.state]}  \n{title(job)}")
+            bar(status)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                cancel_button(job, "stop", "content")
+                link(job, "Details")
+
+
+def ended(workspace: Workspace, job: Job, status: Status) -> None:
+    """A job that failed, was cancelled or was interrupted, and the way on."""
+    with st.container(border=True, key="job_panel"):
+        say = st.info if status.state == "cancelled" else st.error
+        say(
+            f"{STEPS[job.spec.step].about} · {plain(job.target.name)} · {status.state}",
+            icon=":material/info:",
+        )
+        for line in filter(None, (status.error, status.remedy)):
+            st.text(mistakes.named(line))  # plain: it may quote a file
+        with st.container(horizontal=True, vertical_alignment="center"):
+            resume_button(workspace, job, "resume")
+            if st.button("Dismiss", key=f"dismiss_{job.id}"):
+                st.session_state[DISMISSED] = job.id
+                st.rerun()
+            link(job, "Its log and settings")

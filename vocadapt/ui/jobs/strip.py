@@ -1,0 +1,64 @@
+"""Status of the running job in the header of every page: progress, remaining time, number of
+waiting jobs.
+
+It is positioned in Streamlit's header, so that the page does not move when a job starts or ends.
+"""
+
+import streamlit as st
+
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.steps import STEPS
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import markup
+from vocadapt.ui.components.markup import Strip
+from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.frame.address import here
+from vocadapt.ui.jobs.panel import EVERY, JOB, PAGE, RECENT, sort_by_urgency
+
+KEY = "job_strip"  # markup_style positions this container
+
+
+def draw(workspace: Workspace) -> None:
+    """Draw the strip; it is updated every second while a job runs or waits."""
+    alive = any(job.status().alive for job in queue.list_jobs(workspace, RECENT))
+    st.fragment(_strip, run_every=EVERY if alive else None)(workspace)
+
+
+def strip_of(job: Job, status: Status, waiting: int) -> Strip:
+    """Build the strip of a job: step, name of the result, progress, time, number of waiting
+    jobs.
+    """
+    share = min(max(status.fraction or 0.0, 0.0), 1.0)
+    far = " · ".join(
+        filter(None, (_how_far(job, status, share), f"{waiting} waiting" if waiting else ""))
+    )
+    return Strip(STEPS[job.spec.step].about, job.target.name, far, share)
+
+
+def _how_far(job: Job, status: Status, share: float) -> str:
+    """Format the percentage and the time left, or the time passed if the pace of the step
+    varies.
+    """
+    if status.state == "waiting":
+        return "waiting"
+    left = status.seconds_left if STEPS[job.spec.step].steady else None
+    time = f"{duration(status.seconds)} so far" if left is None else f"about {duration(left)} left"
+    return f"{100 * share:.0f} % · {time}"
+
+
+def _strip(workspace: Workspace) -> None:
+    """Draw the running job, or the first waiting one; an empty strip if there is none, so that the
+    page does not move.
+    """
+    found = queue.list_jobs(workspace, RECENT)
+    stands = {job.id: job.status() for job in found}
+    alive = [job for job in sort_by_urgency(found, stands) if stands[job.id].alive]
+    with st.container(key=KEY, horizontal=True, vertical_alignment="center"):
+        if not alive:
+            markup.strip(None)
+            return
+        first = alive[0]
+        markup.strip(strip_of(first, stands[first.id], len(alive) - 1))
+        st.page_link(PAGE, label="Details", query_params={JOB: first.id, **here()}, width="content")

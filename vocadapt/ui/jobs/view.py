@@ -1,0 +1,230 @@
+"""Parts of the Jobs page: the list, and the job that is looked at. One fragment, redrawn every
+second while a job is alive.
+"""
+
+import json
+from datetime import datetime
+from itertools import groupby
+
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import METRICS, Status, read_metrics
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.markup import plain, visible
+from vocadapt.ui.components.number_formats import duration
+from vocadapt.ui.frame import mistakes, result_pages
+from vocadapt.ui.frame.address import here
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.jobs.panel import CHIPS, EVERY, JOB
+
+FIRST = 15  # jobs in the list before all are asked for
+STEADY = 20  # lines of metrics.jsonl between two drawings of a living job's progress
+LONGEST_ID = 80  # characters of an id in a message
+LINES, HEIGHT = 200, 300  # of the log; pixels
+
+
+def board(workspace: Workspace) -> None:
+    """Draw the jobs, newest first, and beside them the one that the address names, else the
+    newest.
+    """
+    found = queue.list_jobs(workspace)
+    if not found:
+        pickers.nothing_yet(
+            "There are no jobs in this workspace yet.",
+            "Whatever takes longer than a breath runs as a job: it goes on when this page is"
+            " closed, and is found here again. Take in a text, and train word vectors on it: that"
+            " is the first.",
+            "pages/words/vectors.py",
+            "Start with a text",
+        )
+        return
+    alive = any(job.status().alive for job in found)
+    st.fragment(_board, run_every=EVERY if alive else None)(workspace, alive)
+
+
+def _board(workspace: Workspace, was_alive: bool) -> None:
+    found = queue.list_jobs(workspace)
+    stands = {job.id: job.status() for job in found}
+    if was_alive != any(status.alive for status in stands.values()):
+        st.rerun()  # the page begins or ends to look every second
+    looked_at = _looked_at(found)
+    left, right = st.columns([1, 1.5], gap="large")
+    with left:
+        _list(found, stands, looked_at)
+    with right:
+        _job(workspace, looked_at, stands[looked_at.id])
+
+
+def _looked_at(found: list[Job]) -> Job:
+    """The job that the address names; the newest where it names none."""
+    asked = st.query_params.get(JOB)
+    job = next((job for job in found if job.id == asked), None)
+    if asked and job is None:
+        st.warning(
+            f"There is no job {plain(asked[:LONGEST_ID])} in this workspace. This is the newest.",
+            icon=":material/info:",
+        )
+    return job or found[0]
+
+
+def _list(found: list[Job], stands: dict[str, Status], looked_at: Job) -> None:
+    most = len(found) if st.session_state.get("all_jobs") else FIRST
+    for job in found[:most]:
+        _line(job, stands[job.id], job.id == looked_at.id)
+    if len(found) > FIRST:
+        st.toggle(
+            f"All {len(found)} jobs",
+            key="all_jobs",
+            help=f"The newest {FIRST} of {len(found)} are shown otherwise.",
+        )
+
+
+def _line(job: Job, status: Status, looked_at: bool) -> None:
+    with st.container(border=True, gap="xsmall"):
+        words, button = st.columns([3.4, 1], vertical_alignment="center")
+        about, name = panel.titles(job)
+        words.markdown(
+            f"{CHIPS[status.state]} **{about}**  \n{name} :small[:gray[· {_when(job, status)}]]"
+        )
+        button.button(
+            "Shown" if looked_at else "Show",
+            key=f"look_{job.id}",
+            disabled=looked_at,
+            width="stretch",
+            on_click=_look_at,
+            args=(job.id,),
+        )
+        if status.state == "running":
+            st.progress(status.fraction or 0.0)
+
+
+def _look_at(job_id: str) -> None:
+    st.query_params[JOB] = job_id
+
+
+def _when(job: Job, status: Status) -> str:
+    """When a job ran, and for how long, in half a line."""
+    if status.alive:
+        return panel.pace(job, status)
+    ended = datetime.fromtimestamp(status.updated)
+    return (
+        f"{ended:%d %b %H:%M} · {duration(status.seconds)}"
+        if status.started
+        else f"{ended:%d %b %H:%M} · never ran"
+    )
+
+
+def _job(workspace: Workspace, job: Job, status: Status) -> None:
+    """One job in full: what it does, how far it is, what can be done, its log, and the same step
+    elsewhere.
+    """
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
+        st.subheader(" · ".join(panel.titles(job)), anchor=False)
+        st.markdown(CHIPS[status.state], width="content")
+    st.markdown(f":gray[{_story(job, status)}]")
+    if status.alive:
+        panel.bar(status)
+    if status.error:
+        st.error(plain(mistakes.named(status.error)), icon=":material/error:")
+    if status.remedy:
+        st.text(mistakes.named(status.remedy))
+    _actions(workspace, job, status)
+    _picture(job, status.alive)
+    log = job.log(LINES)
+    st.markdown("Log" if len(log.splitlines()) < LINES else f"The last {LINES} lines of the log")
+    with st.container(
+        height=HEIGHT if len(log) > 800 else "content", border=False, autoscroll=True
+    ):
+        st.code(
+            "\n".join(map(visible, log.split("\n"))) or "Nothing was written yet.",
+            language=None,
+            wrap_lines=True,
+        )
+    _details(job)
+
+
+def _story(job: Job, status: Status) -> str:
+    """Its runs so far, and the pace of the one that goes on."""
+    said = [f"{state} {datetime.fromtimestamp(when):%d %b %H:%M}" for state, when in status.past]
+    now = panel.pace(job, status) if status.alive else _when(job, status)
+    return " · ".join([*([f"earlier: {', '.join(said)}"] if said else []), now])
+
+
+def _actions(workspace: Workspace, job: Job, status: Status) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if status.alive:
+            panel.cancel_button(job, "end", "content")
+        elif status.state != "done":
+            panel.resume_button(workspace, job, "again")
+        elif job.finished:
+            _see(job)
+
+
+def _see(job: Job) -> None:
+    """Link to the page of a job's result, or name its folder if no page shows it."""
+    found = result_pages.find_result_page(job)
+    if found:
+        page, address = found
+        st.page_link(
+            page,
+            label="See what it made",
+            icon=":material/arrow_forward:",
+            query_params={**address, **here()},
+        )
+    else:
+        st.markdown(
+            "No page shows the result of this step: see its folder under *Details & export*."
+        )
+
+
+def _picture(job: Job, alive: bool) -> None:
+    """How far it was over time, run by run; while it lives drawn anew only now and then, so that it
+    does not flicker.
+    """
+    told = [line for line in read_metrics(job.folder) if line["fraction"] is not None]
+    told = told[: len(told) // STEADY * STEADY] if alive else told
+    if len(told) < 3:
+        return
+    runs = [list(lines) for _, lines in groupby(told, key=lambda line: line["run"])]
+    curves = [
+        ([line["seconds"] for line in run], [line["fraction"] for line in run]) for run in runs
+    ]
+    st.plotly_chart(
+        figures.progress_over_time(curves),
+        key=f"progress_{job.id}",
+        config={"displayModeBar": False},
+    )
+
+
+def _details(job: Job) -> None:
+    with st.expander("Details & export", icon=":material/data_object:"):
+        if job.command:
+            st.markdown("The same step in a terminal")
+            st.code(job.command, language="bash", wrap_lines=True)
+        st.markdown("The job in a terminal")
+        st.code(
+            f"python -m vocadapt jobs show {job.id} --workspace {job.folder.parents[1]}",
+            language="bash",
+            wrap_lines=True,
+        )
+        st.markdown("Its folder, and where the result lies")
+        st.code(f"{job.folder}\n{job.target}", language=None, wrap_lines=True)
+        st.markdown("Settings")
+        st.code(json.dumps(job.order["spec"], indent=1, ensure_ascii=False), language="json")
+        with st.container(horizontal=True):
+            for name in ("spec.json", "status.json", METRICS, "log.txt"):
+                if (path := job.folder / name).is_file():
+                    st.download_button(
+                        name,
+                        path.read_bytes,
+                        name,
+                        on_click="ignore",
+                        icon=":material/download:",
+                        key=f"get_{name}_{job.id}",
+                    )

@@ -1,0 +1,60 @@
+"""A pretraining that goes on: held-out loss as it falls, how fast, how long still, the models saved
+on the way; the queue.
+"""
+
+import streamlit as st
+
+from vocadapt.analysis.figures import pretraining
+from vocadapt.lab.jobs.queue import Job
+from vocadapt.lab.jobs.status import Status
+from vocadapt.lab.steps.steps import CHECKPOINT
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.masked.continued import kept_in
+from vocadapt.training.masked.validation import read_curve
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.jobs import panel
+
+STEP = "further"
+
+
+def running(workspace: Workspace) -> None:
+    """Draw the living jobs of this step, and the newest of those that have ended where it is
+    unfinished, with its way on.
+    """
+    panel.running(workspace, STEP, "pretraining_live", _told)
+
+
+def _told(job: Job, status: Status) -> None:
+    """The job that runs: what it is, how far, its held-out loss so far."""
+    words, button = st.columns([5, 1], vertical_alignment="center")
+    stage = job.spec.settings.further.stage
+    words.markdown(
+        f"{panel.CHIPS[status.state]} {panel.title(job)} · stage **{stage}** ·"
+        f" {duration(status.seconds)}"
+    )
+    with button:
+        panel.cancel_button(job, "cancel")
+    panel.bar(status)
+    curve = read_curve(job.folder / CHECKPOINT)
+    if not curve.points:
+        return
+    first, last = curve.points[0].loss, curve.points[-1].loss
+    pace = (
+        f" · **{count(round(curve.tokens_per_second))}** wordpieces a second"
+        if curve.tokens_per_second
+        else ""
+    )
+    st.markdown(
+        f"Held-out loss per character **{fraction(first)} → {fraction(last)}** after"
+        f" {count(curve.points[-1].tokens)} wordpieces{pace} :small[:gray[asked"
+        f" {count(curve.asked)} of {count(curve.of)} held-out windows]]"
+    )
+    if len(curve.points) > 1:
+        figure = pretraining.held_out_losses({job.target.name: curve}, height=220)
+        st.plotly_chart(figure, key=f"held_out_{job.id}", config={"displayModeBar": False})
+    if kept := kept_in(job.folder / CHECKPOINT):
+        st.markdown(
+            f":small[{len(kept)} saved on the way; fine-tuning can take the last already:"
+            f" {plain(str(kept[-1]))}]"
+        )

@@ -1,0 +1,203 @@
+"""Models that were pretrained further: the one looked at in figures, all of them in a table, their
+curves on one picture.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.figures import pretraining
+from vocadapt.analysis.figures.pretraining import AGAINST
+from vocadapt.lab.reports.pretraining import PretrainedModel, asked_alike
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.masked.held_out_loss import HIGHER, LOWER, describe_change
+from vocadapt.training.rounding import describe_rounding
+from vocadapt.ui.components import export, pickers
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, duration, fraction
+from vocadapt.ui.frame.address import here
+
+FINETUNE = "pages/train/finetune.py"
+FIRST = 4  # curves that are drawn before others are asked for
+
+
+def result(workspace: Workspace, made: Sequence[PretrainedModel]) -> PretrainedModel:
+    """The model that is looked at: its figures, what moved, the way to fine-tuning."""
+    pick, link = st.columns([2.2, 1], vertical_alignment="bottom")
+    with pick:
+        artefact = pickers.pick(
+            "Pretrained model",
+            [one.artefact for one in made],
+            "pretraining_pretrained",
+            newest=True,
+        )
+    looked_at = next(one for one in made if one.name == artefact.name)
+    address = {"finetune_models": artefact.name, **here()}
+    link.page_link(
+        FINETUNE, label="Fine-tune it", icon=":material/arrow_forward:", query_params=address
+    )
+    pickers.stale_note(artefact, workspace)
+    figures(looked_at)
+    return looked_at
+
+
+def figures(one: PretrainedModel) -> None:
+    """Loss per character before and after, what moved, how much was read and how fast."""
+    numbers = one.numbers
+    loss = numbers["loss_per_character"]
+    change = (loss["after"] - loss["before"]) / loss["before"]
+    called = numbers.get("loss_change", {}).get("verdict") in (
+        LOWER,
+        HIGHER,
+        None,
+    )  # None: a report without a verdict
+    columns = st.columns(5)
+    columns[0].metric(
+        "Held-out loss per character",
+        f"{fraction(loss['before'])} → {fraction(loss['after'])}",
+        f"{100 * change:+.1f} %",
+        delta_color="inverse" if called else "off",
+        delta_arrow="auto" if called else "off",
+    )
+    columns[1].metric(
+        "Stage", numbers["stage"], plain(one.model) or None, delta_color="off", delta_arrow="off"
+    )
+    columns[2].metric(
+        "Parameters that moved",
+        count(numbers["trainable"]),
+        f"{count(numbers['frozen'])} stayed",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    columns[3].metric(
+        "Wordpieces read",
+        count(numbers["tokens"]),
+        f"{count(numbers['steps'])} steps",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    columns[4].metric(
+        "Time",
+        duration(numbers["seconds"]),
+        f"{count(round(numbers['tokens_per_second']))} wordpieces/s",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    if "loss_change" in numbers:  # reports of older trainings have none
+        st.markdown(describe_change(numbers["loss_change"], numbers["held_out_words"]))
+    if rounding := describe_rounding(numbers):
+        st.markdown(rounding)
+    too_long = numbers.get("held_out_too_long", 0)
+    left_out = (
+        f" {count(too_long)} stretches of these lines were too long for the model and left out."
+        if too_long
+        else ""
+    )
+    st.markdown(
+        f":small[:gray[Asked {count(numbers['held_out_words'])} words of lines that this training"
+        f" never read, before and after.{left_out} A model that knows only how often each wordpiece"
+        f" occurs gets {fraction(loss['unigram'])}. Per character, so that vocabularies compare;"
+        " lower is better.]]"
+    )
+    if one.kept:
+        with st.expander(
+            f"{len(one.kept)} models saved on the way, which fine-tuning can take",
+            icon=":material/bookmarks:",
+        ):
+            st.code("\n".join(one.kept), language=None, wrap_lines=True)
+
+
+def curves(made: Sequence[PretrainedModel], looked_at: PretrainedModel) -> None:
+    """The held-out loss of several models as it fell, against what they read or how long they took;
+    and all in a table.
+    """
+    st.subheader("How the loss fell")
+    able = [one for one in made if one.curve.points]
+    if able:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            first = dict.fromkeys([looked_at.name, *(one.name for one in able)])
+            drawn = st.multiselect(
+                "Models",
+                [one.name for one in able],
+                [name for name in first if name in {one.name for one in able}][:FIRST],
+                key="pretraining_curves",
+                bind="query-params",
+            )
+            against = st.segmented_control(
+                "Against",
+                list(AGAINST),
+                default="tokens",
+                required=True,
+                key="pretraining_against",
+                bind="query-params",
+            )
+        shown = {one.name: one for one in able if one.name in drawn}
+        if shown:
+            lines = {name: one.curve for name, one in shown.items()}
+            figure = pretraining.held_out_losses(
+                lines, str(against), among=[one.name for one in able]
+            )
+            st.plotly_chart(figure, key="held_out_losses", config={"displayModeBar": False})
+            asked_note(list(shown.values()))
+    table(made)
+
+
+def asked_note(shown: Sequence[PretrainedModel]) -> None:
+    """How many windows the points ask; and whether the models were asked the same."""
+    said = ", ".join(
+        dict.fromkeys(f"{count(one.curve.asked)} of {count(one.curve.of)}" for one in shown)
+    )
+    sampled = any(one.curve.asked < one.curve.of for one in shown)
+    few = (
+        " Models that lie close may change places on all of them: the table has the loss on all."
+        if sampled
+        else ""
+    )
+    st.markdown(
+        f":small[:gray[Each point asks {said} held-out windows; time spent asking is not"
+        f" counted.{few}]]"
+    )
+    if not asked_alike(shown):
+        st.warning(
+            "These were not asked the same words (another text, sample, seed or block length):"
+            " compare how each falls, not how low it lies.",
+            icon=":material/info:",
+        )
+
+
+def table(made: Sequence[PretrainedModel]) -> None:
+    """All pretrained models, newest first."""
+    rows = [(one, one.numbers, one.numbers["loss_per_character"]) for one in made]
+    st.dataframe(
+        {
+            "model": [one.name for one, _, _ in rows],
+            "from": [one.model for one, _, _ in rows],
+            "stage": [numbers["stage"] for _, numbers, _ in rows],
+            "before": [loss["before"] for _, _, loss in rows],
+            "after": [loss["after"] for _, _, loss in rows],
+            "wordpieces": [numbers["tokens"] for _, numbers, _ in rows],
+            "seconds": [numbers["seconds"] for _, numbers, _ in rows],
+            "a second": [numbers["tokens_per_second"] for _, numbers, _ in rows],
+            "moved": [numbers["trainable"] for _, numbers, _ in rows],
+            "stayed": [numbers["frozen"] for _, numbers, _ in rows],
+        },
+        hide_index=True,
+        key="pretrained_table",
+        column_config={
+            "model": st.column_config.TextColumn(),
+            "from": st.column_config.TextColumn(),
+            "before": st.column_config.NumberColumn("loss before", format="%.3f"),
+            "after": st.column_config.NumberColumn("loss after", format="%.3f"),
+            "seconds": st.column_config.NumberColumn(format="%.0f"),
+            "a second": st.column_config.NumberColumn(format="%.0f"),
+        },
+    )
+
+
+def details(one: PretrainedModel) -> None:
+    """Settings, the command line, downloads."""
+    header = ("step", "wordpieces", "seconds", "held-out loss per character")
+    rows: list[tuple[object, ...]] = [
+        (at.step, at.tokens, at.seconds, at.loss) for at in one.curve.points
+    ]
+    export.details(one.artefact, {"held-out-loss.tsv": lambda: export.tsv(header, rows)})

@@ -1,0 +1,299 @@
+"""The form of the page Pretraining: which model, on what text, which stage, how much; what it will
+cost; the start.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.reports.pretraining import PretrainedModel, has_masked_word_head, stages_for
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import FurtherStep, Spec
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.models.extension_size import ModuleSize, is_extended
+from vocadapt.models.language_model import LanguageModel, name_of
+from vocadapt.settings import limits
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.estimates import modelled_masked_pace, pretraining_cost
+from vocadapt.training.masked.stages import PRETRAININGS
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.components.preset_inputs import PresetNumbers, pick_schedule
+from vocadapt.ui.frame import cache, count_cache
+from vocadapt.ui.frame.names import label_of
+from vocadapt.ui.jobs import panel
+
+BYTES = 5  # of a text, a wordpiece: a guess where it was not counted
+BUDGETS = ("epochs", "tokens", "hours")
+HELP = {
+    "model": "A model of this workspace, or type a folder or hub name.",
+    "stage": "Which parameters move. Only the stages that fit this model are offered.",
+    "parts": "A step is read in so many parts, where memory is short: the same gradient.",
+    "budget": "Passes over the text, wordpieces to read, or hours.",
+    "hours": "Turned into steps by the pace of the first ones, and kept so.",
+    "keep_minutes": (
+        "A model that fine-tuning can take, saved on the way every so many minutes. Empty: none."
+    ),
+    "train_heads": (
+        "As the authors' public code does; their paper trains module, gates and new rows alone."
+    ),
+    "nsp": "Blocks are pairs of sentences, and whether the second follows the first is asked, too.",
+    "dropout": "A short training reads nothing twice and cannot overfit: 0. exBERT: .1.",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A pretraining as the form has it: the model by the name it is shown under, its place, the
+    text, the settings.
+    """
+
+    label: str
+    model: str
+    corpus: Artefact
+    further: FurtherSettings
+
+    @property
+    def wish(self) -> str:
+        """A name for what comes out."""
+        return f"{pickers.shown_model(self.label)}-{self.further.stage}"
+
+    @property
+    def spec(self) -> Spec:
+        """The step."""
+        place = str(cache.model_of(self.model).path)
+        return Spec(
+            "further",
+            FurtherStep(further=self.further),
+            {"model": (place,), "text": (str(self.corpus.folder),)},
+        )
+
+
+def form(workspace: Workspace, corpora: list[Artefact]) -> Wanted | None:
+    """The widgets; None for a model that cannot be pretrained, and the page says why."""
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        label, place = choose_model(workspace)
+        corpus = pickers.pick("Text", corpora, "pretraining_corpus")
+    model = cache.model_of(place)
+    about_model(model)
+    if headless(label, model):
+        return None
+    stages = stages_for(model)
+    with right:
+        captions = list(stages.values())
+        stage = str(
+            st.radio(
+                "Stage",
+                list(stages),
+                key="pretraining_stage",
+                bind="query-params",
+                captions=captions,
+                help=HELP["stage"],
+            )
+        )
+    return Wanted(label, place, corpus, settings(stage, model))
+
+
+def headless(label: str, model: LanguageModel) -> bool:
+    """Whether a model lacks the head that pretraining asks; the page then says so."""
+    if has_masked_word_head(model):
+        return False
+    pickers.nothing_yet(
+        f"{plain(label)} has no masked-word head, and pretraining asks for masked words.",
+        f"It was saved as {plain(model.architecture or 'no class')}. Choose a model that was saved"
+        " with its head (BertForMaskedLM): a head of random numbers would have to be trained"
+        " first, and its loss would say nothing of the model.",
+    )
+    return True
+
+
+def choose_model(workspace: Workspace) -> tuple[str, str]:
+    """Ask which model. The name it is shown under, and its folder or hub name."""
+    offered = pickers.models_to_train(workspace)
+    place = pickers.pick_open(
+        workspace, "Model", offered, "pretraining_model", next(iter(offered)), help=HELP["model"]
+    )
+    return label_of(place, offered), place
+
+
+def about_model(model: LanguageModel) -> None:
+    """What the model is, in a line: plain or exBERT."""
+    size, layers = ModuleSize.beside(model.config), model.config.get("num_hidden_layers", "?")
+    kind = "a plain model, without extension modules"
+    if is_extended(model.config):
+        added = count(int(model.config.get("extension_vocab_size", 0)))
+        kind = (
+            f"an exBERT: modules of {fraction(size.share)} of a layer beside each, {added} added"
+            " tokens"
+        )
+    st.markdown(
+        f":small[:gray[{plain(model.name)}: {kind}; {layers} layers of {size.layer_hidden}]]"
+    )
+
+
+def fitted(usual: MaskedSettings, model: LanguageModel) -> MaskedSettings:
+    """Settings whose blocks are no longer than the model reads."""
+    return replace(usual, length=min(usual.length, positions_of(model)))
+
+
+def positions_of(model: LanguageModel) -> int:
+    """How many wordpieces a model reads at most."""
+    return int(model.config.get("max_position_embeddings", 512))
+
+
+def settings(stage: str, model: LanguageModel) -> FurtherSettings:
+    """Widgets of the budget and of every setting, those of the preset filled in; no block is longer
+    than the model reads.
+    """
+    nsp = model.architecture.endswith("ForPreTraining")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        preset = str(
+            st.selectbox(
+                "Settings",
+                list(PRETRAININGS),
+                key="pretraining_preset",
+                bind="query-params",
+                width=150,
+            )
+        )
+        usual = fitted(PRETRAININGS[preset].settings, model)
+        budget = st.segmented_control(
+            "Budget",
+            list(BUDGETS),
+            key="pretraining_budget",
+            default="epochs",
+            required=True,
+            bind="query-params",
+            help=HELP["budget"],
+        )
+        given = budget_of(str(budget), usual, preset)
+        with st.popover("More settings", icon=":material/tune:"):
+            training = usual.with_changes(**given, **more(usual, preset, positions_of(model)))
+            bounds = limits(FurtherSettings, "keep_minutes")
+            keep = float(
+                optional_number(
+                    "Minutes between saved models",
+                    bounds,
+                    0,
+                    "none saved",
+                    help=HELP["keep_minutes"],
+                )
+            )
+            heads = stage == "extension" and st.checkbox(
+                "Train the masked-word head, too", help=HELP["train_heads"]
+            )
+            pairs = nsp and st.checkbox("Next sentences, too", help=HELP["nsp"])
+    st.markdown(f":small[{PRETRAININGS[preset].about}]")
+    return FurtherSettings(
+        stage, train_heads=heads, nsp=pairs, keep_minutes=keep, training=training
+    )
+
+
+def budget_of(name: str, usual: MaskedSettings, preset: str) -> dict[str, float]:
+    """The widget of a budget; what it gives overrules the preset's."""
+    key, highest = f"{name}_{preset}", limits(MaskedSettings, name)[1]
+    if name == "tokens":
+        amount = st.number_input(
+            "Wordpieces", 1_000, highest, 5_000_000, 1_000_000, key=key, width=180
+        )
+        return {"tokens": int(amount)}
+    if name == "hours":
+        hours = st.number_input(
+            "Hours", 0.01, highest, 1.0, 0.5, key=key, width=180, help=HELP["hours"]
+        )
+        return {"hours": float(hours)}
+    return {
+        "epochs": float(
+            st.number_input("Passes", 0.01, highest, usual.epochs, 0.5, key=key, width=180)
+        )
+    }
+
+
+def more(usual: MaskedSettings, preset: str, positions: int) -> dict[str, float | str]:
+    """Widgets of the other settings."""
+    number = PresetNumbers(usual, preset, HELP)
+    return {
+        "length": number(0, "Wordpieces of a block", "length", most=positions),
+        "batch": number(1, "Blocks a step", "batch"),
+        "lr": number(0, "Highest learning rate", "lr", "%.1e"),
+        "parts": number(1, "Parts of a step", "parts"),
+        "warm_up": number(0, "Warm-up, share", "warm_up"),
+        "share": number(1, "Words asked, share", "share"),
+        "dropout": number(0, "Dropout", "dropout"),
+        "seed": number(1, "Seed", "seed"),
+        "save_minutes": number(0, "Minutes between checkpoints", "save_minutes"),
+        "schedule": pick_schedule(usual, preset),
+    }
+
+
+def cost(
+    workspace: Workspace, wanted: Wanted, made: Sequence[PretrainedModel], what: str = "About"
+) -> None:
+    """What will be read and how long it will take, and from what that is known."""
+    wordpieces, known = wordpieces_of(wanted, workspace)
+    per_second, pace = pace_of(wanted, made)
+    found = pretraining_cost(wordpieces, wanted.further.training, per_second, pace)
+    seconds = job_seconds(workspace, "further", found.seconds)
+    st.markdown(
+        f"{what} {format_estimate_bold(seconds)} · {count(found.tokens)} wordpieces in"
+        f" {count(found.steps)} steps, {found.epochs:.2f} passes over the text :small[:gray[at"
+        f" {count(round(per_second))} a second, {pace}; the text has {known}]]"
+    )
+
+
+def wordpieces_of(wanted: Wanted, workspace: Workspace) -> tuple[int, str]:
+    """The wordpieces of the text under the model's cut, counted where its words were, else guessed
+    from its size.
+    """
+    cutter = count_cache.cutter_of(wanted.model, wanted.label)
+    counted = count_cache.figures_of(wanted.corpus, cutter, wanted.model, workspace.root)
+    if counted:
+        return counted.pieces, f"{count(counted.pieces)} of them"
+    guessed = int(wanted.corpus.manifest.numbers.get("bytes", 0)) // BYTES
+    return (
+        guessed,
+        f"some {count(guessed)} of them, by its size: its words were not counted for this model",
+    )
+
+
+def pace_of(wanted: Wanted, made: Sequence[PretrainedModel]) -> tuple[float, str]:
+    """Wordpieces a second: measured in the newest pretraining of this model in this stage, else
+    modelled from its shape.
+    """
+    config = cache.model_of(wanted.model).config
+    modelled = modelled_masked_pace(config, wanted.further.stage, wanted.further.training)
+    for one in made:
+        same = one.numbers["stage"] == wanted.further.stage and one.model in (
+            wanted.label,
+            name_of(Path(wanted.model)),
+        )
+        if same and one.numbers.get("tokens_per_second"):
+            return float(one.numbers["tokens_per_second"]), f"measured in {plain(one.name)}"
+    return modelled, "modelled from its layers and width on two cores"
+
+
+def start(workspace: Workspace, wanted: Wanted) -> None:
+    """The name, the button, the queue before it; and the step as a command line."""
+    target = pickers.name_for(workspace, "models", wanted.wish, "pretrained_name")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            "Start", type="primary", icon=":material/play_arrow:", key="start_pretraining"
+        )
+        if queued := panel.queue_line(workspace):
+            st.markdown(f":gray[{queued}]")
+    if pressed:
+        panel.start(workspace, wanted.spec, target)
+    with st.expander("The same in a terminal", icon=":material/terminal:"):
+        st.code(
+            command_of(wanted.spec, workspace.folder("models", target)),
+            language="bash",
+            wrap_lines=True,
+        )

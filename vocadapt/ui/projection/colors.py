@@ -1,0 +1,158 @@
+"""The colours of a map: what a workspace offers to colour its tokens by, and the column that is
+chosen.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis import token_columns
+from vocadapt.analysis.token_columns import Column
+from vocadapt.lab.workspace.slices import load_slice, slices_of
+from vocadapt.lab.workspace.workspace import UPLOADS, Artefact, Workspace, adapted_models
+from vocadapt.ui.adapt import model as model_view
+from vocadapt.ui.components import intake
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.frame import count_cache, mistakes
+from vocadapt.ui.projection.sources import Shown
+
+PLAIN = "one colour"
+TABLES = f"{UPLOADS}/tables"  # tables of one's own, by token
+HELP = (
+    "Length, id, frequency, the regions of the map, what became of a token, a slice of yours, or a"
+    " table of yours."
+)
+
+
+def pick_colour(workspace: Workspace, shown: Shown) -> Column | None:
+    """Choose what the tokens are coloured by; the choice stands in the address. Shows why where it
+    cannot be done.
+    """
+    offered = _offered(workspace, shown)
+    chosen = st.selectbox(
+        "Colour", list(offered), key="map_colour", bind="query-params", help=HELP, width=210
+    )
+    column = None
+    with mistakes.shown():
+        column = offered.get(str(chosen), offered[PLAIN])()
+    return column
+
+
+def matched(column: Column | None, shown: Shown) -> None:
+    """Say how many tokens of the map have a value, where not all have."""
+    if column is not None and column.known < len(shown.words):
+        said = f"{count(column.known)} of {count(len(shown.words))} tokens on the map have a value"
+        st.markdown(f":small[:violet[{plain(column.name)}: {said}]]")
+
+
+def take_table(workspace: Workspace) -> None:
+    """Form: a table of one's own, token and value, kept in the workspace as something to colour
+    by.
+    """
+    st.markdown(
+        ":small[A line for each token: token,value. Numbers become a scale, words up to eight"
+        " colours.]"
+    )
+    turn = st.session_state.setdefault("map_table_turn", 0)
+    given = st.file_uploader(
+        "A table of your own",
+        type=["csv", "tsv", "txt"],
+        key=f"map_table_{turn}",
+        max_upload_size=20,
+    )
+    if given is not None:
+        (saved,) = intake.save_uploads([given], workspace, TABLES)
+        st.session_state["map_table_turn"] = turn + 1
+        try:
+            token_columns.read_table(saved)
+        except BaseException:
+            saved.unlink()
+            raise
+        st.session_state["map_colour"] = f"table · {saved.name}"
+        st.rerun()
+
+
+def _offered(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
+    """Everything to colour by, by the name it is shown under."""
+    offered: dict[str, Callable[[], Column | None]] = {
+        PLAIN: lambda: None,
+        "length": lambda: token_columns.length(shown.words, shown.continuation),
+        "id": lambda: token_columns.ids(shown.map.rows),
+        "region": lambda: _region(shown),
+    }
+    offered |= _frequencies(workspace, shown)
+    for model in adapted_models(workspace):
+        if _concerns(model, shown, workspace):
+            offered[f"origin · {model.name}"] = lambda model=model: token_columns.origin(
+                shown.words, _plan(model)
+            )  # type: ignore[misc]
+    for one in slices_of(workspace):
+        offered[f"slice · {one.id}"] = lambda id=one.id: _slice(workspace, shown, id)  # type: ignore[misc]
+    for path in sorted((workspace.root / TABLES).glob("*")):
+        offered[f"table · {path.name}"] = lambda path=path: _table(shown, path)  # type: ignore[misc]
+    return offered
+
+
+def _frequencies(workspace: Workspace, shown: Shown) -> dict[str, Callable[[], Column | None]]:
+    """The counts that come with word vectors, and those of each text that was counted in the
+    model's words.
+    """
+    opened = shown.spaces[0].opened
+    found: dict[str, Callable[[], Column | None]] = {}
+    if opened.space.counts is not None:
+        counts = opened.space.counts
+        found["frequency"] = lambda: token_columns.frequency(counts[shown.map.rows])
+    if opened.model:
+        for text in workspace.artefacts("corpora"):
+            if count_cache.counts_of(text, shown.spaces[0].name, workspace.root):
+                found[f"frequency · {text.name}"] = lambda text=text: _in_text(
+                    workspace, shown, text
+                )  # type: ignore[misc]
+    return found
+
+
+def _in_text(workspace: Workspace, shown: Shown, text: Artefact) -> Column | None:
+    reducer = count_cache.reducer_of(text, shown.spaces[0].name, workspace.root)
+    return token_columns.frequency(reducer.token_counts[shown.map.rows]) if reducer else None
+
+
+def _region(shown: Shown) -> Column:
+    found = shown.map.regions
+    names = [f"{number}: {region.words[0]}" for number, region in enumerate(found.regions, start=1)]
+    return Column(
+        "region", words=tuple(names[number] for number in found.of.tolist()), order=tuple(names)
+    )
+
+
+def _slice(workspace: Workspace, shown: Shown, id: str) -> Column:
+    chosen = load_slice(workspace, id)
+    return token_columns.membership(shown.words, chosen.tokens, chosen.name)
+
+
+def _table(shown: Shown, path: Path) -> Column:
+    stat = path.stat()
+    return token_columns.of_table(
+        shown.words, _read_table(str(path), f"{stat.st_size}-{stat.st_mtime_ns}"), path.stem
+    )
+
+
+@st.cache_data(max_entries=4, show_spinner="Reading the table …")
+def _read_table(path: str, stamp: str) -> dict[str, str]:
+    return token_columns.read_table(Path(path))
+
+
+def _plan(model: Artefact) -> dict[str, object]:
+    plan: dict[str, object] = model_view.record_of(str(model.folder), model.stamp)["plan"]
+    return plan
+
+
+def _concerns(model: Artefact, shown: Shown, workspace: Workspace) -> bool:
+    """Whether a map is of an adapted model, or of the one it was made from."""
+    given = model.manifest.inputs.get("model")
+    known = {
+        model.folder.resolve(),
+        *((workspace.root / path).resolve() for path in (given.paths if given else ())),
+    }
+    return any(one.opened.folder.resolve() in known for one in shown.spaces)

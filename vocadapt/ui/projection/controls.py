@@ -1,0 +1,204 @@
+"""What is put on the map: the spaces, the tokens, which of the finished maps. All of it stands in
+the address.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.settings import limits
+from vocadapt.spaces.projection.token_choice import BANDS, TokenChoice
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.frame import address
+from vocadapt.ui.frame.address import Choice
+from vocadapt.ui.projection import sources
+from vocadapt.ui.projection.sources import Named
+
+AT_ONCE = "PCA, at once"
+NONE = "no other"
+THESIS = TokenChoice()
+WAYS = ("first", "frequency", "search", "around a word")
+EXAMPLE = "cancer"  # figure 3.6 of the thesis
+HELP = {
+    "view": (
+        "The principal components are drawn at once. t-SNE and UMAP take a while: make such a map"
+        " once, and it stays here."
+    ),
+    "other": "The same tokens in a second space, laid over the first: what moved, and what stayed.",
+    "example": "The neighbourhood of *cancer*, as in figure 3.6 of the thesis.",
+}
+
+
+def pick_spaces(workspace: Workspace) -> tuple[Named, ...]:
+    """Choose a space, and another to compare it with; empty while there is none.
+
+    The spaces of the newest map come first; without a map, the newest model.
+    """
+    known = pickers.spaces_of(workspace)
+    drawn = _newest_drawn(workspace, known)
+    model = next((place for place, label in enumerate(known) if label.startswith("model")), 0)
+    asked = {"map_space", "map_other"} & {*st.query_params, *st.session_state}
+    beside = drawn[1] if len(drawn) > 1 and not asked else NONE
+    first = pickers.pick_space(
+        workspace, "Space", "map_space", default=list(known).index(drawn[0]) if drawn else model
+    )
+    if not first:
+        return ()
+    others = {NONE: "", **{label: name for label, name in known.items() if name != first}}
+    other = pickers.pick_open(
+        workspace,
+        "Compare with",
+        others,
+        "map_other",
+        beside,
+        help=HELP["other"],
+        kinds=("vectors", "models"),
+    )
+    chosen = [first, *([other] if other else [])]
+    shown = {name: label for label, name in known.items()}
+    return tuple(Named(shown.get(name, pickers.shown_model(name)), name) for name in chosen)
+
+
+def _newest_drawn(workspace: Workspace, known: Mapping[str, str]) -> list[str]:
+    """The spaces of the newest map by the name they are shown under; none where one of them is not
+    known.
+    """
+    folders = {Path(name).resolve(): label for label, name in known.items()}
+    newest = workspace.artefacts("maps")[:1]
+    found = [
+        folders.get(folder, "") for made in newest for folder in sources.folders_of(workspace, made)
+    ]
+    return found if all(found) else []
+
+
+def pick_view(made: list[Artefact]) -> Artefact | None:
+    """Choose which map of the spaces is looked at: the last one that was made, or the one drawn at
+    once (None).
+
+    A map that a job has just finished, and the last one of spaces just chosen, are shown without
+    being asked for.
+    """
+    names = {AT_ONCE: None, **{artefact.name: artefact for artefact in made}}
+    last = made[0].name if made else AT_ONCE
+    address.settle("map_view", Choice(names.__contains__, last, last))
+    chosen = st.selectbox(
+        "Map", list(names), key="map_view", persist_state="session", help=HELP["view"]
+    )
+    address.write("map_view", [str(chosen or last)])
+    return names.get(str(chosen or last))
+
+
+def pick_tokens(view: Artefact | None = None) -> TokenChoice:
+    """Widgets of a choice of tokens; the thesis' filter is filled in. Raises InputError for a
+    choice that cannot be.
+
+    `view`: the finished map that is looked at; it has its own tokens.
+    """
+    if view:
+        st.markdown(
+            f":small[{plain(view.name)} keeps its own tokens: these are of PCA, and of the next map"
+            " you make.]"
+        )
+    way = st.segmented_control(
+        "Tokens",
+        WAYS,
+        default=WAYS[0],
+        required=True,
+        key="map_tokens",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    values: dict[str, object] = {}
+    if way == "around a word":
+        left, right = st.columns(2)
+        values["around"] = left.text_input(
+            "Around the word", EXAMPLE, key="map_around", bind="query-params"
+        ).strip()
+        values["nearest"] = int(
+            right.number_input(
+                "Its nearest",
+                *limits(THESIS, "nearest"),
+                THESIS.nearest,
+                key="map_nearest",
+                bind="query-params",
+            )
+        )
+    else:
+        if way == "search":
+            values["search"] = st.text_input(
+                "Tokens that hold", key="map_holding", bind="query-params"
+            )
+        if way == "frequency":
+            left, middle, right = st.columns(3)
+            values["band"] = left.selectbox("Band of", BANDS, key="map_band", bind="query-params")
+            values["low"] = int(
+                middle.number_input(
+                    "from",
+                    *limits(THESIS, "low"),
+                    0,
+                    key="map_from",
+                    bind="query-params",
+                )
+            )
+            values["high"] = int(
+                optional_number(
+                    "to",
+                    limits(THESIS, "high"),
+                    0,
+                    "the end",
+                    right,
+                    key="map_to",
+                    bind="query-params",
+                )
+            )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            every = st.toggle("All of them", key="map_all", bind="query-params")
+            highest = limits(THESIS, "first")[1]
+            most = st.number_input(
+                "The first",
+                1,
+                highest,
+                THESIS.first,
+                1000,
+                key="map_first",
+                bind="query-params",
+                disabled=every,
+            )
+        values["first"] = 0 if every else int(most)
+    return TokenChoice(**values, **_filters())  # type: ignore[arg-type]
+
+
+def show_example() -> None:
+    """Callback: the neighbourhood of the example."""
+    st.session_state.update(
+        {
+            "map_view": AT_ONCE,
+            "map_tokens": WAYS[3],
+            "map_around": EXAMPLE,
+            "map_nearest": THESIS.nearest,
+            "map_word": EXAMPLE,
+        }
+    )
+
+
+def _filters() -> dict[str, object]:
+    bounds = limits(THESIS, "min_length")
+    length = st.number_input(
+        "Shortest, in characters",
+        *bounds,
+        THESIS.min_length,
+        key="map_shortest",
+        bind="query-params",
+        help="Counted without ##. 4: longer than three, as in the thesis.",
+    )
+    with st.container(horizontal=True):
+        return {
+            "min_length": int(length),
+            "continuations": st.toggle("Pieces (##)", key="map_pieces", bind="query-params"),
+            "specials": st.toggle("Special tokens", key="map_specials", bind="query-params"),
+            "unused": st.toggle("[unused]", key="map_unused", bind="query-params"),
+        }

@@ -1,0 +1,85 @@
+"""What leaves the map page: tables of tokens, the picture as HTML, PNG or SVG, the same map as a
+command line.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from vocadapt.lab.artifacts.projection_files import map_table, page_of, picture_of
+from vocadapt.lab.steps.projection import headline
+from vocadapt.lab.workspace import strict_json
+from vocadapt.text.spreadsheet import format_frame_as_csv
+from vocadapt.ui.components.export import Download
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.projection.chart import Look, Standing, seen
+from vocadapt.ui.projection.form import command
+from vocadapt.ui.projection.sources import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def table_files(make: "Callable[[], pd.DataFrame]", name: str) -> dict[str, Download]:
+    """Offer a table for download: CSV for spreadsheets (escaped cells), and Parquet with unchanged
+    tokens.
+    """
+    return {
+        f"{name}.csv": lambda: format_frame_as_csv(make()),
+        f"{name}.parquet": lambda: bytes(make().to_parquet(index=False)),
+    }
+
+
+def details(shown: Shown, look: Look, standing: Standing) -> None:
+    """Details & export: the settings, the same map as a command, the map as it is seen as files."""
+    with st.expander("Details & export", icon=":material/data_object:"):
+        st.markdown("The same map in a terminal")
+        st.code(command(shown), language="bash", wrap_lines=True)
+        left, right = st.columns(2)
+        left.markdown("Settings")
+        left.code(strict_json.dumps(asdict(shown.map.settings), indent=1), language="json")
+        right.markdown("Figures and versions")
+        right.code(strict_json.dumps(_figures(shown), indent=1), language="json")
+        with st.container(horizontal=True):
+            page = {"map.html": lambda: page_of(shown.map, seen(shown, look, standing.rings))}
+            files = {**page, **table_files(lambda: map_table(shown.map), "map")}
+            for name, make in files.items():
+                st.download_button(
+                    name,
+                    make,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
+            drawn = st.button("Draw as PNG and SVG", icon=":material/image:", key="draw_pictures")
+        if drawn:
+            _pictures(shown, look, standing)
+
+
+def _pictures(shown: Shown, look: Look, standing: Standing) -> None:
+    """Draw the map as it is seen for paper, and offer the files; one line where no browser can draw
+    it.
+    """
+    with mistakes.shown(), st.spinner("Drawing …"):
+        drawn = {
+            f"map.{end}": picture_of(seen(shown, look, standing.rings, still=True), end)
+            for end in ("png", "svg")
+        }
+        with st.container(horizontal=True):
+            for name, data in drawn.items():
+                st.download_button(
+                    name,
+                    data,
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
+
+
+def _figures(shown: Shown) -> dict[str, object]:
+    versions = dict(shown.pictures[0].projection.versions)
+    return {"figures": headline(shown.map), "versions": versions, "seconds": shown.map.seconds}

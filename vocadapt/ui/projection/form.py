@@ -1,0 +1,140 @@
+"""The form that makes a t-SNE or UMAP map: its parameters, how long it will take, one job."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import MapStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.settings import limits
+from vocadapt.spaces.projection.methods import METRICS
+from vocadapt.spaces.projection.projection import METHODS, ProjectionSettings, estimate_seconds
+from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.jobs import panel
+from vocadapt.ui.projection.sources import Named, Shown
+
+SLOW = tuple(name for name, method in METHODS.items() if not method.quick)
+LABELS = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
+STANDARD = ProjectionSettings()
+BEGUN = "map_begun"  # in the session: the form has just started a job
+
+
+def make_map(
+    workspace: Workspace, spaces: tuple[Named, ...], choice: TokenChoice, tokens: int
+) -> None:
+    """Form: a map of these tokens by a method that takes a while. `tokens`: how many the choice
+    gives.
+    """
+    method = st.segmented_control(
+        "Method",
+        SLOW,
+        default=SLOW[0],
+        required=True,
+        key="map_method",
+        bind="query-params",
+        format_func=LABELS.__getitem__,
+    )
+    st.markdown(f":small[{METHODS[method].about.capitalize()} ({METHODS[method].source}).]")
+    settings = _parameters(method, tokens)
+    width = spaces[0].opened.space.dim
+    seconds = job_seconds(workspace, "map", len(spaces) * estimate_seconds(tokens, width, settings))
+    both = f", {len(spaces)} spaces" if len(spaces) > 1 else ""
+    first = (
+        " The first UMAP on a machine takes about 15 s longer, for compilation."
+        if method == "umap"
+        else ""
+    )
+    st.markdown(f"**{count(tokens)}** tokens{both} · about {format_estimate_bold(seconds)}.{first}")
+    name = pickers.name_for(workspace, "maps", f"{_stem(spaces)}-{method}", "map_name")
+    if st.button("Make the map", type="primary", icon=":material/play_arrow:", key="make_map"):
+        inputs = dict(zip(("space", "other"), ((one.name,) for one in spaces), strict=False))
+        _start(workspace, Spec("map", MapStep(choice, settings), inputs), name)
+
+
+def popover() -> DeltaGenerator:
+    """Where the form lies, folded up; it closes when its job has begun."""
+    if st.session_state.pop(BEGUN, False):
+        st.session_state["making"] = False
+    return st.popover("Make a map", icon=":material/add:", key="making", on_change="rerun")
+
+
+def _start(workspace: Workspace, spec: Spec, name: str) -> None:
+    st.session_state[BEGUN] = True
+    try:
+        panel.start(workspace, spec, name)
+    except InputError:  # which is said in the form
+        del st.session_state[BEGUN]
+        raise
+
+
+def command(shown: Shown) -> str:
+    """The command line that draws the same map."""
+    if shown.kept and shown.kept.manifest.command:
+        return shown.kept.manifest.command
+    inputs = dict(zip(("space", "other"), ((one.name,) for one in shown.spaces), strict=False))
+    return command_of(Spec("map", shown.map.settings, inputs), Path("map.html"))
+
+
+def _parameters(method: str, tokens: int) -> ProjectionSettings:
+    """Widgets of a method's parameters; the first one matters, the others stand folded."""
+    if method == "tsne":
+        least, highest = limits(STANDARD, "perplexity")
+        most = min(max(least, float((tokens - 1) // 3)), highest)
+        about = "Neighbours that count, about."
+        perplexity = st.number_input(
+            "Perplexity", least, most, min(STANDARD.perplexity, most), help=about
+        )
+        settings = replace(STANDARD, method=method, perplexity=perplexity)
+    else:
+        fewest, highest = limits(STANDARD, "neighbours")
+        most_near = min(max(fewest, tokens - 1), highest)
+        neighbours = st.number_input(
+            "Neighbours", fewest, most_near, min(STANDARD.neighbours, most_near)
+        )
+        settings = replace(STANDARD, method=method, neighbours=int(neighbours))
+    with st.expander("All parameters"):
+        if method == "tsne":
+            settings = replace(
+                settings,
+                exaggeration=float(_input("Early exaggeration", "exaggeration")),
+                learning_rate=float(
+                    _optional("Learning rate", "learning_rate", "by the number of tokens")
+                ),
+            )
+        else:
+            settings = replace(settings, min_dist=float(_input("Least distance", "min_dist")))
+        return replace(
+            settings,
+            iterations=int(_optional("Iterations", "iterations", "method's default")),
+            metric=str(st.selectbox("Metric", METRICS, key="map_metric")),
+            pca=int(_optional("Principal components before", "pca", "all dimensions")),
+            seed=int(_input("Seed", "seed", key="map_seed")),
+        )
+
+
+def _input(label: str, name: str, help: str | None = None, key: str | None = None) -> float:
+    """Show the number input of a setting, with its bounds and default; return its value."""
+    usual = getattr(STANDARD, name)
+    return float(st.number_input(label, *limits(STANDARD, name), usual, help=help, key=key))
+
+
+def _optional(label: str, name: str, empty: str) -> float:
+    """Show the number input of a setting that may be empty, which means 0; empty: the meaning of
+    0.
+    """
+    return optional_number(
+        label, limits(STANDARD, name), getattr(STANDARD, name), empty, key=f"projection_{name}"
+    )
+
+
+def _stem(spaces: tuple[Named, ...]) -> str:
+    return "-to-".join(one.label.split(" · ")[-1].split("/")[-1] for one in spaces)

@@ -1,0 +1,89 @@
+"""Marks over the map: the word that was asked for, its neighbours, what is selected, the names of
+regions; and clicks on points.
+
+They are no part of plotly's figure, which takes a browser half a second and more to draw anew: see
+map_marks.js.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from vocadapt.analysis.figures.projection import LONGEST, NAMED, Rings
+from vocadapt.ui.components.markup import visible
+from vocadapt.ui.projection.selection import ids_of
+from vocadapt.ui.projection.sources import Shown
+
+KEY = "map_marks"
+_over = st.components.v2.component(
+    "vocadapt_map_marks",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is marked on a chart, by ids: the word, what is near it, what is selected; names by id;
+    (x, y, name) of regions.
+
+    `chart` is the key of the chart, `size` the pixels of its points.
+    """
+
+    chart: str
+    size: float
+    word: int | None
+    near: Sequence[int]
+    selected: Sequence[int]
+    names: Mapping[str, str]
+    regions: Sequence[tuple[float, float, str]]
+
+
+def marks(
+    shown: Shown, chart: str, size: float, rings: Rings, regions: Sequence[tuple[float, float, str]]
+) -> Marks:
+    """The marks of a chart, with names in a form that can be read: a canvas shows text
+    literally.
+    """
+    named = [
+        *([] if rings.word is None else [rings.word]),
+        *[id for id in rings.near if id >= 0][:NAMED],
+    ]
+    names = {str(id): short(shown.space.words[id]) for id in named}
+    near, selected = [int(id) for id in rings.near], [int(id) for id in rings.selected]
+    return Marks(
+        chart,
+        size,
+        rings.word,
+        near,
+        selected,
+        names,
+        [(x, y, short(name, 60)) for x, y, name in regions],
+    )
+
+
+def draw(charts: Sequence[Marks], size: int, on_click: Callable[[int], None]) -> None:
+    """Draw the marks of charts; `on_click` is called with the id of a point that is clicked, one of
+    `size`.
+    """
+    _over(
+        key=KEY,
+        data=[asdict(one) for one in charts],
+        height=1,
+        on_clicked_change=lambda: _clicked(size, on_click),
+    )
+
+
+def short(text: str, longest: int = LONGEST) -> str:
+    """A token as it is written on the map: nothing hidden in it, and no longer than there is room
+    for.
+    """
+    return visible(text if len(text) <= longest else f"{text[: longest - 1]}…")
+
+
+def _clicked(size: int, on_click: Callable[[int], None]) -> None:
+    """Callback: what the browser says is looked at before it is believed."""
+    for id in ids_of([{"customdata": st.session_state[KEY].get("clicked")}], size):
+        on_click(id)

@@ -1,0 +1,149 @@
+"""What a run took for what: the matrix, and the examples of the cell that is chosen."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from vocadapt.analysis.errors.confusion import NONE, Case, Confusion, confusion
+from vocadapt.training.tasks.base import Example, Sentence, Text
+from vocadapt.ui.components.markup import MOST_ACROSS, Heat, heat_map, plain, visible
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.pickers import ChosenRun, pick_name, pick_run
+from vocadapt.ui.frame import mistakes
+from vocadapt.ui.frame.frame import workspace
+
+CELL = "results_cell"  # the picker's key, and its name in the address
+MOST_CLASSES = 40  # in the matrix: more would be slow to draw and hard to read
+WIDTH = 12  # words on either side of an entity
+
+
+def taken_for(task: str) -> None:
+    """Choose a run and a cell; see its examples, all of them."""
+    st.subheader("What was taken for what")
+    left, right = st.columns([1, 1.6], gap="large")
+    with left:
+        chosen = pick_run(workspace(), "Run", "results_confused", task=task, cuts=True)
+    if chosen is None or not chosen.cut:
+        return
+    if chosen.run.kind == "qa":
+        with right:
+            st.markdown(
+                ":gray[Answers have no classes that could be taken for one another: look at them on"
+                " Error analysis.]"
+            )
+        return
+    with mistakes.shown():
+        found = _confusion(
+            str(chosen.run.folder),
+            chosen.of.artefact.stamp if chosen.of.artefact else "",
+            chosen.cut,
+            chosen,
+        )
+        many = len(found.predicted) > MOST_ACROSS
+        with (
+            st.container() if many else left
+        ):  # many classes take the whole width, and their examples stand below
+            _matrix(found)
+        with st.container() if many else right:
+            _examples(found, chosen)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _confusion(folder: str, stamp: str, cut: str, _chosen: ChosenRun) -> Confusion:
+    kept = _chosen.run.kept
+    return confusion(_chosen.run.kind, kept.split.gold, kept.said[cut], _chosen.run.rules.untyped)
+
+
+def _matrix(found: Confusion) -> None:
+    """Draw the matrix (rows gold, columns predicted): fraction of the row and count; of many
+    classes the most confused.
+    """
+    whole, classes = found, len({*found.gold, *found.predicted})
+    found = found.most_confused(MOST_CLASSES) if classes > MOST_CLASSES else found
+    of = {gold: int(own.sum()) for gold, own in zip(whole.gold, whole.counts, strict=True)}
+    rows = [
+        (gold, f"gold, {count(of[gold])}", [_heat(int(n), of[gold]) for n in own])
+        for gold, own in zip(found.gold, found.counts, strict=True)
+    ]
+    if rows:
+        many = len(found.predicted) > MOST_ACROSS
+        heat_map(
+            [name if many else f"predicted {name}" for name in found.predicted],
+            rows,
+            "gold against predicted",
+        )
+    told = "gold down, predicted across; each cell: share of its row, and how many"
+    st.markdown(f":small[:gray[{count(int(whole.counts.sum()))} {found.unit}; {told}.]]")
+    if classes > MOST_CLASSES:
+        st.markdown(
+            f":small[The {MOST_CLASSES} most confused of {count(classes)} classes. *Gold →"
+            " predicted* lists all.]"
+        )
+
+
+def _heat(n: int, of: int) -> Heat:
+    return Heat(n / of if n else None, count(n))
+
+
+def _examples(found: Confusion, chosen: ChosenRun) -> None:
+    cells = {
+        f"{visible(gold)} → {visible(said)}": (gold, said)
+        for gold, said in [*found.mistakes, *sorted(_right(found))]
+    }
+    if not cells:
+        st.markdown("Nothing to tell apart: neither gold nor prediction holds a label.")
+        return
+    first = next(
+        (shown for shown, (gold, said) in cells.items() if NONE != gold != said), next(iter(cells))
+    )
+    label = pick_name("Gold → predicted", list(cells), CELL, first)
+    if label not in cells:
+        return
+    gold, said = cells[label]
+    cases = found.cases[gold, said]
+    examples = chosen.run.kept.split.examples
+    st.markdown(
+        f"**{count(len(cases))}** {found.unit}: gold {plain(gold)}, predicted {plain(said)}. All of"
+        " them:"
+    )
+    st.dataframe(
+        _rows(cases, examples), hide_index=True, key="cases", height=min(38 + 35 * len(cases), 380)
+    )
+
+
+def _right(found: Confusion) -> list[tuple[str, str]]:
+    return [cell for cell in found.cases if cell[0] == cell[1]]
+
+
+def _rows(cases: Sequence[Case], examples: Sequence[Example]) -> dict[str, list[object]]:
+    """The columns of the table: an entity and the words before and after it, or the text."""
+    shown = [_context(case, examples[case.example]) for case in cases]
+    names = (
+        ("words", "before", "after")
+        if cases and cases[0].start is not None
+        else ("text", "second text", "")
+    )
+    columns: dict[str, list[object]] = {"example": [case.example + 1 for case in cases]}
+    for place, name in enumerate(names):
+        if any(row[place] for row in shown):
+            columns[name] = [row[place] for row in shown]
+    if any(examples[case.example].document for case in cases):
+        columns["document"] = [visible(examples[case.example].document) for case in cases]
+    return columns
+
+
+def _context(case: Case, example: Example) -> tuple[str, str, str]:
+    if isinstance(example, Sentence) and case.start is not None and case.end is not None:
+        before, own, after = (
+            example.words[: case.start],
+            example.words[case.start : case.end],
+            example.words[case.end :],
+        )
+        left = ("… " if len(before) > WIDTH else "") + " ".join(before[-WIDTH:])
+        right = " ".join(after[:WIDTH]) + (" …" if len(after) > WIDTH else "")
+        return visible(" ".join(own)), visible(left), visible(right)
+    return (
+        (visible(example.text), visible(example.pair), "")
+        if isinstance(example, Text)
+        else ("", "", "")
+    )

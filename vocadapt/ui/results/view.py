@@ -1,0 +1,288 @@
+"""Parts of the page Results: the leaderboard of a task against a pinned baseline, curves, group
+means, exports.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import streamlit as st
+
+from vocadapt.analysis.figures import results as result_figures
+from vocadapt.analysis.results.results import BASELINE, Board
+from vocadapt.analysis.results.tables import (
+    LEAST,
+    about,
+    as_csv,
+    as_latex,
+    as_markdown,
+    collapsed_note,
+    figure_name,
+    group_cell,
+    mean_and_sd,
+    p_value,
+    points,
+)
+from vocadapt.analysis.results.tables import fraction as score
+from vocadapt.lab.artifacts.runs import RunSet, tasks_of
+from vocadapt.lab.reports.results import GroupMeans, Results, results_of
+from vocadapt.lab.steps.command_lines import PROGRAM
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.scoring.registry import SCORERS
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.markup import plain, visible
+from vocadapt.ui.components.number_formats import count
+
+OWN = "the task's own"
+MOST_CURVES = 12
+HELP = {
+    "baseline": (
+        "Differences and paired tests are to this run and cut; it stands in the address, so a link"
+        " keeps it."
+    ),
+    "score": (
+        "Another score of the same predictions. Each is named with its exact definition under the"
+        " table."
+    ),
+    "interval": "95 % percentile bootstrap over the test units, figures averaged over seeds.",
+    "Δ points": "Difference of the means to the baseline, in points.",
+    "p": (
+        "Approximate randomisation, two-sided, over the test units; not corrected for the number of"
+        " comparisons."
+    ),
+    "verdict": (
+        "better or worse only with three seeds or more on both sides, beyond one sd, and p < .05."
+    ),
+    "mean": "Mean over all seeds, collapsed ones included: how many collapsed stands beside it.",
+}
+
+
+def pick_task(runs: Sequence[RunSet]) -> str:
+    """Ask which task; the newest by default."""
+    names = tasks_of(runs)
+    return pickers.pick_name("Task", names, "results_task", names[0])
+
+
+def pick_baseline(runs: Sequence[RunSet]) -> tuple[str, str] | None:
+    """Ask for the baseline, a run under a cut; None where none is pinned."""
+    offered = {f"{one.name} · {cut}": (one.name, cut) for one in reversed(runs) for cut in one.cuts}
+    chosen = st.selectbox(
+        "Baseline",
+        list(offered),
+        index=None,
+        key="results_baseline",
+        bind="query-params",
+        placeholder="Pin one to compare with",
+        help=HELP["baseline"],
+    )
+    return offered.get(str(chosen))
+
+
+def pick_score(kind: str) -> str:
+    """Ask for a score; "" for the task's own."""
+    names = [scorer.name for scorer in SCORERS.values() if kind in scorer.kinds]
+    chosen = st.selectbox(
+        "Score", [OWN, *names], key="results_score", bind="query-params", help=HELP["score"]
+    )
+    return "" if chosen == OWN else str(chosen)
+
+
+def results(runs: Sequence[RunSet], baseline: tuple[str, str] | None, scorer: str) -> Results:
+    """The results of runs; kept between reruns by the stamps of what they are read from."""
+    key = tuple(f"{one.folder} {one.artefact.stamp if one.artefact else ''}" for one in runs)
+    return _results(key, baseline, scorer, list(runs))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Comparing the runs …")
+def _results(
+    key: tuple[str, ...], baseline: tuple[str, str] | None, scorer: str, _runs: Sequence[RunSet]
+) -> Results:
+    return results_of(_runs, baseline, scorer)
+
+
+def headline(board: Board) -> None:
+    """The best, what it is worth against the baseline, how many were tested."""
+    best = board.standings[0]
+    columns = st.columns([1.4, 1.4, 1, 1])
+    seeds = (
+        "one seed: no sd"
+        if best.headline.sd is None
+        else f"± {score(best.headline.sd)}, n = {len(best.seeds)} seeds"
+    )
+    columns[0].metric(
+        f"Best {figure_name(board.metric)}",
+        score(best.headline.mean),
+        seeds,
+        delta_color="off",
+        delta_arrow="off",
+    )
+    columns[0].markdown(f":small[{plain(best.name)} · {best.cut}]")
+    if best.test:
+        p = best.test.p_randomisation
+        said = f"points to the baseline, p {'' if p < LEAST else '= '}{p_value(p)}"
+        columns[1].metric(
+            "Difference", points(best.delta), said, delta_color="off", delta_arrow="off"
+        )
+        columns[1].markdown(f":small[**{best.verdict}**]")
+    else:
+        columns[1].metric("Difference", "–")
+        told = (
+            "the best is the baseline"
+            if best.verdict == BASELINE
+            else best.verdict or "pin a baseline to compare with"
+        )
+        columns[1].markdown(f":small[{told}]")
+    columns[2].metric("Test units", count(board.units))
+    collapsed = {one.name: one.collapsed for one in board.standings}
+    columns[3].metric("Collapsed runs", sum(collapsed.values()))
+
+
+def leaderboard(board: Board) -> None:
+    """The picture and the table; under them the exact score and what could not be compared."""
+    marks = [
+        result_figures.Mark(
+            visible(one.name),
+            one.cut,
+            one.headline.values,
+            one.headline.mean,
+            one.headline.sd,
+            one.collapsed,
+            one.verdict == BASELINE,
+        )
+        for one in board.standings
+    ]
+    figure = result_figures.beside_each_other(marks, figure_name(board.metric))
+    st.plotly_chart(figure, key="beside", config={"displayModeBar": False})
+    _table(board)
+    st.markdown(f":small[:gray[{plain(about(board))}]]")
+    for finding in board.findings:
+        st.warning(plain(finding), icon=":material/compare_arrows:")
+
+
+def _table(board: Board) -> None:
+    shown = board.standings
+    others = [name for name in shown[0].figures if name != board.metric]
+    headline = f"{figure_name(board.metric)}, mean ± sd"
+    paired = any(one.test or one.verdict for one in shown)
+    columns: dict[str, Sequence[object]] = {
+        "run": [visible(one.name) for one in shown],
+        "cut": [one.cut for one in shown],
+        "seeds": [len(one.seeds) for one in shown],
+        headline: [mean_and_sd(one) for one in shown],
+        "95 % interval": [
+            f"{score(one.interval.low)} to {score(one.interval.high)}" for one in shown
+        ],
+        **(
+            {
+                "Δ points": [points(one.delta) for one in shown],
+                "p": [p_value(one.test.p_randomisation if one.test else None) for one in shown],
+                "verdict": [one.verdict for one in shown],
+            }
+            if paired
+            else {}
+        ),
+        **(
+            {"collapsed": [collapsed_note(one) for one in shown]}
+            if any(one.collapsed for one in shown)
+            else {}
+        ),
+        **{figure_name(name): [score(one.figures[name].mean) for one in shown] for name in others},
+        "model": [visible(one.model) for one in shown],
+        "trained on": [one.tokenization for one in shown],
+    }
+    st.dataframe(
+        columns,
+        hide_index=True,
+        key="board",
+        column_config={
+            headline: st.column_config.TextColumn(help=HELP["mean"]),
+            "95 % interval": st.column_config.TextColumn(help=HELP["interval"]),
+            **{
+                name: st.column_config.TextColumn(help=HELP[name])
+                for name in ("Δ points", "p", "verdict")
+            },
+        },
+    )
+
+
+def curves(runs: Sequence[RunSet], metric: str) -> None:
+    """Loss and dev score of every run, of at most so many: which ones can be chosen."""
+    st.subheader("Learning curves")
+    every = {f"{visible(one.name)} · {run.called}": run.record for one in runs for run in one.runs}
+    first = list(every)[:MOST_CURVES]
+    chosen = st.multiselect("Runs", list(every), first, key="curves", label_visibility="collapsed")
+    st.markdown(f":small[:gray[{len(chosen)} of {len(every)} runs.]]")
+    left, right = st.columns(2, gap="large")
+    losses = {name: every[name]["curve"] for name in chosen if every[name].get("curve")}
+    dev = {name: every[name]["dev"] for name in chosen if every[name].get("dev")}
+    with left:
+        if losses:
+            st.plotly_chart(
+                result_figures.losses(losses, 320, chosen),
+                key="losses",
+                config={"displayModeBar": False},
+            )
+    with right:
+        if dev:
+            figure = result_figures.dev_scores(dev, figure_name(metric), 320, chosen)
+            st.plotly_chart(figure, key="devs", config={"displayModeBar": False})
+            if len(dev) < len(chosen):
+                st.markdown(
+                    f":small[:gray[{len(dev)} of {len(chosen)} chosen runs have a dev score.]]"
+                )
+        else:
+            st.markdown(":gray[No dev scores: these runs had no dev split, or trained on it.]")
+
+
+def group_means(groups: GroupMeans) -> None:
+    """Model × group of tasks: the mean, and of how many tasks."""
+    names = list(dict.fromkeys(name for own in groups.values() for name in own))
+    held = {name: [group_cell(own[name]) for own in groups.values()] for name in names}
+    if not any(
+        own["mean"] is not None for groups_of in groups.values() for own in groups_of.values()
+    ):
+        return
+    st.subheader("Means over groups of tasks")
+    st.dataframe(
+        {"model · trained on": [visible(model) for model in groups], **held},
+        hide_index=True,
+        key="groups",
+    )
+    st.markdown(
+        ":small[:gray[Each task by its own score under the cut that counts, mean over its seeds; in"
+        " brackets how many tasks of the group are scored, of how many, and how many runs"
+        " collapsed: the means hold them. A benchmark is known by its name, whatever collection it"
+        " came in.]]"
+    )
+
+
+def details(workspace: Workspace, board: Board, scorer: str) -> None:
+    """The same as a command line, and the table to take away."""
+    with st.expander("Details & export", icon=":material/data_object:"):
+        st.markdown("The same in a terminal")
+        st.code(command(workspace, board, scorer), language="bash", wrap_lines=True)
+        makers: Mapping[str, Callable[[Sequence[Board]], str]] = {
+            "results.csv": as_csv,
+            "results.md": as_markdown,
+            "results.tex": as_latex,
+        }
+        with st.container(horizontal=True):
+            for name, make in makers.items():
+                st.download_button(
+                    name,
+                    partial(make, [board]),
+                    name,
+                    on_click="ignore",
+                    icon=":material/download:",
+                    key=f"get_{name}",
+                )
+        st.markdown("As Markdown")
+        st.code(as_markdown([board]), language="markdown", wrap_lines=True)
+
+
+def command(workspace: Workspace, board: Board, scorer: str) -> str:
+    """The command line that gives this leaderboard."""
+    asked = ["results", "--workspace", str(workspace.root), "--task", board.task]
+    if board.baseline:
+        asked += ["--baseline", board.baseline[0], "--baseline-cut", board.baseline[1]]
+    return shlex.join([*PROGRAM, *asked, *(["--scorer", scorer] if scorer else [])])

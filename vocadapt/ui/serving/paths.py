@@ -1,0 +1,146 @@
+"""Which paths of this machine the pages may open, for all paths typed in a browser.
+
+On the loopback address only users of this machine can type a path: everything except system folders
+is allowed. On other addresses anybody in the network can: only the workspace, files bundled with
+vocadapt, downloaded models, and the folder of `--files-root` are allowed. The command line is not
+restricted.
+"""
+
+import ipaddress
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from vocadapt.errors import InputError
+from vocadapt.files import check_path, expand_path, show_path
+from vocadapt.lab.demo import DEMO
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.workspace import KINDS, UPLOADS
+
+# environment variable: the folder that is allowed on other addresses than the loopback
+FILES_ROOT = "VOCADAPT_FILES_ROOT"
+SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev")))
+LOCAL_NAMES = ("localhost",)
+
+
+def resolve_allowed_path(typed: str | Path) -> Path:
+    """Return the path of a file or folder typed on a page.
+
+    Raises InputError if pages may not open it, if it does not exist, and if it cannot be read.
+    """
+    check_allowed(typed)
+    return check_path(typed)
+
+
+def check_allowed(typed: str | Path) -> None:
+    """Raise InputError for a path that pages may not open, with links resolved; it need not
+    exist.
+    """
+    path = _resolved(typed)
+    if is_loopback(_address()):
+        if path == Path("/") or any(path.is_relative_to(folder) for folder in SYSTEM):
+            problem = f"{show_path(typed)}: pages do not open system folders."
+            raise InputError(problem, "Give a folder with your files.")
+        return
+    if not any(path.is_relative_to(root) for root in _open_roots()):
+        remedy = (
+            "Upload the file, or ask whoever runs the lab to start it with a folder for shared"
+            " files."
+        )
+        raise InputError(
+            f"{show_path(typed)}: pages of this lab do not open this path of its machine.", remedy
+        )
+
+
+def check_model(name: str) -> None:
+    """Raise InputError for a model path that pages may not open; a name that is not an existing
+    path is a hub name.
+    """
+    path = expand_path(name)
+    if (
+        path.is_absolute() or ".." in path.parts or os.path.exists(path)
+    ):  # unlike Path, false for a name too long
+        check_allowed(name)
+
+
+def check_inputs(spec: Spec) -> None:
+    """Raise InputError if an input of a step is a path that pages may not open."""
+    for paths in spec.inputs.values():
+        for path in paths:
+            check_model(str(path))
+
+
+def is_loopback(address: str | None) -> bool:
+    """Return whether a server on this address is reachable from this machine only; None means all
+    addresses.
+    """
+    if not address:
+        return False
+    if address in LOCAL_NAMES or address.startswith("unix://"):
+        return True
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def build_network_warning(address: str) -> str:
+    """Build the warning for a lab that others in the network can reach."""
+    root = os.environ.get(FILES_ROOT)
+    files = (
+        f"files below {root}"
+        if root
+        else "no other files of this machine (--files-root names a folder to share)"
+    )
+    return (
+        f"Warning: on {address} anybody in the network can use the lab, without a password and"
+        " unencrypted: read and change the workspace, upload files and start jobs. From the"
+        f" browser they can open {files}.\n"
+    )
+
+
+@cache
+def warn_once() -> None:
+    """Write the warning to the server's log, once per process, if Streamlit was started by its own
+    command.
+    """
+    if not is_loopback(_address()):
+        sys.stderr.write(build_network_warning(_address() or "every address"))
+
+
+def _address() -> str | None:
+    """Return the address that the running server is bound to."""
+    import streamlit as st
+
+    address: str | None = st.get_option("server.address")
+    return address
+
+
+def _resolved(typed: str | Path) -> Path:
+    """Resolve a path; raise InputError for an invalid one."""
+    try:
+        return Path(typed).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise InputError(
+            f"{show_path(typed)}: no such file or folder.", "Check the spelling."
+        ) from None
+
+
+def _open_roots() -> Iterator[Path]:
+    """Return the folders that are allowed on other addresses than the loopback."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    from vocadapt.ui.frame.frame import (
+        workspace,  # the frame shows jobs, and these are checked here
+    )
+
+    root = (
+        workspace().root
+    )  # its own folders alone: a name typed for it may be that of any folder beside it
+    yield from (root / name for name in (*KINDS, UPLOADS))
+    yield DEMO.resolve()
+    yield Path(HF_HUB_CACHE).resolve()
+    if shared := os.environ.get(FILES_ROOT):
+        yield Path(shared).resolve()

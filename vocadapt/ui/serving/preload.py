@@ -1,0 +1,73 @@
+"""Import the libraries of the page Try it in the background.
+
+torch and the BERT classes of transformers take about five seconds to import, and some hundred
+megabytes. The import starts only if the workspace has a run to try: at once if a browser requests
+Try it itself, otherwise some seconds after the first page is drawn, so as not to slow it.
+"""
+
+import importlib
+import threading
+
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.serving.guard import Application, Scope
+
+PATH = "/try_it"
+LIBRARIES = ("torch", "transformers.models.bert.modeling_bert")
+# seconds after the first page, in which the browser loads its resources and draws the figures
+PAUSE = 6.0
+_page_drawn = threading.Event()
+_requested = threading.Event()  # a browser requested Try it itself: no pause
+_lock = threading.Lock()
+_needed = threading.Event()  # somebody imports them: the thread does not begin any more
+
+
+def report_page_drawn() -> None:
+    """Report that a page has been drawn."""
+    _page_drawn.set()
+
+
+class RequestWatcher:
+    """ASGI middleware: starts the import when a browser requests the page Try it, before the page
+    itself runs.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Application, send: Application) -> None:
+        """Forward a request."""
+        if scope["type"] == "http" and scope["path"] == PATH:
+            _requested.set()
+            _page_drawn.set()
+        await self.app(scope, receive, send)
+
+
+def start(workspace: Workspace) -> threading.Thread:
+    """Start the thread that waits for the first page and then imports the libraries."""
+    thread = threading.Thread(
+        target=_import_libraries, args=(workspace,), name="preload", daemon=True
+    )
+    thread.start()
+    return thread
+
+
+def wait() -> None:
+    """Wait for the end of a running import, and begin no other: the caller imports the libraries
+    itself.
+
+    Two threads importing circular modules can see an incomplete one.
+    """
+    with _lock:
+        _needed.set()
+
+
+def _import_libraries(workspace: Workspace) -> None:
+    _page_drawn.wait()
+    _requested.wait(PAUSE)
+    if not workspace.artefacts("runs"):
+        return
+    with _lock:
+        if _needed.is_set():
+            return
+        for library in LIBRARIES:
+            importlib.import_module(library)

@@ -1,0 +1,230 @@
+"""Start the lab in the browser: `python -m vocadapt.ui.serving.server [--workspace W] [--port N] [--address
+A] [--no-browser]`.
+
+Streamlit is run inside this process, for two reasons. Its settings are passed as flags, so they
+hold whatever the working folder is; and the "pages directory" flag is settled before the first
+visitor. Streamlit decides that flag once per process, and the first `st.navigation` of any session
+turns it off for all: a first visit by deep link would come too early.
+"""
+
+import argparse
+import os
+import socket
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import vocadapt
+from vocadapt.cores import count_cores
+from vocadapt.errors import InputError
+from vocadapt.files import check_folder
+from vocadapt.lab.jobs.queue import tidy
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.ui.serving import garbage_collection, guard, paths, preload
+
+ROOT = Path(vocadapt.__file__).parents[1]
+WORKSPACE = "VOCADAPT_WORKSPACE"
+FIRST_PORT = 8501
+LOOPBACK = "127.0.0.1"
+EVERY_ADDRESS = ("0.0.0.0", "::")
+# How threads of a computation wait for each other: asleep. They wait at work else, and where the
+# browser beside them draws in software, a training takes four times as long; asleep, a tenth longer
+# where nothing else is at work. Jobs inherit it.
+WAITING = ("OMP_WAIT_POLICY", "passive")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the lab until it is stopped; 2 when it cannot be started as asked."""
+    options = _parser().parse_args(arguments)
+    try:
+        serve(
+            Path(options.workspace),
+            options.port,
+            options.browser,
+            options.address,
+            options.files_root,
+        )
+    except InputError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+def serve(
+    workspace: Path,
+    port: int | None = None,
+    browser: bool = True,
+    address: str = LOOPBACK,
+    files_root: str | None = None,
+) -> None:
+    """Run app.py on one workspace; returns when the server is stopped.
+
+    files_root: folder whose files the pages may open if the address is not the loopback. Raises
+    InputError if app.py is not next to the package, if the port or address cannot be used, or if
+    files_root is not a folder.
+    """
+    app = ROOT / "app.py"
+    if not app.is_file():
+        raise InputError(
+            f"The pages are not installed: expected {app}.",
+            "Run from a clone, or install it with pip install -e .",
+        )
+    port = _free_port(address) if port is None else _check_free(port, address)
+    kept = Workspace(workspace)
+    os.environ[WORKSPACE] = str(kept.root)
+    os.environ.pop(paths.FILES_ROOT, None)
+    if files_root is not None:
+        os.environ[paths.FILES_ROOT] = str(check_folder(files_root).resolve())
+    os.environ.setdefault(*WAITING)
+    leave_a_core_free()
+    _tidy(kept)
+    settle_pages()
+    preload.start(kept)
+    sys.stdout.write(
+        f"The lab is at {_url(address, port)} (workspace {workspace}); Ctrl-C stops it.\n"
+    )
+    sys.stdout.flush()
+    if not paths.is_loopback(address):
+        sys.stderr.write(paths.build_network_warning(address))
+    place = {
+        "server_address": address,
+        "server_allowedHosts": list_allowed_hosts(address),
+        "server_port": port,
+    }
+    _run(app, {**_settings(), **place, "server_headless": not browser})
+
+
+def list_allowed_hosts(address: str) -> list[str]:
+    """List the host names accepted in requests; others (DNS rebinding) are rejected."""
+    hosts = ["localhost", "127.0.0.1", "::1", address.strip("[]")]
+    if address in EVERY_ADDRESS:
+        import psutil
+
+        found = (
+            one.address.partition("%")[0] for all in psutil.net_if_addrs().values() for one in all
+        )
+        hosts += [socket.gethostname(), socket.getfqdn(), *found]
+    return list(dict.fromkeys(hosts))
+
+
+def leave_a_core_free() -> None:
+    """Let matrix products of the pages use all cores but one, at least one; jobs are processes of
+    their own and use all.
+
+    OpenBLAS's threads wait for each other at work. If the browser draws on the same cores, that
+    costs more than a second thread gains: on two cores, the first visit of Diagnostics took 12 s
+    with two threads and 6 s with one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(max(1, count_cores() - 1), user_api="blas")
+
+
+def _url(address: str, port: int | None) -> str:
+    """Return the URL of the lab for a browser on this machine."""
+    host = LOOPBACK if address in EVERY_ADDRESS else address
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _tidy(workspace: Workspace) -> None:
+    """Delete leftovers of killed processes; a read-only workspace is served unchanged."""
+    try:
+        tidy(workspace)
+    except OSError as error:
+        sys.stderr.write(f"Warning: {workspace.root} cannot be cleaned up: {error.strerror}.\n")
+
+
+def settle_pages() -> None:
+    """Tell Streamlit that `st.navigation` names the pages, before any visit; does nothing where it
+    has no such flag.
+    """
+    from streamlit.runtime.pages_manager import PagesManager
+
+    if hasattr(PagesManager, "uses_pages_directory"):
+        PagesManager.uses_pages_directory = False
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m vocadapt.ui.serving.server", description="Start the lab in the browser."
+    )
+    parser.add_argument(
+        "--workspace", default="workspace", help="folder of the project (default: ./workspace)"
+    )
+    parser.add_argument("--port", type=int, help="default: 8501, or the next free one")
+    parser.add_argument(
+        "--address",
+        default=LOOPBACK,
+        help="network address to serve on (default: 127.0.0.1, this machine only)",
+    )
+    parser.add_argument(
+        "--files-root", help="with another --address: folder whose files the pages may open"
+    )
+    parser.add_argument(
+        "--browser",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="open a browser window",
+    )
+    return parser
+
+
+def _run(app: Path, flags: dict[str, object]) -> None:
+    from streamlit.web import bootstrap
+
+    garbage_collection.keep_short()
+    guard.install(preload.RequestWatcher)
+    bootstrap.load_config_options(flags)
+    bootstrap.run(str(app), False, [], flags)
+
+
+def _settings() -> dict[str, object]:
+    """The shipped config.toml as Streamlit's flags."""
+    with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
+        return dict(_flat(tomllib.load(file)))
+
+
+def _flat(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}_")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _free_port(address: str) -> int:
+    """Return the first free port from FIRST_PORT on."""
+    port = next(
+        (port for port in range(FIRST_PORT, FIRST_PORT + 100) if _is_free(port, address)), None
+    )
+    if port is None:
+        raise InputError(
+            f"The address {address} cannot be used on this machine.",
+            "Give another --address, or leave it out.",
+        )
+    return port
+
+
+def _check_free(port: int, address: str) -> int:
+    """The port, if the lab can have it."""
+    if not _is_free(port, address):
+        raise InputError(
+            f"Port {port} on {address} cannot be used.", "Give another one with --port, or none."
+        )
+    return port
+
+
+def _is_free(port: int, address: str = LOOPBACK) -> bool:
+    try:
+        family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((address, port))
+    except (OSError, OverflowError, UnicodeError, ValueError):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

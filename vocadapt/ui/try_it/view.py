@@ -1,0 +1,359 @@
+"""Parts of the page Try it: which run, which text, its tokens under each cut, what each cut says,
+who was outvoted.
+"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from vocadapt.analysis.errors.single_example import Tried, disagreed
+from vocadapt.errors import InputError
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.finetune.encoding import ADAPTED, BASE
+from vocadapt.training.finetune.mixture import POOLED, named_cut
+from vocadapt.training.finetune.run_files import SavedRun
+from vocadapt.training.prediction.answering import best_answers
+from vocadapt.training.prediction.plain_text import plain_examples
+from vocadapt.training.tasks.base import Example, Question, Sentence, Text
+from vocadapt.training.tasks.context_windows import WORD_RULES
+from vocadapt.training.tasks.tags import spans_of
+from vocadapt.ui.components import markup, pickers
+from vocadapt.ui.components.markup import Chip, CutLine, Marked, plain
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import address, run_cache
+from vocadapt.vocabulary.lens import cut_text
+
+LONGEST_ADDRESS = 600  # characters of a text that still stands in the address
+DRAWN = (
+    2000  # characters of a text that is drawn as chips; of a longer context those round the answer
+)
+ROUND = 300  # characters on either side of an answer
+LABELS = {"ner": "Sentence", "relations": "Text, its two entities marked as in the task"}
+BEST = 3  # answers shown for each cut
+NOTES = {
+    BASE: "as the model cut before it was adapted",
+    ADAPTED: "with the added words",
+    POOLED: "the mean of both",
+}
+LEGEND = (
+    ":small[:green[**framed**] :gray[= a token that the base cut lacks · hover over a piece for its"
+    " id and its place]]"
+)
+SENTENCE = (
+    "The patient with hypertension and nephropathy was given lidocaine; naloxone was not needed."
+)
+CONTEXT = (
+    "Coronaviruses enter human cells by a receptor. For SARS-CoV-2 this receptor is ACE2, which is"
+    " found in the lungs, the heart and the kidneys. After infection the incubation period is about"
+    " five days, and most patients with fever recover within two weeks."
+)
+QUESTION = "Which receptor does the virus use?"
+
+
+def choose_run(workspace: Workspace) -> str:
+    """Ask for a run of the workspace, or any folder with a task's head; "" where there is none."""
+    chosen = pickers.pick_run(workspace, "Run", "try_run")
+    with st.popover("Another folder", icon=":material/folder_open:"):
+        other = st.text_input(
+            "Folder of a run, or of a model with a task's head",
+            key="try_folder",
+            persist_state="session",
+            help=(
+                "Such as a model that answered questions before it was adapted. It comes before the"
+                " run above."
+            ),
+        )
+    if other:
+        st.markdown(f":small[:gray[Looking at {plain(pickers.shown_model(other)[:200])}]]")
+    return other.strip() or (str(chosen.run.folder) if chosen else "")
+
+
+def opened(folder: str) -> SavedRun:
+    """Return the run; its network, which takes seconds, is loaded when there is a text to
+    process.
+    """
+    return run_cache.run_of(folder)
+
+
+def ask(run: SavedRun) -> Example | None:
+    """Ask for what the run takes: a sentence, two of them, or a question and its context; None
+    where nothing was typed.
+    """
+    own = _own(run)
+    if run.kind == "qa":
+        question = _text(
+            "Question", "question", own.question if isinstance(own, Question) else QUESTION
+        )
+        context = _text(
+            "Context", "context", own.context if isinstance(own, Question) else CONTEXT, 150
+        )
+        rule = _word_rule(run)
+        return (
+            Question("typed", question, context, None, "", rule)
+            if question.strip() and context.strip()
+            else None
+        )
+    first = _said(own) or SENTENCE
+    made_up = (
+        [("a made-up one", SENTENCE)] if run.kind != "relations" else []
+    )  # no two entities are marked in it
+    examples = [(_told(run), first), *made_up] if first != SENTENCE else []
+    text = _text(LABELS.get(run.kind, "Text"), "sentence", first, 110, examples)
+    if run.kind == "nli":
+        pair = _text("Second sentence", "pair", own.pair if isinstance(own, Text) else SENTENCE)
+        return Text("typed", text, None, pair) if text.strip() and pair.strip() else None
+    if not text.strip():
+        return None
+    return (
+        plain_examples(run, [" ".join(text.split())])[0]
+        if run.kind == "ner"
+        else Text("typed", text, None)
+    )
+
+
+def _word_rule(run: SavedRun) -> str:
+    """Show a picker of the word rule, by default that of the run's training; return it."""
+    rules = list(WORD_RULES)
+    help = "Logits are pooled over these words. " + "; ".join(
+        f"{name}: {about}" for name, about in WORD_RULES.items()
+    )
+    first, key = rules.index(run.word_rule), f"try_words_{run.folder}"
+    return str(st.selectbox("Words of the context", rules, first, key=key, help=f"{help}."))
+
+
+def answer_to(folder: str, run: SavedRun, example: Example) -> None:
+    """Draw the cuts, what is said under each, and the figures behind it."""
+    if isinstance(example, Question):
+        _answers(run, run_cache.tried(folder, example), example)
+        return
+    text = written(example)
+    markup.cut_lines([_cut_line(run, cut, text) for cut in run.cuts])
+    if len(run.cuts) > 1:
+        st.markdown(LEGEND)
+    tried = run_cache.tried(
+        folder, example
+    )  # below the parts that need no network and are shown at once
+    if isinstance(example, Sentence):
+        markup.marked_texts([_marked(tried, cut, example) for cut in tried.logits])
+        _words(tried, example)
+    else:
+        _labels(tried)
+
+
+def written(example: Example) -> str:
+    """The text of an example as one line; of a sentence its words with blanks between."""
+    if isinstance(example, Sentence):
+        return " ".join(example.words)
+    assert isinstance(example, Text)
+    return f"{example.text} {example.pair}".strip()
+
+
+def _own(run: SavedRun) -> Example | None:
+    """An example of the run's own test: the first one its cuts disagree on."""
+    try:
+        return disagreed(run)
+    except InputError:
+        return None
+
+
+def _told(run: SavedRun) -> str:
+    """What the example of a run's own test is."""
+    return (
+        "of its test, where the cuts disagree"
+        if len(run.record.get("scores", ())) > 1
+        else "the first of its test"
+    )
+
+
+def _said(example: Example | None) -> str:
+    if isinstance(example, Sentence):
+        return written(example)
+    return example.text if isinstance(example, Text) else ""
+
+
+def _text(
+    label: str, key: str, first: str, height: int = 68, examples: Sequence[tuple[str, str]] = ()
+) -> str:
+    """A text area whose text stands in the address while it is short."""
+    widget = f"try_{key}"
+    address.settle_text(widget, first)
+    text = str(st.text_area(label, key=widget, height=height, persist_state="session") or "")
+    if examples:
+        offered = dict(examples)
+
+        def take() -> None:
+            if chosen := st.session_state.get(f"{widget}_example"):
+                st.session_state[widget] = offered[chosen]
+
+        st.session_state[f"{widget}_example"] = next(
+            (name for name, own in offered.items() if own == text), None
+        )
+        st.pills("An example", list(offered), key=f"{widget}_example", on_change=take)
+    address.write(widget, [text], _is_short)
+    return text
+
+
+def _is_short(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_ADDRESS
+
+
+def _cut_line(run: SavedRun, cut: str, text: str, note: str = "") -> CutLine:
+    """The tokens of a text under one cut, those that the base cut lacks in green."""
+    own = run.cuts[cut].tokenizer
+    known = run.cuts[BASE].tokenizer if BASE in run.cuts else own
+    pieces = cut_text(own, text)
+    unknown = run.model.vocabulary.unknown
+    chips = [
+        Chip(
+            piece.token,
+            f"{piece.token} · id {piece.id} · characters {piece.start}–{piece.end}",
+            piece.continues,
+            (
+                "unknown"
+                if piece.token == unknown
+                else ""
+                if known.token_to_id(piece.token) is not None
+                else "new"
+            ),
+        )
+        for piece in pieces
+    ]
+    return CutLine(named_cut(cut), f"{NOTES[cut]} · {count(len(pieces))} pieces{note}", chips)
+
+
+def _marked(tried: Tried, cut: str, example: Sentence) -> Marked:
+    """A sentence with its entities underlined, as one cut has them."""
+    ends, place = [], 0
+    for word in example.words:
+        ends.append((place, place + len(word)))
+        place += len(word) + 1
+    spans = spans_of(tried.said[cut])
+    marks = [(ends[span.start][0], ends[span.end - 1][1], span.type or "entity") for span in spans]
+    found = f"{len(spans)} entities" if len(spans) != 1 else "1 entity"
+    return Marked(f"{cut} says", found, written(example), marks, cut == tried.cut)
+
+
+def _words(tried: Tried, example: Sentence) -> None:
+    """Every word that a cut takes for part of an entity, with what each cut says and how surely,
+    and who was outvoted.
+    """
+    votes = dict(tried.votes)
+    shares = {cut: tried.shares(cut).max(axis=1) for cut in tried.logits}
+    rows = [
+        row
+        for row in range(len(example.words))
+        if any(said[row] != "O" for said in tried.said.values())
+    ]
+    if not rows:
+        st.markdown(
+            f"No entity under any cut: every one of the {count(len(example.words))} words is O."
+        )
+        return
+    st.markdown(
+        f":small[:gray[{count(len(rows))} of {count(len(example.words))} words are in an entity"
+        " under a cut; the others are O everywhere. Beside each tag its probability.]]"
+    )
+    table: dict[str, list[str]] = {"word": [markup.visible(example.words[row]) for row in rows]}
+    for cut, said in tried.said.items():
+        table[cut] = [
+            f"{markup.visible(said[row])}  {fraction(float(shares[cut][row]))}" for row in rows
+        ]
+    if POOLED in tried.logits:
+        table["who was outvoted"] = [
+            markup.visible(votes[row].line) if row in votes else "the cuts agree" for row in rows
+        ]
+    widths = {"who was outvoted": st.column_config.TextColumn(width="large")}
+    st.dataframe(table, hide_index=True, height="content", column_config=widths)
+
+
+def _labels(tried: Tried) -> None:
+    """The probability of every label under each cut, and who was outvoted."""
+    markup.marked_texts(
+        [
+            Marked(f"{cut} says", "", ", ".join(said) or "no label", counts=cut == tried.cut)
+            for cut, said in tried.said.items()
+        ]
+    )
+    table: dict[str, list[object]] = {
+        "label": [markup.visible(name) for name in tried.outputs.names]
+    }
+    for cut in tried.logits:
+        table[cut] = [fraction(float(share)) for share in tried.shares(cut)[0]]
+    table["probability"] = [float(share) for share in tried.shares(tried.cut)[0]]
+    st.dataframe(table, hide_index=True, height="content", column_config={"probability": _bar(" ")})
+    for _, vote in tried.votes:
+        st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
+
+
+def _answers(run: SavedRun, tried: Tried, example: Question) -> None:
+    """The best answers under each cut, where they stand, and the text round the one that counts."""
+    best = {
+        cut: best_answers(rows, example.context, BEST, rule=example.word_rule)
+        for cut, rows in tried.logits.items()
+    }
+    if not best[tried.cut]:
+        st.markdown(
+            "**No answer**: no word of the context that the model reads fits into 500 characters."
+        )
+        return
+    first = best[tried.cut][0]
+    start, end = _round(example.context, first.start, first.end)
+    shown = example.context[start:end]
+    whole = len(shown) == len(example.context)
+    of = (
+        ""
+        if whole
+        else f" · characters {count(start)}–{count(end)} of {count(len(example.context))}"
+    )
+    markup.marked_texts(
+        [
+            Marked(
+                f"{cut} answers",
+                f"score {found[0].score:.2f} · share {fraction(found[0].probability)}{of}",
+                shown,
+                (
+                    [(max(found[0].start, start) - start, min(found[0].end, end) - start, "")]
+                    if found[0].end > start and found[0].start < end
+                    else []
+                ),
+                cut == tried.cut,
+            )
+            for cut, found in best.items()
+            if found
+        ]
+    )
+    markup.cut_lines(
+        [
+            _cut_line(run, cut, f"{example.question} {shown}", " of the question and this text")
+            for cut in run.cuts
+        ]
+    )
+    rows = [(cut, one) for cut, found in best.items() for one in found]
+    st.dataframe(
+        {
+            "cut": [cut for cut, _ in rows],
+            "answer": [markup.visible(one.text) for _, one in rows],
+            "score": [f"{one.score:.2f}" for _, one in rows],
+            "share": [fraction(one.probability) for _, one in rows],
+            "characters": [f"{count(one.start)}–{count(one.end)}" for _, one in rows],
+            "of all answers": [one.probability for _, one in rows],
+        },
+        hide_index=True,
+        height="content",
+        column_config={"of all answers": _bar(" ")},
+    )
+    for _, vote in tried.votes:
+        st.markdown(f":violet[:material/how_to_vote:] {plain(vote.line)}")
+
+
+def _bar(label: str) -> ColumnConfig:
+    """A column of bars for shares whose figures stand beside it."""
+    return st.column_config.ProgressColumn(label, min_value=0.0, max_value=1.0, format=" ")
+
+
+def _round(context: str, start: int, end: int) -> tuple[int, int]:
+    """The part of a context that is drawn: all of it, or what stands round an answer."""
+    if len(context) <= DRAWN:
+        return 0, len(context)
+    return max(0, start - ROUND), min(len(context), end + ROUND)

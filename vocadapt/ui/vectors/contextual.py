@@ -1,0 +1,164 @@
+"""The form that makes vectors in context: a model, a text, a layer; what it will cost; a job."""
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.steps.spec import ContextualStep, Spec
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.models.contextual.occurrences import UNITS, ContextualSettings, Targets, find_targets
+from vocadapt.models.contextual.word_vectors import (
+    check_layer,
+    estimate_seconds,
+    layers_of,
+    most_tokens,
+)
+from vocadapt.models.language_model import LanguageModel
+from vocadapt.settings import limits
+from vocadapt.ui.components import pickers
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.number_formats import count
+from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.frame import cache, count_cache, mistakes
+from vocadapt.ui.jobs import panel
+from vocadapt.vocabulary.lens import Counts
+
+HELP = {
+    "layer": (
+        "0: the embedding output, position included; 1: what leaves the first layer; … the last:"
+        " the top."
+    ),
+    "occurrences": (
+        "The vector of a word is the mean over so many of its occurrences at most, drawn by the"
+        " seed."
+    ),
+    "min_count": "Words that occur less often get no vector.",
+    "first": "Number of most frequent words to use; empty: all.",
+    "unit": "Whole words: the mean of their pieces. Wordpieces: as the model cuts the text.",
+}
+
+
+def form(workspace: Workspace) -> None:
+    """The folded form; what it makes becomes word vectors like any other."""
+    with st.expander("Make vectors in context", icon=":material/notes:"):
+        st.markdown(
+            "What a layer of a model makes of each word, averaged over its occurrences in a text: a"
+            " space to compare, to map and to diagnose like word vectors. (A model's *input rows*,"
+            " what the thesis calls contextual embeddings, need no text: choose the model itself"
+            " above.)"
+        )
+        corpora = workspace.artefacts("corpora")
+        if not corpora:
+            pickers.nothing_yet(
+                "There is no text in this workspace yet.",
+                "Vectors in context are read off a text: take one in first.",
+                "pages/words/vectors.py",
+                "Take in a text",
+            )
+            return
+        with mistakes.shown():
+            _form(workspace, corpora)
+
+
+def _form(workspace: Workspace, corpora: list[Artefact]) -> None:
+    left, right = st.columns([1.4, 1], gap="large")
+    with left, st.container(horizontal=True):
+        name = pickers.pick_model(workspace, "change_contextual_model")
+        corpus = pickers.pick("Text", corpora, "change_contextual_corpus")
+    model = cache.model_of(name)
+    with left:
+        settings = _settings(model)
+    with right:
+        counts = count_cache.words_of(corpus, model.splitter, workspace.root)
+        st.markdown(_foreseen(workspace, str(model.path), corpus, model, settings, counts))
+        wish = f"{pickers.shown_model(name).split('/')[-1]}-layer-{check_layer(model, settings)}"
+        made = pickers.name_for(workspace, "vectors", wish, "contextual_name")
+        if st.button(
+            "Make vectors in context",
+            key="make_contextual",
+            type="primary",
+            icon=":material/play_arrow:",
+        ):
+            inputs = {"text": (str(corpus.folder),), "model": (name,)}
+            panel.start(
+                workspace, Spec("contextual", ContextualStep(contextual=settings), inputs), made
+            )
+
+
+def _settings(model: LanguageModel) -> ContextualSettings:
+    default, layers = ContextualSettings(), layers_of(model)
+    least, highest = limits(default, "length")
+    positions = min(int(model.config.get("max_position_embeddings", 512)), highest)
+    first, second = st.container(horizontal=True), st.container(horizontal=True)
+    with first:
+        layer = st.number_input(f"Layer, 0 to {layers}", 0, layers, layers, help=HELP["layer"])
+        bounds = limits(default, "occurrences")
+        occurrences = st.number_input(
+            "Occurrences", *bounds, default.occurrences, help=HELP["occurrences"]
+        )
+        bounds = limits(default, "min_count")
+        min_count = st.number_input("Min count", *bounds, default.min_count, help=HELP["min_count"])
+    with second:
+        most = optional_number(
+            "First words",
+            limits(default, "first"),
+            default.first,
+            "all",
+            step=1000,
+            help=HELP["first"],
+            key="contextual_first",
+        )
+        length = st.number_input(
+            "Window, wordpieces", least, positions, min(default.length, positions)
+        )
+        unit = st.selectbox(
+            "Of", list(UNITS), format_func=lambda name: name.capitalize(), help=HELP["unit"]
+        )
+    return ContextualSettings(
+        layer=int(layer),
+        occurrences=int(occurrences),
+        length=int(length),
+        min_count=int(min_count),
+        first=int(most),
+        unit=unit,
+    )
+
+
+def _foreseen(
+    workspace: Workspace,
+    model: str,
+    corpus: Artefact,
+    found: LanguageModel,
+    settings: ContextualSettings,
+    counts: Counts | None,
+) -> str:
+    """What will be made and how long it takes at most, where the text was counted in this model's
+    words.
+    """
+    if counts is None:
+        return (
+            "This text was not counted in this model's words yet: how long it takes is not known."
+        )
+    targets, tokens = _plan(
+        (str(corpus.folder), corpus.stamp, model, cache.model_stamp(model)), settings, counts, found
+    )
+    if targets is None:
+        return "No word of this text would get a vector: lower *Min count*."
+    seconds = job_seconds(workspace, "contextual", estimate_seconds(tokens, found, settings))
+    return (
+        f"**{count(len(targets.names))}** {settings.unit} ·"
+        f" {count(int(targets.taken(settings.occurrences).sum()))} occurrences · at most"
+        f" {count(tokens)} wordpieces through {max(settings.layer, 1)} of {layers_of(found)} layers"
+        f" · at most about {format_estimate_bold(seconds)}"
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking up the words …")
+def _plan(
+    key: tuple[str, ...], settings: ContextualSettings, _counts: Counts, _model: LanguageModel
+) -> tuple[Targets | None, int]:
+    try:
+        targets = find_targets(_counts, _model.vocabulary, settings)
+    except InputError:
+        return None, 0
+    return targets, most_tokens(_counts, targets, _model, settings)

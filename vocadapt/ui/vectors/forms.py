@@ -1,0 +1,184 @@
+"""The forms of the word vectors page: take in text, train on it, import ready vectors. Each ends in
+one job.
+"""
+
+import os
+from dataclasses import replace
+
+import streamlit as st
+
+from vocadapt.errors import InputError
+from vocadapt.files import expand_path
+from vocadapt.lab.jobs.estimates import job_seconds
+from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.workspace.uploads import is_upload
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.settings import limits
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings, estimate_seconds
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.text.words import WordCounts
+from vocadapt.ui.components import intake, pickers
+from vocadapt.ui.components.estimates import format_estimate_bold
+from vocadapt.ui.components.number_formats import count, megabytes
+from vocadapt.ui.components.optional_input import optional_number
+from vocadapt.ui.frame import cache, count_cache
+from vocadapt.ui.jobs import panel
+
+PAPER = Word2VecSettings()
+
+
+def take_text(workspace: Workspace, model: str) -> None:
+    """Form: text files → a corpus, counted in the model's words."""
+    files = intake.files_from(workspace, "text", intake.TEXT_TYPES)
+    with st.popover("Which lines", icon=":material/filter_alt:"):
+        settings = CorpusSettings(
+            field=st.text_input(
+                "Field or column that holds the text",
+                help="For .jsonl, .csv and .parquet; empty: `text`.",
+            ),
+            min_length=int(
+                st.number_input(
+                    "Shortest line, in characters", *limits(CorpusSettings, "min_length"), 0
+                )
+            ),
+            sample=float(
+                st.number_input(
+                    "Share of the lines",
+                    *limits(CorpusSettings, "sample"),
+                    1.0,
+                    0.05,
+                    help="A seeded random sample.",
+                )
+            ),
+            language=st.checkbox("Drop lines in another language than most"),
+        )
+    name = pickers.name_for(workspace, "corpora", intake.stem(files), "corpus_name")
+    if st.button(
+        "Take in and count",
+        type="primary",
+        icon=":material/add:",
+        disabled=not files,
+        key="take_text",
+    ):
+        inputs = {"text": tuple(map(str, files)), "model": (model,)}
+        step = CorpusStep(copy=all(is_upload(file, workspace) for file in files), corpus=settings)
+        panel.start(workspace, Spec("corpus", step, inputs), name, form="text")
+
+
+def train(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
+    """Form: a corpus → word vectors; says how many words are learned and how long it will take."""
+    form, plan = st.columns([1.4, 1], gap="large")
+    with form:
+        corpus = pickers.pick("Text", corpora, "vectors_corpus", newest=True)
+        settings = training_settings()
+    with plan:
+        _start_training(workspace, model, corpus, settings)
+
+
+def _start_training(
+    workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings
+) -> None:
+    st.markdown(foreseen(workspace, model, corpus, settings))
+    name = pickers.name_for(workspace, "vectors", corpus.name, "vectors_name")
+    if st.button("Train word vectors", type="primary", icon=":material/play_arrow:", key="train"):
+        inputs = {"text": (str(corpus.folder),), "model": (model,)}
+        panel.start(workspace, Spec("vectors", VectorsStep(word2vec=settings), inputs), name)
+
+
+def foreseen(workspace: Workspace, model: str, corpus: Artefact, settings: Word2VecSettings) -> str:
+    """What a training will learn and take, where the text was counted in this model's words."""
+    try:
+        if os.path.isfile(expand_path(model)) and not settings.dim:
+            return (
+                "This is a bare vocabulary, which has no width to take over: set the *Width* under"
+                " *All settings*."
+            )
+        width = settings.dim or cache.model_of(model).dim
+    except InputError:
+        return "This model is not on this machine yet: the job fetches it first."
+    counts = count_cache.counts_of(corpus, model, workspace.root)
+    if not counts:
+        return "This text was not counted in this model's words yet."
+    return cost(workspace, counts, replace(settings, dim=width))
+
+
+def training_settings() -> Word2VecSettings:
+    """Widgets of word2vec, the paper's defaults filled in."""
+    left, right = st.columns(2)
+    epochs = int(left.number_input("Epochs", *limits(PAPER, "epochs"), PAPER.epochs))
+    rare = "Words that occur less often get no vector."
+    min_count = right.number_input(
+        "Min count", *limits(PAPER, "min_count"), PAPER.min_count, help=rare
+    )
+    with st.popover("All settings", icon=":material/tune:"):
+        return Word2VecSettings(
+            dim=int(optional_number("Width", limits(PAPER, "dim"), PAPER.dim, "the model's own")),
+            window=int(st.number_input("Window", *limits(PAPER, "window"), PAPER.window)),
+            min_count=int(min_count),
+            negative=int(
+                st.number_input("Negative samples", *limits(PAPER, "negative"), PAPER.negative)
+            ),
+            skip_gram=st.checkbox("Skip-gram instead of CBOW"),
+            alpha=float(
+                st.number_input(
+                    "Learning rate", *limits(PAPER, "alpha"), PAPER.alpha, 0.001, format="%.3f"
+                )
+            ),
+            epochs=epochs,
+            seed=int(st.number_input("Seed", *limits(PAPER, "seed"), PAPER.seed)),
+            workers=int(
+                st.checkbox(
+                    "One thread: the same bits again",
+                    help="Several are faster; each run differs a little.",
+                )
+            ),
+        )
+
+
+def cost(workspace: Workspace, counts: WordCounts, settings: Word2VecSettings) -> str:
+    """What a training will learn and take, in a sentence."""
+    seconds = job_seconds(workspace, "vectors", estimate_seconds(counts, settings))
+    learned = sum(times >= settings.min_count for times in counts.counts.values())
+    size = 4 * learned * settings.dim
+    return (
+        f"**{count(learned)}** of {count(counts.distinct)} different words occur"
+        f" {settings.min_count} times or more · {count(counts.words)} running words · width"
+        f" {settings.dim} · about {format_estimate_bold(seconds)} · {megabytes(size)}"
+    )
+
+
+def bring_vectors(workspace: Workspace, model: str, corpora: list[Artefact]) -> None:
+    """Form: vectors of another program → ours."""
+    files = intake.files_from(workspace, "vectors_file", intake.VECTOR_TYPES, several=False)
+    left, right = st.columns(2)
+    limit = int(
+        optional_number("Rows at most", limits(ImportStep, "limit"), 0, "all", left, step=10_000)
+    )
+    words = right.text_input(
+        "Words file", help="One word a line: needed for .npy and .safetensors.", key="words_file"
+    ).strip()
+    fold = st.checkbox(
+        "Fold cased words onto this model's casing",
+        help="Of spellings that become one word, the first stays.",
+    )
+    only = st.selectbox(
+        "Only words of this text", ["all words", *(corpus.name for corpus in corpora)]
+    )
+    text = {corpus.name: str(corpus.folder) for corpus in corpora}.get(str(only))
+    name = pickers.name_for(workspace, "vectors", intake.stem(files), "import_name")
+    if st.button(
+        "Import vectors",
+        type="primary",
+        icon=":material/download:",
+        disabled=not files,
+        key="import",
+    ):
+        needed = model if fold or text else None  # an import as it is reads no model
+        given = {"file": str(files[0]), "model": needed, "words": words, "text": text}
+        inputs = {role: (path,) for role, path in given.items() if path}
+        panel.start(
+            workspace,
+            Spec("import", ImportStep(limit=limit, fold=fold), inputs),
+            name,
+            form="vectors_file",
+        )

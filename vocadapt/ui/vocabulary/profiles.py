@@ -1,0 +1,170 @@
+"""Parts of the vocabulary page: vocabularies beside each other, their lengths, and how their tokens
+lie by id.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from vocadapt.analysis.figures import figures
+from vocadapt.lab.workspace.workspace import Artefact, Workspace
+from vocadapt.spaces.projection.token_choice import UNUSED
+from vocadapt.ui.components.markup import plain
+from vocadapt.ui.components.number_formats import count, fraction
+from vocadapt.ui.frame import count_cache
+from vocadapt.ui.lens.view import Seen
+from vocadapt.vocabulary.overlap import common_tokens, length_of, lengths, overlap
+
+PANELS = 4  # of one row
+WIDEST = 28  # characters of a title over a panel
+TEXTS = 3  # rows of the grid, at most
+KEPT = (0.25, 0.5, 0.75)  # shares of the vocabulary at which a reduction by `last` is drawn
+LISTED = 12  # unreachable tokens that are named
+
+
+def beside(workspace: Workspace, models: Sequence[Seen], corpus: Artefact | None) -> None:
+    """Overlap and figures of each vocabulary, then the pictures."""
+    st.subheader("Vocabularies beside each other")
+    _overlap(models)
+    _figures(models)
+    left, right = (
+        st.columns(2, gap="large") if len(models) < 3 else (st.container(), st.container())
+    )
+    with left:
+        st.markdown("**How long the tokens are**, in characters")
+        vocabularies = [seen.model.vocabulary for seen in models]
+        drawn = {seen.label: count_cache.profile_of(seen.name).lengths for seen in models}
+        if len(models) > 1:
+            drawn["in common"] = lengths(vocabularies[0], common_tokens(vocabularies))
+        st.plotly_chart(
+            figures.length_distribution(drawn), key="lengths", config={"displayModeBar": False}
+        )
+    with right:
+        st.markdown("**Do longer tokens come later?** A dot is a token: its length by its id")
+        panels = [_lengths_by_id(seen) for seen in models[:PANELS]]
+        picture = figures.against_id(panels, "characters, without ##")
+        st.plotly_chart(picture, key="length_by_id", config={"displayModeBar": False})
+    if corpus is not None:
+        _frequencies(workspace, models[:PANELS], _texts(workspace, corpus))
+    if len(models) > PANELS:
+        st.markdown(f":small[:gray[By id: the first {PANELS} of {len(models)} models.]]")
+
+
+def _overlap(models: Sequence[Seen]) -> None:
+    """Share of the row's tokens that the column's vocabulary has too."""
+    if len(models) < 2:
+        st.markdown("Choose a second model above to see what the two have in common.")
+        return
+    found = overlap([seen.model.vocabulary for seen in models])
+    columns: dict[str, list[str]] = {"of the tokens of": [seen.label for seen in models]}
+    for k, seen in enumerate(models):
+        columns[f"are in {seen.label}"] = [
+            f"{fraction(shares[k])} · {count(commons[k])}"
+            for shares, commons in zip(found.share, found.common, strict=True)
+        ]
+    st.dataframe(
+        columns,
+        hide_index=True,
+        key="overlap",
+        column_config={name: st.column_config.TextColumn() for name in columns},
+    )
+
+
+def _figures(models: Sequence[Seen]) -> None:
+    """Where in a word tokens stand, single characters, and tokens that no text reaches."""
+    profiles = [count_cache.profile_of(seen.name) for seen in models]
+    places = [
+        place for place in profiles[0].positions if any(one.positions[place] for one in profiles)
+    ]
+    st.dataframe(
+        {
+            "vocabulary": [seen.label for seen in models],
+            "tokens": [len(one.tokens) for one in profiles],
+            **{place: [one.positions[place] for one in profiles] for place in places},
+            "single characters": [len(one.single) for one in profiles],
+            "as continuations": [len(one.single_more) for one in profiles],
+            "never reached": [len(one.unreachable) for one in profiles],
+        },
+        hide_index=True,
+        key="profiles",
+        column_config={"vocabulary": st.column_config.TextColumn()},
+    )
+    shared = len(frozenset.intersection(*(one.single for one in profiles)))
+    if len(models) > 1:
+        st.markdown(f":small[:gray[{count(shared)} single characters begin words in all of them.]]")
+    for seen, one in zip(models, profiles, strict=True):
+        named = [token for token in one.unreachable if not UNUSED.fullmatch(token)]
+        if named:
+            listed = " ".join(f"{plain(token)}" for token in named[:LISTED])
+            st.markdown(
+                f":small[:gray[{plain(seen.label)}: no text is ever cut into"
+                f" {count(one.unreachable_unused)} placeholders and {count(len(named))} other"
+                f" tokens, {min(LISTED, len(named))} of them: {listed}]]"
+            )
+
+
+def _lengths_by_id(seen: Seen) -> figures.Dots:
+    vocabulary = seen.model.vocabulary
+    values = np.array([length_of(token, vocabulary) for token in vocabulary.tokens])
+    return figures.Dots(_short(seen.label), values, np.zeros(len(values), dtype=bool))
+
+
+def _short(label: str) -> str:
+    """A label that fits over a panel: its end tells models apart."""
+    return label if len(label) <= WIDEST else f"…{label[1 - WIDEST :]}"
+
+
+def _texts(workspace: Workspace, corpus: Artefact) -> list[Artefact]:
+    """The texts whose tokens are counted, a row each: the page's own, and those that are chosen
+    beside it.
+    """
+    others = {one.name: one for one in workspace.artefacts("corpora") if one.name != corpus.name}
+    st.markdown(
+        "**How often a text has each token**, by its id: tokens were numbered as they were learned."
+        " Marked, whatever the slider says: the half that *longest* takes out."
+    )
+    if not others:
+        return [corpus]
+    chosen = st.multiselect(
+        "Texts beside it",
+        list(others),
+        key="vocabulary_texts",
+        bind="query-params",
+        max_selections=TEXTS - 1,
+    )
+    return [corpus, *(others[name] for name in chosen if name in others)]
+
+
+def _frequencies(workspace: Workspace, models: Sequence[Seen], corpora: Sequence[Artefact]) -> None:
+    """How often each token stands in each text, a row a text and a column a model; what was not
+    counted is said.
+    """
+    root = workspace.root
+    found = {
+        (corpus.name, seen.label): count_cache.reducer_of(corpus, seen.name, root)
+        for corpus in corpora
+        for seen in models
+    }
+    if all(found.values()):
+        marks = {seen.label: count_cache.longest_half(seen.name) for seen in models}
+        panels, lines = [], []
+        for (name, label), reducer in found.items():
+            assert reducer is not None
+            title = f"{_short(label)} · {_short(name)}\n{count(reducer.tokens)} wordpieces"
+            panels.append(figures.Dots(title, reducer.token_counts, marks[label]))
+            lines.append([round(share * len(reducer.vocabulary)) for share in KEPT])
+        picture = figures.against_id(
+            panels, "occurrences", logarithmic=True, across=len(models), lines=lines
+        )
+        st.plotly_chart(picture, key="frequencies_by_id", config={"displayModeBar": False})
+        st.markdown(
+            ":small[:gray[Tokens that never occur are not drawn. Dotted: where *last* cuts at 25,"
+            " 50 and 75 % kept. Crosses: what *longest* takes out at 50 %.]]"
+        )
+    for (name, label), reducer in found.items():
+        if not reducer:
+            st.markdown(
+                f"**{plain(name)}** was not counted in the words of **{plain(label)}** yet: other"
+                " casing."
+            )

@@ -1,0 +1,257 @@
+"""Word counts + a vocabulary (+ the words of a task) → Advice: is a new vocabulary worth a run, and
+which; nothing is trained.
+
+The rules and their thresholds stand in `advice_rules`, the expected quality of the map in
+`forecast`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import WordCounts
+from vocadapt.vocabulary.advice.forecast import forecast
+from vocadapt.vocabulary.advice.rules import LEAST_ADDED, RULES, TOP, Figures, share
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.growth.gains import (
+    ENOUGH,
+    FEW,
+    Gain,
+    ModelSize,
+    Text,
+    gain_of,
+    saved_tokens,
+)
+from vocadapt.vocabulary.growth.word_tokenizations import Cuts, cut_words, has_letter, measure_cuts
+from vocadapt.vocabulary.plan.planning import addable
+
+SHOWN = 200  # most frequent cut words
+# On .28, .93 and 2.9 million words of biomedical papers its held-out P@5 is .034, .105, .199, that
+# of the paper's map .025, .062, .135; of new disease and drug names .06, .15, .25 lie beside their
+# kind, against .02, .05, .12 (benchmarks/domain_words.py).
+BETTER_MAP = AlignmentSettings(unit=True, centre=True)
+VERDICTS = {"adapt": "Worth a run", "keep": "Do not change the vocabulary"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that applies: what it says with the figures, why that matters, and whether it alone
+    decides against a change.
+    """
+
+    rule: str
+    stops: bool
+    says: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A recipe worth a run: a preset, the most words to add, the map (None where rows need none),
+    and what it is for.
+    """
+
+    name: str
+    preset: str
+    max_added: int
+    map: AlignmentSettings | None
+    about: str
+
+
+@dataclass(frozen=True)
+class CutWord:
+    """A word of the text that is cut, its pieces, how often it occurs there and inside the task's
+    entities (None: no task).
+    """
+
+    word: str
+    pieces: tuple[str, ...]
+    count: int
+    task_count: int | None = None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The verdict ("adapt" or "keep"), a sentence, the findings that led to it, the figures, what
+    to run, what is cut most.
+    """
+
+    verdict: str
+    sentence: str
+    findings: tuple[Finding, ...]
+    figures: Figures
+    recipes: tuple[Suggestion, ...]
+    cut: tuple[CutWord, ...] = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """The advice as plain values, shares as fractions: the answer of `vocadapt advise
+        --json`.
+        """
+        figures, expected = self.figures, self.figures.forecast
+        return {
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "reasons": [asdict(finding) for finding in self.findings],
+            "corpus": cuts_as_json(figures.corpus),
+            "task": figures.task and cuts_as_json(figures.task),
+            "anchors": figures.anchors,
+            "width": figures.width,
+            "min_count": figures.min_count,
+            "expected": {
+                "p@5": expected.p5,
+                "low": expected.low,
+                "high": expected.high,
+                "chance": expected.chance,
+                "words": expected.words,
+                "outside": list(expected.outside),
+            },
+            "top_saved": figures.top_saved,
+            "added": [asdict(gain) for gain in figures.gains],
+            "recipes": [asdict(recipe) for recipe in self.recipes],
+            "cut_words": [asdict(word) for word in self.cut],
+            "lines": figures.lines,
+            "lines_read": figures.lines_read,
+        }
+
+
+def cuts_as_json(cuts: Cuts) -> dict[str, Any]:
+    """How words are cut, as shares; `pieces`: shares of the running words of 1, 2, …, 6 or more
+    pieces.
+    """
+    return {
+        "words": cuts.words,
+        "distinct": cuts.distinct,
+        "cut": cuts.share,
+        "cut_distinct": cuts.share_distinct,
+        "unknown": cuts.unknown_share,
+        "fertility": cuts.fertility,
+        "pieces": [count / cuts.words if cuts.words else 0.0 for count in cuts.profile],
+    }
+
+
+def advise(
+    counts: WordCounts,
+    vocabulary: Vocabulary,
+    splitter: Splitter,
+    size: ModelSize | None = None,
+    task: Mapping[str, int] | None = None,
+    min_count: int = 5,
+) -> Advice:
+    """Advise on a vocabulary for a text with these counts; `task` counts the entity words of a
+    task.
+
+    min_count: occurrences under which a word gets no vector.
+    """
+    text = _text(counts.counts, vocabulary)
+    entities = None if task is None else _text(task, vocabulary)
+    figures = _figures(counts, text, entities, vocabulary, splitter, size or ModelSize(), min_count)
+    findings = judge(figures)
+    verdict = "keep" if any(finding.stops for finding in findings) else "adapt"
+    recipes = suggestions(figures) if verdict == "adapt" else ()
+    return Advice(
+        verdict,
+        _sentence(verdict, findings, figures),
+        findings,
+        figures,
+        recipes,
+        _most_cut(text, entities),
+    )
+
+
+def judge(figures: Figures) -> tuple[Finding, ...]:
+    """The rules that apply to these figures, in the order of the table."""
+    return tuple(
+        Finding(rule.name, bool(rule.stops), rule.says(figures), rule.why)
+        for rule in RULES
+        if rule.applies(figures)
+    )
+
+
+def suggestions(figures: Figures) -> tuple[Suggestion, ...]:
+    """Recipes to run beside each other: the words seen often, those seen less often too, and a
+    control.
+    """
+    caps = [gain for gain in (figures.gain(ENOUGH), figures.gain(FEW)) if gain.words >= LEAST_ADDED]
+    caps = caps if len({gain.words for gain in caps}) == len(caps) else caps[:1]
+    names = ["frequent words", "more words"] if len(caps) > 1 else ["frequent words"]
+    made = [
+        Suggestion(name, "green-bert", gain.words, BETTER_MAP, _about(gain))
+        for name, gain in zip(names, caps, strict=True)
+    ]
+    why = "The same words with random rows: tells whether the rows helped or only the cut."
+    return (*made, Suggestion("control", "green-bert-random", caps[0].words, None, why))
+
+
+def _about(gain: Gain) -> str:
+    brings = f"{share(gain.saved)} of the tokens go, {share(gain.mended)} of what is cut is mended"
+    return f"Words seen {gain.floor} times or more: {brings}."
+
+
+def _text(counts: Mapping[str, int], vocabulary: Vocabulary) -> Text:
+    pieces = cut_words(vocabulary, counts)
+    return Text(counts, pieces, measure_cuts(counts, pieces, vocabulary.unknown))
+
+
+def _figures(
+    counts: WordCounts,
+    text: Text,
+    task: Text | None,
+    vocabulary: Vocabulary,
+    splitter: Splitter,
+    size: ModelSize,
+    min_count: int,
+) -> Figures:
+    frequent = {word: count for word, count in counts.counts.items() if count >= min_count}
+    anchors = sum(word in vocabulary and word not in vocabulary.special for word in frequent)
+    words, _ = addable(vocabulary, splitter, frequent)
+    floors = sorted({min_count, *(floor for floor in (FEW, ENOUGH) if floor > min_count)})
+    taken = ([word for word in words if frequent[word] >= floor] for floor in floors)
+    return Figures(
+        corpus=text.cuts,
+        task=task.cuts if task else None,
+        lines=counts.lines,
+        lines_read=counts.lines_read or counts.lines,
+        min_count=min_count,
+        width=size.width,
+        anchors=anchors,
+        forecast=forecast(sum(frequent.values()), anchors, size.width),
+        gains=tuple(
+            gain_of(added, floor, text, task, size)
+            for added, floor in zip(taken, floors, strict=True)
+        ),
+        top_saved=saved_tokens(words[:TOP], text) / text.cuts.tokens if text.cuts.tokens else 0.0,
+    )
+
+
+def _sentence(verdict: str, findings: tuple[Finding, ...], figures: Figures) -> str:
+    """The verdict in a sentence, with the figures that matter most."""
+    if verdict == "keep":
+        clauses = {rule.name: rule.stops for rule in RULES}
+        return (
+            f"{VERDICTS[verdict]}:"
+            f" {next(clauses[finding.rule] for finding in findings if finding.stops)}."
+        )
+    gain, expected = figures.gain(FEW), figures.forecast
+    return (
+        f"{VERDICTS[verdict]}: {gain.words:,} new words seen {gain.floor} times or more would save"
+        f" {share(gain.saved)} of the tokens; expected held-out P@5 {share(expected.p5)}"
+        f" ({share(expected.low)} to {share(expected.high)}, chance {share(expected.chance)})."
+    )
+
+
+def _most_cut(text: Text, task: Text | None) -> tuple[CutWord, ...]:
+    """The most frequent words with a letter that are cut."""
+    cut = [word for word in text.counts if len(text.pieces[word]) > 1 and has_letter(word)]
+    cut = sorted(cut, key=lambda word: -text.counts[word])[:SHOWN]
+    inside = None if task is None else task.counts
+    return tuple(
+        CutWord(
+            word,
+            text.pieces[word],
+            text.counts[word],
+            None if inside is None else inside.get(word, 0),
+        )
+        for word in cut
+    )

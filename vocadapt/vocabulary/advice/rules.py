@@ -1,0 +1,230 @@
+"""The rules of the advice, in one table: when to leave a vocabulary alone, and what to be wary of.
+Thresholds with their reasons.
+
+Measured with MiniLM (uncased), November 2026, on five English texts (biomedical papers and
+abstracts, contracts, encyclopedia, film reviews), on program messages in German, French, Spanish
+and Italian, on Bulgarian encyclopedia, and, for what occurrences are worth, on vectors of .28, .93
+and 2.9 million words of biomedical papers (least squares, held-out P@5 of anchors by count):
+
+    occurrences of the anchor    5–9          10–19        20–49        50–99        100–199      200–999
+    P@5                          .000–.004    .003–.007    .013–.041    .065–.157    .145–.289    .176–.491
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vocadapt.vocabulary.advice.forecast import Forecast, words_for
+from vocadapt.vocabulary.growth.gains import ENOUGH, FEW, Gain
+from vocadapt.vocabulary.growth.word_tokenizations import Cuts
+
+MOST_UNKNOWN = 0.02  # of running words: the five English texts have at most .0003
+# of running words: the five English texts have .05 to .12, the other languages .40 (French) to .85
+MOST_CUT = 0.30
+# expected P@5: at .022 new disease and drug names find their kind twice as often as random rows, at
+# .063 5 times
+USABLE = 0.05
+# times chance: four samples of 20 000 to 27 000 words reached .6 to 1.2 times it, 78 000 and more
+# over 4 times
+NEAR_CHANCE = 3.0
+# expected P@5: what 4 to 5 million words reached; below, most new rows are far from where they
+# belong
+GOOD = 0.15
+# words: the most frequent ones that could come in; a fixed number, so that more text does not
+# change the verdict
+TOP = 1_000
+# of the tokens, by these: general texts save .008 and .015, biomedical and legal ones .05 and more
+LEAST_SAVED = 0.03
+# words that occur 20 times or more: fewer are no vocabulary, and no test set would show them
+LEAST_ADDED = 100
+CUT_ENTITIES = 0.25  # of a task's entity words: from here the task alone can be reason enough …
+LEAST_MENDED = 0.10  # … where the text brings at least this share of those that are cut
+MANY_RARE = 0.5  # of the would-be-added words
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the advice goes by. task: the entity words of a task; anchors: words with a vector that
+    are wordpieces too.
+
+    lines of the lines_read were counted. gains: by rising floor, the first being `min_count`, under
+    which a word has no vector.
+    top_saved: share of the tokens that the 1 000 most frequent words to be added would save.
+    """
+
+    corpus: Cuts
+    task: Cuts | None
+    lines: int
+    lines_read: int
+    min_count: int
+    width: int | None
+    anchors: int
+    forecast: Forecast
+    gains: tuple[Gain, ...]
+    top_saved: float
+
+    def gain(self, floor: int) -> Gain:
+        """The gain at a floor, or at `min_count` where that is higher."""
+        return next(gain for gain in self.gains if gain.floor >= max(floor, self.min_count))
+
+    @property
+    def task_asks(self) -> bool:
+        """Whether a task's entity words are cut often, and words of the text would mend enough of
+        them.
+        """
+        mended = self.gain(FEW).mended_task or 0.0
+        return self.task is not None and self.task.share >= CUT_ENTITIES and mended >= LEAST_MENDED
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A reason to leave the vocabulary alone, with the clause that the verdict `stops` with, or to
+    be wary (no clause).
+
+    `says` gives the figures, `why` the threshold.
+    """
+
+    name: str
+    stops: str
+    applies: Callable[[Figures], bool]
+    says: Callable[[Figures], str]
+    why: str
+
+
+def share(value: float | None) -> str:
+    """A share without its leading zero: .095; small ones by two digits: .00051; – for none."""
+    if value is None:
+        return "–"
+    text = f"{value:.2g}" if 0 < value < 0.0095 else f"{value:.3f}"
+    return text.replace("0.", ".", 1) if value < 1 else text
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "unknown script",
+        "the model cannot read the text",
+        lambda f: f.corpus.unknown_share >= MOST_UNKNOWN,
+        lambda f: (
+            f"The model cannot read {share(f.corpus.unknown_share)} of the running words at all."
+        ),
+        f"From {share(MOST_UNKNOWN)}: the text's script or characters are not the model's. Choose a"
+        " model of that script.",
+    ),
+    Rule(
+        "other language",
+        "the text seems to be of another language or casing than the model",
+        lambda f: f.corpus.share >= MOST_CUT,
+        lambda f: (
+            f"{share(f.corpus.share)} of the running words are cut: the text seems to be of another"
+            " language or casing."
+        ),
+        f"From {share(MOST_CUT)}: English texts have at most .12. Choose a model of this language"
+        " and casing.",
+    ),
+    Rule(
+        "too few anchors",
+        "too little text for a map",
+        lambda f: f.width is not None and f.anchors < f.width,
+        lambda f: (
+            f"{f.anchors:,} words have a vector and a wordpiece, fewer than the model's {f.width}"
+            " dimensions."
+        ),
+        "With fewer anchors than dimensions a least-squares map fits anything and carries nothing"
+        " over. Get more text.",
+    ),
+    Rule(
+        "too little text",
+        "too little text",
+        lambda f: (
+            f.forecast.p5 < max(USABLE, NEAR_CHANCE * f.forecast.chance)
+        ),  # chance is high where anchors are few
+        lambda f: (
+            f"{f.forecast.words:,} running words get a vector: expected held-out P@5"
+            f" {share(f.forecast.p5)}, chance {share(f.forecast.chance)}."
+        ),
+        f"Below {share(USABLE)} new words did not land beside their kind: about"
+        f" {words_for(USABLE):,} words that get a vector are expected to reach it. Get more text.",
+    ),
+    Rule(
+        "too few words",
+        "too few new words occur often enough",
+        lambda f: f.gain(FEW).words < LEAST_ADDED,
+        lambda f: (
+            f"{f.gain(FEW).words:,} words that the model lacks occur {f.gain(FEW).floor} times or"
+            " more."
+        ),
+        f"Under {LEAST_ADDED} there is nothing to gain; rarer words get poor rows.",
+    ),
+    Rule(
+        "hardly cut",
+        "hardly worth it, for the model knows nearly all that this text says often",
+        lambda f: f.top_saved < LEAST_SAVED and not f.task_asks,
+        lambda f: (
+            f"The {TOP:,} most frequent words that could be added would save {share(f.top_saved)}"
+            " of the tokens."
+        ),
+        f"Under {share(LEAST_SAVED)} the text is much like what the model knows: general texts save"
+        " at most .015.",
+    ),
+    Rule(
+        "weak map",
+        "",
+        lambda f: USABLE <= f.forecast.p5 < GOOD,
+        lambda f: (
+            f"Expected held-out P@5 {share(f.forecast.p5)} ({share(f.forecast.low)} to"
+            f" {share(f.forecast.high)})."
+        ),
+        f"Under {share(GOOD)} most new rows are far from where they belong: fine-tuning has to mend"
+        " them. More text helps.",
+    ),
+    Rule(
+        "rare words",
+        "",
+        lambda f: f.gain(0).under_few >= MANY_RARE,
+        lambda f: (
+            f"{share(f.gain(0).under_few)} of the {f.gain(0).words:,} words that could be added"
+            f" occur under {FEW} times, {share(f.gain(0).under_enough)} under {ENOUGH}."
+        ),
+        f"Anchors seen under {FEW} times found their wordpiece in at most .007 of the cases: cap"
+        " the number of words.",
+    ),
+    Rule(
+        "task elsewhere",
+        "",
+        lambda f: (
+            f.task is not None
+            and f.task.split > 0
+            and (f.gain(FEW).mended_task or 0.0) < LEAST_MENDED
+        ),
+        lambda f: (
+            "Of the task's entity words that are cut, the words to be added mend"
+            f" {share(f.gain(FEW).mended_task)}."
+        ),
+        f"Under {share(LEAST_MENDED)} this is not the text of that task.",
+    ),
+    Rule(
+        "task hardly cut",
+        "",
+        lambda f: f.task is not None and f.task.share < f.corpus.share,
+        lambda f: (
+            f"The task's entity words are cut less ({share(f.task.share if f.task else None)}) than"
+            " the text's words."
+        ),
+        "The gain, if any, will not come from the entities.",
+    ),
+    Rule(
+        "not measured",
+        "",
+        lambda f: bool(f.forecast.outside),
+        lambda f: (
+            f"The expectation reaches beyond what was measured: {'; '.join(f.forecast.outside)}."
+        ),
+        "Take it as a guess, and judge the map on held-out words before anything else.",
+    ),
+    Rule(
+        "sample",
+        "",
+        lambda f: f.lines < f.lines_read,
+        lambda f: f"Counted were {f.lines:,} of {f.lines_read:,} lines; all figures are of these.",
+        "The whole text has more anchors, more words and more occurrences of each.",
+    ),
+)

@@ -1,0 +1,195 @@
+"""VocabularyPlan: which tokens a model keeps, loses and gains, and why; the decision, before any
+weight moves.
+
+A plan is made from word vectors, from another model's vocabulary, or from the words of a text: see
+`planning`. Whatever it was made from, it says of every token of the new vocabulary where its row
+comes from: kept from the old model, or made anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vocadapt.errors import InputError
+from vocadapt.settings import LARGEST_SEED, bounded, check_settings
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+from vocadapt.vocabulary.plan.augmentation import AUGMENTATIONS
+from vocadapt.vocabulary.plan.reduction import REDUCTIONS
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PlanKind:
+    """A kind of plan: the sentence that explains it, the sources it is made from, and whether old
+    tokens may go or move.
+    """
+
+    about: str
+    needs: tuple[str, ...] = ()
+    rearranges: bool = False
+
+
+KINDS = {
+    "append": PlanKind("add the words the model lacks; every old row stays as it is", ("vectors",)),
+    "replace": PlanKind(
+        "the same, and every old token that has a word vector takes it; the others keep theirs",
+        ("vectors",),
+    ),
+    "same": PlanKind("the vocabulary stays as it is; only rows are made anew"),
+    "reduce": PlanKind(
+        "a share of the tokens goes, chosen by a reduction heuristic", rearranges=True
+    ),
+    "extend": PlanKind("tokens come in behind the old ones, chosen by an augmentation heuristic"),
+    "combined": PlanKind(
+        "a share of the tokens goes and as many come in: the size stays", rearranges=True
+    ),
+    "transfer": PlanKind(
+        "another model's vocabulary takes the place of this one's", ("target",), rearranges=True
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """Settings of a vocabulary plan.
+
+    max_added: maximum number of tokens that `append`, `replace` and `extend` add (0: all; 20,000
+    for `extend`).
+    cut, removed: reduction heuristic of `reduce` and `combined`, and the fraction of the vocabulary
+    to remove.
+    refill: augmentation heuristic of `combined` and `extend`.
+    renew: every token gets a new embedding, not only the added ones.
+    seed: of a random heuristic.
+    count_marks: count ## as part of a token's length, as in Fast 2023 (section 3.3.3) and the
+    presets based on it.
+    """
+
+    kind: str = "append"
+    max_added: int = bounded(0, 0, 10_000_000, "Tokens to add")
+    cut: str = "last"
+    removed: float = bounded(0.0, 0, 1, "Fraction of the vocabulary to remove")
+    refill: str = "target"
+    renew: bool = False
+    seed: int = bounded(1, 0, LARGEST_SEED, "Seed of the vocabulary plan")
+    count_marks: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"Unknown plan {self.kind!r}.", f"Choose one of: {', '.join(KINDS)}.")
+        for name, known in ((self.cut, REDUCTIONS), (self.refill, AUGMENTATIONS)):
+            if name not in known:
+                raise InputError(
+                    f"Unknown heuristic {name!r}.", f"Choose one of: {', '.join(known)}."
+                )
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class AddedWord:
+    """A new token, the wordpieces it was cut into until now, and its count in the corpus where that
+    is known.
+    """
+
+    token: str
+    pieces: tuple[str, ...]
+    count: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VocabularyPlan:
+    """The old vocabulary, the tokens it gains, those that get a new row though they stay, and the
+    order of them all.
+
+    `order` is the new vocabulary by id; without it every old token keeps its id and the added ones
+    follow. `left_out` gives for each reason the candidates that were not added, `silent` what came
+    with a vocabulary taken over whole and can never fire.
+    `whole`: the tokens of a vocabulary taken over that only match whole words; without it those of
+    the old one that stay. `note` says where the plan holds fewer tokens than could be expected.
+    """
+
+    base: Vocabulary
+    added: tuple[AddedWord, ...]
+    replaced: tuple[str, ...] = ()
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    settings: PlanSettings = field(default_factory=PlanSettings)
+    order: tuple[str, ...] | None = None
+    silent: tuple[str, ...] = ()
+    whole: frozenset[str] | None = None
+    note: str = ""
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The whole vocabulary after the plan, by id."""
+        return self.base.tokens + self.added_tokens if self.order is None else self.order
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Token to id, after the plan."""
+        return {token: i for i, token in enumerate(self.tokens)}
+
+    @cached_property
+    def after(self) -> Vocabulary:
+        """The vocabulary that the plan ends in, where its new tokens are wordpieces."""
+        whole = self.base.whole.intersection(self.tokens) if self.whole is None else self.whole
+        return replace(self.base, tokens=self.tokens, whole=whole)
+
+    @cached_property
+    def added_tokens(self) -> tuple[str, ...]:
+        """The new tokens, by id."""
+        return tuple(word.token for word in self.added)
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """The old tokens that stay with their row, by new id."""
+        renewed = frozenset(self.replaced)
+        return tuple(token for token in self.tokens if token in self.base and token not in renewed)
+
+    @cached_property
+    def dropped(self) -> tuple[str, ...]:
+        """The old tokens that go, by old id."""
+        return (
+            ()
+            if self.order is None
+            else tuple(token for token in self.base.tokens if token not in self.ids)
+        )
+
+    @cached_property
+    def moves(self) -> tuple[Ids, Ids]:
+        """New and old ids of the old tokens that stay, with their row or with a new one."""
+        new = [i for i, token in enumerate(self.tokens) if token in self.base]
+        old = [self.base.ids[self.tokens[i]] for i in new]
+        return np.array(new, dtype=np.int64), np.array(old, dtype=np.int64)
+
+    @property
+    def new_rows(self) -> tuple[str, ...]:
+        """Every token that needs a row: the replaced ones, then the added ones."""
+        return self.replaced + self.added_tokens
+
+    def summary(self) -> dict[str, object]:
+        """The plan in numbers, for tables and manifests."""
+        return {
+            "kind": self.settings.kind,
+            "tokens_before": len(self.base),
+            "added": len(self.added),
+            "replaced": len(self.replaced),
+            "dropped": len(self.dropped),
+            "tokens_after": len(self.tokens),
+            "left_out": {reason: len(words) for reason, words in self.left_out.items()},
+            **({"note": self.note} if self.note else {}),
+        }
+
+    def to_dict(self) -> dict[str, object]:
+        """The plan without the old vocabulary, as it is stored beside an adapted model."""
+        return {
+            **self.summary(),
+            "settings": asdict(self.settings),
+            "added_tokens": [[word.token, list(word.pieces), word.count] for word in self.added],
+            "replaced_tokens": list(self.replaced),
+            "dropped_tokens": list(self.dropped),
+            "silent_tokens": list(self.silent),
+            "continuation": self.base.continuation,
+        }

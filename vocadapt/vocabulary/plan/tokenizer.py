@@ -1,0 +1,234 @@
+"""Plan → tokenizer, and what that changed in how words are cut.
+
+*exact-word* (the rule of Poerner et al. 2020, "Updating the tokenizer"): a whole word of the added
+list becomes one token, every other word is cut as before. *insertion* (exBERT, and Poerner's
+released code): the words enter the WordPiece vocabulary itself, so they also match as the beginning
+of longer words. *replacement* (the thesis): the vocabulary is a new one.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer
+
+from vocadapt.errors import InputError
+from vocadapt.text.tokenization import encode_batch
+from vocadapt.text.words import Splitter
+from vocadapt.vocabulary.families.wordpiece import Vocabulary, vocabulary_of
+from vocadapt.vocabulary.plan.plan import VocabularyPlan
+
+EXACT_WORD = {
+    "single_word": True,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": True,
+    "special": False,
+}
+
+
+def exact_word(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+    """A copy of `tokenizer` in which each of `words`, met as a whole word, is one token with the
+    next free id.
+    """
+    changed = Tokenizer.from_str(json.dumps(_spec_without_holes(tokenizer)))
+    changed.add_tokens([AddedToken(word, single_word=True, normalized=True) for word in words])
+    return changed
+
+
+def insertion(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
+    """A copy of `tokenizer` whose WordPiece vocabulary also holds `words`, with the next free ids.
+
+    Raises InputError where there are exact-word tokens: their ids must lie behind all wordpieces.
+    """
+    spec, vocabulary = _spec_without_holes(tokenizer), vocabulary_of(tokenizer)
+    if vocabulary.whole:
+        raise InputError(
+            f"The model has {len(vocabulary.whole):,} exact-word tokens, and wordpieces cannot be"
+            " inserted behind them.",
+            'Add words with tokenizer = "exact-word" in the recipe, or take the model as it was'
+            " before those came.",
+        )
+    first = len(vocabulary)
+    spec["model"]["vocab"].update({word: first + i for i, word in enumerate(words)})
+    return Tokenizer.from_str(json.dumps(spec))
+
+
+def _spec_without_holes(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The tokenizer as JSON, every id up to the last one taken: the library counts tokens to find
+    the next free id.
+    """
+    spec: dict[str, Any] = json.loads(tokenizer.to_str())
+    known = tokenizer.get_vocab(with_added_tokens=True)
+    spec["model"]["vocab"].update(
+        {token: i for i, token in enumerate(vocabulary_of(tokenizer).tokens) if token not in known}
+    )
+    return spec
+
+
+def replacement(tokenizer: Tokenizer, plan: VocabularyPlan) -> Tokenizer:
+    """A copy of `tokenizer` whose vocabulary is the plan's, every token under its new id;
+    normaliser and template stay.
+
+    Tokens that only match whole words stay such, under their new ids; those of a vocabulary taken
+    over come as such.
+    """
+    spec: dict[str, Any] = json.loads(tokenizer.to_str())
+    whole, before = plan.after.whole, plan.base.whole
+    spec["model"]["vocab"] = {token: i for token, i in plan.ids.items() if token not in whole}
+    known = [
+        token
+        for token in spec["added_tokens"]
+        if token["content"] in plan.ids and token["content"] not in before - whole
+    ]
+    known += [{"content": token, **EXACT_WORD} for token in whole - before]
+    spec["added_tokens"] = sorted(
+        ({**token, "id": plan.ids[token["content"]]} for token in known),
+        key=lambda token: int(token["id"]),
+    )
+    _renumber(spec["post_processor"], plan.ids)
+    return Tokenizer.from_str(json.dumps(spec))
+
+
+def _renumber(part: Any, ids: Mapping[str, int]) -> None:
+    """Give the special tokens that a post-processor puts around a text their new ids, wherever they
+    are written in it.
+    """
+    if not isinstance(part, dict):
+        return
+    for name in ("sep", "cls"):  # BertProcessing, RobertaProcessing
+        if name in part:
+            part[name] = [part[name][0], ids[part[name][0]]]
+    for special in part.get("special_tokens", {}).values():  # TemplateProcessing
+        special["ids"] = [ids[token] for token in special["tokens"]]
+    for inner in part.get("processors", ()):  # Sequence
+        _renumber(inner, ids)
+
+
+@dataclass(frozen=True)
+class TokenizerMode:
+    """One way to bring a plan into a tokenizer, the sentence that explains it, and whether old
+    tokens may go or move.
+    """
+
+    build: Callable[[Tokenizer, VocabularyPlan], Tokenizer]
+    about: str
+    rearranges: bool = False
+
+
+TOKENIZER_MODES = {
+    "exact-word": TokenizerMode(
+        lambda tokenizer, plan: exact_word(tokenizer, plan.added_tokens),
+        "a whole word of the added list is one token; every other word is cut as before",
+    ),
+    "insertion": TokenizerMode(
+        lambda tokenizer, plan: insertion(tokenizer, plan.added_tokens),
+        "the words join the WordPiece vocabulary and also match as the start of longer words",
+    ),
+    "replacement": TokenizerMode(
+        replacement, "the WordPiece vocabulary is the new one: tokens may go and change place", True
+    ),
+}
+
+
+def tokenizer_after(
+    tokenizer: Tokenizer, plan: VocabularyPlan, mode: str = "exact-word"
+) -> Tokenizer:
+    """A copy of `tokenizer` after a plan, by the named mode.
+
+    Raises InputError for an unknown mode, and for one that the plan does not fit: only
+    `replacement` lets tokens go or move, and `exact-word` knows no tokens that go on a word.
+    """
+    if mode not in TOKENIZER_MODES:
+        raise InputError(
+            f"Unknown tokenizer mode {mode!r}.", f"Choose one of: {', '.join(TOKENIZER_MODES)}."
+        )
+    if plan.order is not None and not TOKENIZER_MODES[mode].rearranges:
+        raise InputError(
+            f"Under this plan tokens go or change place, which {mode} cannot do.",
+            "Choose replacement.",
+        )
+    prefix = plan.base.continuation
+    within = (
+        [token for token in plan.added_tokens if token.startswith(prefix)]
+        if mode == "exact-word"
+        else []
+    )
+    if within:
+        raise InputError(
+            f"{len(within):,} of {len(plan.added):,} new tokens go on a word, {within[0]!r} first:"
+            " exact-word adds whole words.",
+            "Choose insertion.",
+        )
+    return TOKENIZER_MODES[mode].build(tokenizer, plan)
+
+
+@dataclass(frozen=True)
+class Departures:
+    """How often an adapted tokenizer departs from the exact-word rule on a text; examples as
+    (piece, rule, got).
+    """
+
+    words: int
+    added_words: int
+    missed: int
+    other: int
+    examples: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Departures among all occurrences of added words."""
+        return (self.missed + self.other) / self.added_words if self.added_words else 0.0
+
+
+def departures(
+    before: Vocabulary,
+    after: Tokenizer,
+    splitter: Splitter,
+    pieces: Mapping[str, int],
+    examples: int = 10,
+) -> Departures:
+    """Compare `after` with the rule on the distinct whitespace-separated pieces of a text and their
+    counts.
+
+    The rule cuts every word as `before` did, but an added word is one token. `missed` counts pieces
+    in which an added word was not one token; `other` those in which anything else was cut otherwise
+    than before.
+    """
+    vocabulary = vocabulary_of(after)
+    added = frozenset(vocabulary.tokens[len(before) :])
+    words = added_words = missed = other = 0
+    shown: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+    for (piece, count), got in zip(pieces.items(), _encode(after, pieces), strict=True):
+        cut = splitter.words(piece)
+        rule = tuple(
+            token for word in cut for token in ((word,) if word in added else before.cut(word))
+        )
+        here = sum(word in added for word in cut)
+        words += count * len(cut)
+        added_words += count * here
+        if rule == got:
+            continue
+        missed += count * bool(here)
+        other += count * (not here)
+        if len(shown) < examples:
+            shown.append((piece, rule, got))
+    return Departures(words, added_words, missed, other, tuple(shown))
+
+
+def _encode(
+    tokenizer: Tokenizer, texts: Iterable[str], block: int = 20_000
+) -> Iterable[tuple[str, ...]]:
+    """The tokens of each text, without special tokens around it; a block at a time, to bound
+    memory.
+    """
+    waiting: list[str] = []
+    for text in texts:
+        waiting.append(text)
+        if len(waiting) == block:
+            yield from (
+                tuple(e.tokens) for e in encode_batch(tokenizer, waiting, add_special_tokens=False)
+            )
+            waiting = []
+    yield from (tuple(e.tokens) for e in encode_batch(tokenizer, waiting, add_special_tokens=False))
