@@ -69,9 +69,8 @@ class Task:
             "target": lambda: [self.target.path] if self.target else [],
             "task": lambda: files_of_task(Path(self.spec.inputs["task"][0])),
         }
-        opened |= {
-            role: lambda role=role: [self.opened(role).folder] for role in ("space", "other")
-        }  # type: ignore[misc]
+        for role in ("space", "other"):
+            opened[role] = lambda role=role: [self.opened(role).folder]  # type: ignore[misc]
         return {
             role: take_input(
                 opened[role]() if role in opened else [Path(path) for path in paths], self.root

@@ -41,9 +41,9 @@ class Source:
         self.max_bytes = max_bytes
         self.disk = disk
         self.max_line = max_line
-        self.stream: IO[bytes] = (
-            gzip.GzipFile(fileobj=disk) if path.suffix.lower() == ".gz" else disk
-        )  # type: ignore[assignment]
+        self.stream: IO[bytes] = disk
+        if path.suffix.lower() == ".gz":
+            self.stream = gzip.GzipFile(fileobj=disk)  # type: ignore[assignment]
 
     def position(self) -> int:
         """Bytes of the file on disk read so far."""

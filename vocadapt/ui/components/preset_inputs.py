@@ -41,9 +41,10 @@ class PresetNumbers:
         highest = highest if most is None else min(highest, most)
         if empty:
             bounds = (lowest, highest)
-            return kind(
-                optional_number(label, bounds, value, empty, place, step=step, key=key, help=help)
-            )  # type: ignore[no-any-return]
+            found = optional_number(
+                label, bounds, value, empty, place, step=step, key=key, help=help
+            )
+            return kind(found)  # type: ignore[no-any-return]
         found = place.number_input(label, lowest, highest, value, step, form, key=key, help=help)
         return kind(found)  # type: ignore[no-any-return]
 

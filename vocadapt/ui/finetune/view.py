@@ -241,8 +241,13 @@ def all_settings(preset: str, questions: bool = False) -> FinetuneSettings:
         )
         usual = replace(usual, word_rule=rule)
     return replace(
-        usual, **changed, freeze=freeze, schedule=schedule, with_dev=with_dev, ungrouped=ungrouped
-    )  # type: ignore[arg-type]
+        usual,
+        **changed,  # type: ignore[arg-type]
+        freeze=freeze,
+        schedule=schedule,
+        with_dev=with_dev,
+        ungrouped=ungrouped,
+    )
 
 
 def _freezing(name: str) -> str:
