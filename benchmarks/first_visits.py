@@ -96,7 +96,7 @@ def prepare(workspace: Workspace) -> None:
     """Open the demo, import the news text, and fine-tune the demo model for two epochs on synthetic
     sentences.
     """
-    from tests.finetune_material import sentences, write_conll
+    from tests.material.finetuning import sentences, write_conll
     from vocadapt.cli import main as vocadapt
 
     open_demo(workspace)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab_material import QUICK, write_text
+from tests.material.lab import QUICK, write_text
 from vocadapt.cli import main
 from vocadapt.lab.steps.spec import Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
@@ -140,7 +140,7 @@ def long_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """All tests of a file that asks for it compute on one thread."""
-    from tests.finetune_material import one_thread
+    from tests.material.finetuning import one_thread
 
     with one_thread():
         yield

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.test_walk import JOB, go
-from tests.lab_material import write_text
+from tests.material.lab import write_text
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step

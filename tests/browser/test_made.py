@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.browser.test_walk import JOB, drawn, go
-from tests.lab_material import NEW
-from tests.walk_material import seed_workspace
+from tests.material.lab import NEW
+from tests.material.workspaces import seed_workspace
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.browser.test_walk import JOB, drawn
-from tests.walk_material import HOSTILE, seed_hostile, seed_workspace
+from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
 from vocadapt.lab.workspace.slices import slices_of
 from vocadapt.lab.workspace.workspace import Workspace
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.browser.test_walk import JOB, drawn, go
 from tests.conftest import TINY_TOKENS
-from tests.lab_material import NEW, write_text
-from tests.walk_material import inputs
+from tests.material.lab import NEW, write_text
+from tests.material.workspaces import inputs
 from vocadapt.lab.steps.spec import CorpusStep, Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace

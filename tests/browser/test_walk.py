@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab_material import NEW, write_text
-from tests.walk_material import HOSTILE, seed_hostile, seed_workspace
+from tests.material.lab import NEW, write_text
+from tests.material.workspaces import HOSTILE, seed_hostile, seed_workspace
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.walk_material import seed_hostile, seed_workspace
+from tests.material.workspaces import seed_hostile, seed_workspace
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.ui.serving.server import ROOT, WORKSPACE
 

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import TINY_TOKENS
-from tests.lab_material import write_text
+from tests.material.lab import write_text
 from tests.pages.test_pages import PRETRAINING, texts
 from vocadapt.lab.steps.spec import CorpusStep, Spec
 from vocadapt.lab.steps.steps import run_step

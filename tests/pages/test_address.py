@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.material.workspaces import inputs
 from tests.pages.test_pages import (
     ADAPT,
     ADVISE,
@@ -29,7 +30,6 @@ from tests.pages.test_pages import (
     markup,
     texts,
 )
-from tests.walk_material import inputs
 from vocadapt.lab.steps.spec import Spec, VectorsStep
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.manifest import Manifest

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import ADVISE, markup, texts
-from tests.walk_material import HOSTILE
 from vocadapt.lab.steps.spec import CorpusStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.finetune_material import one_thread, sentences, texts, write_conll
+from tests.material.finetuning import one_thread, sentences, texts, write_conll
 from tests.pages.test_pages import texts as shown
-from tests.test_finetune_questions import questions, squad
+from tests.training.test_finetune_questions import questions, squad
 from vocadapt.cli import main
 from vocadapt.lab.workspace.workspace import Workspace
 from vocadapt.training.tasks.base import EMPTY, INSIDE, NOT_IN_CONTEXT, Answer, Question, Sentence

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.walk_material import HOSTILE
+from tests.material.workspaces import HOSTILE
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.reports.noise_baselines import next_seed, resampled, spec_of
 from vocadapt.lab.steps.steps import run_step
@@ -210,7 +210,7 @@ def test_vectors_in_context_are_made_as_a_job(open_page, seeded, tiny_bert, monk
 
 
 def test_the_parts_by_hand():
-    from tests.test_change import AFTER, BEFORE
+    from tests.spaces.test_change import AFTER, BEFORE
 
     change = neighbourhood_change(BEFORE, AFTER, ChangeSettings(k=2))
     assert [change.words[row] for row in within(change, (0, 0))] == ["a"]

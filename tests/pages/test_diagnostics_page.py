@@ -8,8 +8,8 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
-from tests.walk_material import HOSTILE
 from vocadapt.lab.artifacts.open_space import open_space
 from vocadapt.lab.steps.spec import ImportStep, Spec
 from vocadapt.lab.steps.steps import run_step

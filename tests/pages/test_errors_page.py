@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from tests.finetune_material import tiny_adapted
+from tests.material.finetuning import tiny_adapted
+from tests.material.runs import write_runs
 from tests.pages.test_pages import markup, texts
-from tests.run_material import write_runs
 from vocadapt.lab.reports.ledgers import PairSpec, open_pair
 from vocadapt.lab.workspace.notes import notes_of
 from vocadapt.lab.workspace.workspace import Workspace

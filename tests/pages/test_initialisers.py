@@ -4,8 +4,8 @@ tokens.
 
 import pytest
 
-from tests.lab_material import wait_for, write_text
-from tests.walk_material import seed_workspace
+from tests.material.lab import wait_for, write_text
+from tests.material.workspaces import seed_workspace
 from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.steps.spec import LeaderboardStep, Spec
@@ -102,7 +102,7 @@ def test_a_hostile_token_is_a_message(open_page, seeded, token):
 
 
 def test_hostile_words_are_no_markup(open_page, tmp_path, tiny_bert):
-    from tests.walk_material import HOSTILE, seed_hostile
+    from tests.material.workspaces import HOSTILE, seed_hostile
 
     workspace: Workspace = seed_hostile(tmp_path / "w", tiny_bert)
     app = open_page(PAGE, workspace)

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.lab_material import write_text
+from tests.material.lab import write_text
 from tests.pages.test_pages import JOBS, VECTORS, texts
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.status import Status, read_status, write_status

@@ -8,8 +8,8 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.material.workspaces import HOSTILE
 from tests.pages.test_pages import markup, texts
-from tests.walk_material import HOSTILE
 from vocadapt.lab.steps.spec import MapStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.slices import load_slice, save_slice, slices_of

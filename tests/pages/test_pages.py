@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.lab_material import KNOWN, NEW
-from tests.walk_material import HOSTILE
+from tests.material.lab import KNOWN, NEW
+from tests.material.workspaces import HOSTILE
 from vocadapt.lab.steps.spec import AlignmentStep, ImportStep, Spec
 from vocadapt.lab.steps.steps import run_step
 from vocadapt.lab.workspace.workspace import Workspace

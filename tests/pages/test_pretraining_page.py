@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 
-from tests.finetune_material import one_thread
-from tests.lab_material import LONG, wait_for, write_text
+from tests.material.finetuning import one_thread
+from tests.material.lab import LONG, wait_for, write_text
+from tests.models.test_exbert_adapt import made
 from tests.pages.test_pages import ADAPT, PRETRAINING, markup, texts
-from tests.test_exbert_adapt import made
 from vocadapt.lab.jobs.queue import list_jobs
 from vocadapt.lab.reports.pretraining import (
     asked_alike,

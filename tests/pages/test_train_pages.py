@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from tests.finetune_material import sentences, write_conll
+from tests.material.finetuning import sentences, write_conll
+from tests.material.runs import write_runs
 from tests.pages.test_pages import FINETUNE, RESULTS, markup, texts
-from tests.run_material import write_runs
 from vocadapt.analysis.figures.results import dev_scores, losses
 from vocadapt.errors import InputError
 from vocadapt.lab.artifacts.benchmarks import take_in_task

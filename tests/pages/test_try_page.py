@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.finetune_material import one_thread, sentences, texts, tiny_adapted, write_conll
-from tests.test_finetune_questions import questions, squad
+from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
+from tests.training.test_finetune_questions import questions, squad
 from vocadapt.analysis.errors.single_example import Tried, disagreed, try_out
 from vocadapt.cli import main
 from vocadapt.errors import InputError

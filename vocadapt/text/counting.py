@@ -5,7 +5,7 @@ Why pieces are exact: BERT's normaliser and pre-tokenizer never look across whit
 control characters, and they always cut at ASCII punctuation. So a text may be rid of the first,
 spaced round the second, and have its ASCII lowercased where the splitter lowercases; then every
 ASCII piece between blanks is a word already, and any other piece is split on its own, once.
-`tests/test_words.py` holds this against the tokenizer's own result for every code point.
+`tests/text/test_words.py` holds this against the tokenizer's own result for every code point.
 """
 
 import string

@@ -5,7 +5,7 @@ Longest match only ever takes the longest token that begins the rest of a word, 
 begin the same rest begin one another. So it is enough to know, once, the longest token at each
 place of each word (`WordTable.longest`), and for each token the next shorter one that begins it
 (`WordTable.shorter`): with some tokens gone, the token taken at a place is the first one on that
-chain that is still there. `tests/test_recut.py` holds this against the tokenizers library. (One
+chain that is still there. `tests/vocabulary/test_retokenization.py` holds this against the tokenizers library. (One
 thing is left aside: a word that begins with ## itself, which the library takes for a continuation;
 BERT's pre-tokenizer parts # off.)
 """

@@ -1,0 +1,195 @@
+"""Gates by kind of token: kinds and means worked by hand, an opened and a shut gate, lines drawn,
+the command, its mistakes.
+"""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from tests.material.lab import write_text
+from tests.models.test_exbert_adapt import made
+from vocadapt.analysis.figures.pretraining import gate_heat
+from vocadapt.analysis.gates import KINDS, gate_shares, kinds_of
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.reports.gates import GateSettings, drawn_lines, gates_on
+from vocadapt.models.exbert.extend import gates
+from vocadapt.models.language_model import open_model
+from vocadapt.text.corpus import open_corpus
+from vocadapt.training.masked.stages import new_ids
+
+LINE = "the tachycardia, 7 drugs in patients"
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt", lines=60)
+
+
+@pytest.fixture(scope="module")
+def exbert(tmp_path_factory, tiny_bert, text):
+    return made("exbert-s3", tmp_path_factory.mktemp("models") / "exbert", tiny_bert, text)
+
+
+def test_kinds_by_hand(tiny_bert):
+    vocabulary = open_model(tiny_bert).vocabulary
+    tokens = ["[CLS]", "the", "hyper", "##tension", ",", "7", "##s", "a", "[UNK]", "[SEP]"]
+    ids = np.array([vocabulary.ids[token] for token in tokens])
+    new = np.zeros(len(vocabulary), dtype=bool)
+    expected = [
+        "special",
+        "whole word",
+        "first piece",
+        "continuation",
+        "punctuation",
+        "number",
+        "continuation",
+        "whole word",
+        "special",
+        "special",
+    ]
+    assert [list(KINDS)[kind] for kind in kinds_of(ids, vocabulary, new)] == expected
+    new[[vocabulary.ids["the"], vocabulary.ids["##tension"], vocabulary.ids[","]]] = True
+    for place in (1, 3, 4):
+        expected[place] = "added"
+    assert [list(KINDS)[kind] for kind in kinds_of(ids, vocabulary, new)] == expected
+
+
+def test_means_are_those_of_the_gates_themselves(exbert):
+    model = open_model(exbert)
+    found = gate_shares(model, [LINE])
+    ids = [
+        model.vocabulary.ids[token]
+        for word in model.splitter.words(LINE)
+        for token in model.vocabulary.cut(word)
+    ]
+    ids = [model.vocabulary.ids["[CLS]"], *ids, model.vocabulary.ids["[SEP]"]]
+    with torch.no_grad():
+        own = model.reader.base_model(torch.tensor([ids]), output_gates=True).gates
+    shares = 1 - torch.stack(own)[:, 0, :, 0].double().numpy()
+    new = np.isin(ids, new_ids(model))
+    assert new.any() and found.counts[found.kinds.index("added")] == new.sum()
+    np.testing.assert_allclose(
+        found.means[:, found.kinds.index("added")], shares[:, new].mean(axis=1), atol=1e-6
+    )
+    np.testing.assert_allclose(found.means[:, -1], shares.mean(axis=1), atol=1e-6)
+    np.testing.assert_allclose(found.deviations[:, -1], shares.std(axis=1), atol=1e-6)
+    assert (
+        found.kinds[-1] == "all"
+        and found.counts[-1] == len(ids) == sum(found.counts[:-1])
+        and found.layers == 2
+    )
+
+
+def test_a_model_stored_in_half_is_read_in_float32(exbert, tmp_path):
+    stored = open_model(exbert).network.half()
+    shutil.copytree(exbert, tmp_path / "half")
+    stored.save_pretrained(tmp_path / "half")
+    half = open_model(tmp_path / "half")
+    assert half.network.dtype == torch.float16 and half.reader.dtype == torch.float32
+    assert half.network.dtype == torch.float16  # what is adapted or saved stays as it is stored
+    found, whole = gate_shares(half, [LINE]), gate_shares(open_model(exbert), [LINE])
+    np.testing.assert_allclose(found.means, whole.means, atol=2e-3)
+
+
+def test_padding_counts_for_nothing(exbert):
+    model, short = open_model(exbert), "the drug"
+    long = " ".join(["tachycardia"] * 9)
+    together, alone = gate_shares(model, [short, long]), gate_shares(model, [short])
+    assert together.counts[-1] == alone.counts[-1] + gate_shares(model, [long]).counts[-1]
+    place = together.kinds.index("whole word")  # only the short line has one
+    np.testing.assert_allclose(
+        together.means[:, place], alone.means[:, alone.kinds.index("whole word")], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(("bias", "share"), [(100.0, 0.0), (-100.0, 1.0)])
+def test_the_gate_weights_berts_own_layer(exbert, bias, share):
+    model = open_model(exbert)
+    with torch.no_grad():
+        for gate in gates(model.reader):
+            gate.weight.zero_()
+            gate.bias.fill_(bias)
+    assert np.allclose(gate_shares(model, [LINE]).means, share, atol=1e-6)
+
+
+def test_a_line_longer_than_the_network_is_cut_and_what_does_not_fit_is_told(exbert):
+    model = open_model(exbert)  # 64 positions: windows of 21 words
+    found = gate_shares(model, [" ".join(["the"] * 50), " ".join(["xyxyxyxyxy"] * 21)])
+    assert (found.windows, found.too_long) == (3, 1)
+    with pytest.raises(InputError, match="no word"):
+        gate_shares(model, [" ".join(["xyxyxyxyxy"] * 21)])
+
+
+def test_lines_are_drawn_alike_each_time_in_their_order_and_counted(text):
+    corpus = open_corpus([text])
+    lines, of = drawn_lines(corpus, GateSettings(10))
+    every, _ = drawn_lines(corpus, GateSettings(0))
+    assert (
+        of == len(every) == 60
+        and len(lines) == 10
+        and drawn_lines(corpus, GateSettings(10))[0] == lines
+    )
+    places = [every.index(line) for line in lines]
+    assert places == sorted(places) and drawn_lines(corpus, GateSettings(10, seed=2))[0] != lines
+    assert drawn_lines(corpus, GateSettings(1000)) == (every, 60)
+    hits = np.zeros(60)
+    for seed in range(300):
+        hits[[every.index(line) for line in drawn_lines(corpus, GateSettings(10, seed))[0]]] += 1
+    assert hits.min() > 20 and hits.max() < 90  # 50 each, by chance ± 6.5
+
+
+def test_the_command_tells_and_writes_the_same(exbert, text, tmp_path, capsys):
+    command = ["gates", "--model", str(exbert), "--corpus", str(text), "--lines", "7"]
+    assert main([*command, "--json", "--out", str(tmp_path / "g.json")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert json.loads((tmp_path / "g.json").read_text()) == answer
+    assert (answer["lines"], answer["of"], answer["layers"]) == (7, 60, 2)
+    assert all(
+        len(kind["share"]) == len(kind["sd"]) == 2 and kind["tokens"] > 0
+        for kind in answer["kinds"].values()
+    )
+    assert main([*command, "--out", str(tmp_path / "g.tsv")]) == 0
+    assert "7 of 60" in capsys.readouterr().out
+    rows = [line.split("\t") for line in (tmp_path / "g.tsv").read_text().splitlines()[1:]]
+    told = {(row[0], row[1]): float(row[3]) for row in rows}
+    assert told["2", "added"] == pytest.approx(answer["kinds"]["added"]["share"][1], abs=1e-6)
+    assert (
+        main([*command, "--out", str(tmp_path / "g.tsv")]) == 2
+        and "already exists" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("gate", [0.5, 0.98])
+def test_the_share_that_gates_were_begun_with_is_told(gate, exbert, text, tmp_path, capsys):
+    shutil.copytree(exbert, tmp_path / "begun")
+    config = json.loads((tmp_path / "begun" / "config.json").read_text()) | {"gate_start": gate}
+    (tmp_path / "begun" / "config.json").write_text(json.dumps(config))
+    assert gates_on(
+        open_model(tmp_path / "begun"), open_corpus([text]), GateSettings(3)
+    ).start == pytest.approx(1 - gate)
+    assert (
+        main(["gates", "--model", str(tmp_path / "begun"), "--corpus", str(text), "--lines", "3"])
+        == 0
+    )
+    assert f"before training   about {1 - gate:.2g} on the whole" in capsys.readouterr().out
+
+
+def test_a_model_without_a_module_is_refused(tiny_bert, text, tmp_path):
+    bare = made("exbert-no-module", tmp_path / "bare", tiny_bert, text)
+    for folder in (tiny_bert, bare):
+        with pytest.raises(InputError, match="no gate to read"):
+            gate_shares(open_model(folder), [LINE])
+
+
+def test_the_picture_shows_the_values_it_is_given(exbert):
+    found = gate_shares(open_model(exbert), [LINE])
+    heat = gate_heat(found).data[0]
+    np.testing.assert_array_equal(heat.z, found.means)
+    assert (
+        heat.zmin + heat.zmax == pytest.approx(1)
+        and heat.zmax - 0.5 >= abs(found.means - 0.5).max()
+    )

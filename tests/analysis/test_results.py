@@ -1,0 +1,392 @@
+"""Leaderboards of runs: known answers by hand, what may be claimed, what cannot be paired, and
+exports of hostile names.
+"""
+
+import csv
+import io
+import json
+
+import pytest
+
+from tests.material.runs import write_run, write_runs
+from vocadapt.__main__ import main
+from vocadapt.analysis.errors.confusion import NONE, Case, confusion
+from vocadapt.analysis.results.results import (
+    BETTER,
+    NOISE,
+    WORSE,
+    benchmark,
+    means_of_groups,
+    verdict,
+)
+from vocadapt.analysis.results.tables import (
+    as_csv,
+    as_latex,
+    as_markdown,
+    group_cell,
+    latex_text,
+    markdown_text,
+)
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.runs import open_runs, runs_of
+from vocadapt.lab.reports.results import results_of
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.scoring.registry import scorer_of
+from vocadapt.training.scoring.summary import over_seeds
+from vocadapt.training.scoring.uncertainty import compare_tallies, mean_tally
+from vocadapt.training.tasks.base import Sentence, Text
+
+GOLD = tuple(Sentence((f"w{place}", "fever", "."), ("O", "B-D", "O")) for place in range(10))
+
+
+def said(right, wrong=()):
+    """Predictions that find the entity of the first `right` sentences, and one that is none in the
+    sentences of `wrong`.
+    """
+    return [
+        ("B-D" if place in wrong else "O", "B-D" if place < right else "O", "O")
+        for place in range(len(GOLD))
+    ]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """A base that finds 4, 5 or 6 of 10, and a model that finds 8, 9 or 10 when pooled; nothing
+    false.
+    """
+    found = Workspace(tmp_path / "w")
+    write_runs(found, "base", GOLD, {seed: {"base": said(3 + seed)} for seed in (1, 2, 3)})
+    three = {
+        seed: {"base": said(5), "adapted": said(6), "pooled": said(7 + seed)} for seed in (1, 2, 3)
+    }
+    write_runs(found, "green", GOLD, three)
+    return found
+
+
+def f1(found, predicted=None):
+    return 2 * found / (10 + (found if predicted is None else predicted))
+
+
+def test_means_deviations_and_differences_by_hand(workspace):
+    board = results_of(runs_of(workspace), ("base", "")).boards[0]
+    lines = {(one.name, one.cut): one for one in board.standings}
+    base, pooled = lines["base", "base"], lines["green", "pooled"]
+    values = [f1(4), f1(5), f1(6)]
+    mean = sum(values) / 3
+    assert base.headline.values == pytest.approx(values) and base.headline.mean == pytest.approx(
+        mean
+    )
+    assert base.headline.sd == pytest.approx(
+        (sum((value - mean) ** 2 for value in values) / 2) ** 0.5
+    )
+    assert (
+        base.figures["recall"].mean == pytest.approx(0.5) and base.figures["precision"].mean == 1.0
+    )
+    assert pooled.delta == pytest.approx((f1(8) + f1(9) + f1(10)) / 3 - mean)
+    assert (base.delta, base.test, base.verdict) == (None, None, "baseline")
+    assert pooled.counts and base.counts and not lines["green", "base"].counts
+    assert [one.headline.mean for one in board.standings] == sorted(
+        (one.headline.mean for one in board.standings), reverse=True
+    )
+    assert (board.scorer, board.metric, board.units, board.baseline) == (
+        "entity-strict",
+        "f1",
+        10,
+        ("base", "base"),
+    )
+    assert lines["green", "base"].verdict == NOISE  # .667 against .664 ± .084
+
+
+def test_a_claim_needs_more_than_noise_and_a_test():
+    many, few = over_seeds([0.80, 0.81, 0.82]), over_seeds([0.80, 0.81])
+    better = over_seeds([0.90, 0.91, 0.92])
+    assert verdict(better, many, 0.01) == BETTER and verdict(many, better, 0.01) == WORSE
+    assert verdict(better, many, 0.05) == "p ≥ .05: no claim"
+    assert verdict(over_seeds([0.81, 0.82, 0.83]), many, 0.001) == NOISE  # .01 apart, sd .01
+    assert verdict(better, few, 0.001) == "2 seeds: no claim"
+    assert verdict(over_seeds([0.9]), many, 0.001) == "one seed: no claim"
+    assert (
+        verdict(over_seeds([0.9, 0.91, 0.1], [False, False, True]), many, 0.001)
+        == "collapsed runs: no claim"
+    )
+
+
+def test_the_test_is_of_units_averaged_over_seeds():
+    scorer = scorer_of("ner")
+    gold = [example.gold for example in GOLD]
+    one, other = scorer.tally(gold, said(4)), scorer.tally(gold, said(6))
+    mean = mean_tally([one, other])
+    assert mean.rows[:, 0, 2].tolist() == [1.0] * 4 + [0.5] * 2 + [0.0] * 4
+    assert mean_tally([one]).rows.tolist() == one.rows.tolist()
+    alone = compare_tallies(scorer, one, other)
+    twice = compare_tallies(scorer, mean_tally([one, one]), mean_tally([other, other]))
+    assert alone == twice  # the same runs twice are no more evidence
+
+
+def test_means_over_seeds_have_no_mcnemar():
+    accuracy = scorer_of("classification", "accuracy")
+    gold = [("a",), ("b",), ("a",)]
+    one, other = (
+        accuracy.tally(gold, own) for own in ([("a",), ("b",), ("b",)], [("a",), ("a",), ("a",)])
+    )
+    assert compare_tallies(accuracy, one, other).p_mcnemar == 1.0
+    assert compare_tallies(accuracy, mean_tally([one, other]), other).p_mcnemar is None
+
+
+def test_other_test_examples_are_not_paired(workspace):
+    write_runs(workspace, "few", GOLD[:5], {1: {"base": said(5)[:5]}})
+    board = results_of(runs_of(workspace), ("base", "base")).boards[0]
+    few = next(one for one in board.standings if one.name == "few")
+    assert (few.delta, few.test, few.verdict) == (None, None, "other test examples")
+    assert any(
+        "few and base were not tested on the same examples" in line for line in board.findings
+    )
+
+
+def test_one_seed_has_a_mean_no_deviation_and_no_claim(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    write_runs(workspace, "a", GOLD, {1: {"base": said(2)}})
+    write_runs(workspace, "b", GOLD, {1: {"base": said(10)}})
+    first, last = results_of(runs_of(workspace), ("a", "")).boards[0].standings
+    assert (
+        first.headline.sd is None
+        and first.verdict == "one seed: no claim"
+        and first.test.p_randomisation < 0.05
+    )
+    assert last.verdict == "baseline"
+    rows = as_markdown(results_of(runs_of(workspace)).boards).split("\n\n")[1].split("\n")[2:]
+    assert len(rows) == 2 and not any("±" in row for row in rows)
+
+
+def test_a_collapsed_run_is_marked_and_shown_with_and_without(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    write_runs(workspace, "a", GOLD, {1: {"base": said(10)}, 2: {"base": said(10)}})
+    folder = write_runs(workspace, "b", GOLD, {1: {"base": said(10)}, 2: {"base": said(0)}})
+    record = json.loads((folder / "seed-2" / "run.json").read_text())
+    (folder / "seed-2" / "run.json").write_text(json.dumps({**record, "collapsed": True}))
+    line = next(
+        one
+        for one in results_of(runs_of(workspace), ("a", "")).boards[0].standings
+        if one.name == "b"
+    )
+    assert (line.collapsed, line.headline.mean, line.headline.mean_learned) == (1, 0.5, 1.0)
+    assert line.verdict == "collapsed runs: no claim"
+    assert "1 of 2 collapsed, 1.000 without" in as_markdown(results_of(runs_of(workspace)).boards)
+
+
+def test_runs_without_a_score_and_baselines_that_are_none_are_refused(workspace, tmp_path):
+    other = Workspace(tmp_path / "other")
+    write_runs(other, "bare", GOLD, {1: {"base": said(1)}}, scores={})
+    with pytest.raises(InputError, match="no scored run"):
+        results_of(runs_of(other))
+    with pytest.raises(InputError, match="none of the runs"):
+        results_of(runs_of(workspace), ("nobody", ""))
+    with pytest.raises(InputError, match="no 'adapted' cut"):
+        results_of(runs_of(workspace), ("base", "adapted"))
+
+
+def test_group_means_count_what_they_lack():
+    groups = {"PubMed": ("bio-lm/NCBI-disease", "bio-lm/GAD"), "clinical": ("bio-lm/MedNLI",)}
+    scores, fallen = (
+        {"mtl/NCBI-disease": 0.8, "bio-lm/GAD": 0.6, "mine": 0.1},
+        {
+            "mtl/NCBI-disease": 1,
+            "mine": 2,
+        },
+    )
+    found = means_of_groups({"m": scores}, groups, {"m": fallen})["m"]
+    assert found["PubMed"] == {"mean": pytest.approx(0.7), "scored": 2, "of": 2, "collapsed": 1}
+    assert found["clinical"] == {"mean": None, "scored": 0, "of": 1, "collapsed": 0}
+    assert found["all"] == {"mean": pytest.approx(0.5), "scored": 3, "of": 4, "collapsed": 3}
+    cells = [group_cell(found[name]) for name in ("PubMed", "clinical")]
+    assert cells == [".700 (2 of 2, 1 collapsed)", "– (0 of 1)"]
+    assert means_of_groups({"m": scores}, groups)["m"]["all"]["collapsed"] == 0
+    assert benchmark("bio-lm/GAD, fold 3") == "gad"
+
+
+def test_several_tasks_have_a_board_each_and_group_means(workspace):
+    write_runs(
+        workspace, "gad", GOLD, {1: {"base": said(5)}}, task="bio-lm/GAD, fold 1", model="base"
+    )
+    write_runs(
+        workspace, "gad-2", GOLD, {1: {"base": said(10)}}, task="bio-lm/GAD, fold 2", model="base"
+    )
+    found = results_of(runs_of(workspace), ("base", ""))
+    assert {board.task for board in found.boards} == {
+        "toy",
+        "bio-lm/GAD, fold 1",
+        "bio-lm/GAD, fold 2",
+    }
+    assert [board.baseline for board in found.boards if board.task != "toy"] == [None, None]
+    assert found.groups["base · base"]["classification"]["mean"] == pytest.approx((f1(5) + 1) / 2)
+    assert found.groups["base · base"]["classification"]["scored"] == 1
+
+
+def test_the_figure_of_a_seed_is_the_mean_over_its_folds_and_units_are_those_of_all(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    for name, found in (("a", (2, 3)), ("b", (4, 5))):
+        folder = workspace.folder("runs", name)
+        for seed in (1, 2):
+            for fold, right in enumerate(found, start=1):
+                examples = GOLD[:5] if fold == 1 else GOLD[5:]
+                own = [("O", "B-D" if place < right else "O", "O") for place in range(5)]
+                write_run(
+                    folder / f"seed-{seed}-fold-{fold}", examples, {"base": own}, seed, fold=fold
+                )
+    runs = [open_runs(workspace.root / "runs" / name) for name in "ab"]
+    assert (runs[0].seeds, runs[0].folds, len(runs[0].runs)) == ((1, 2), 2, 4)
+    board = results_of(runs, ("a", "")).boards[0]
+    b, a = board.standings
+    assert a.headline.values == pytest.approx([(4 / 7 + 6 / 8) / 2] * 2) == runs[0].values()
+    assert b.delta == pytest.approx((8 / 9 + 1) / 2 - (4 / 7 + 6 / 8) / 2)
+    assert board.units == b.test.units == 10 and b.test.b == pytest.approx(
+        18 / 19
+    )  # 9 of 10, of all folds together
+    assert [run.called for run in runs[0].runs[:2]] == ["seed 1, fold 1", "seed 1, fold 2"]
+
+
+HOSTILE = "=a|b & 5% _x_ $y$ {z} \\cmd <script> ~^#\n\u202e[l](u) `c` *d*"
+
+
+def test_hostile_names_stay_names_in_every_export(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    write_runs(workspace, "a", GOLD, {1: {"base": said(5)}}, task=HOSTILE, model=HOSTILE)
+    boards = results_of(runs_of(workspace)).boards
+    rows = list(csv.DictReader(io.StringIO(as_csv(boards))))
+    assert len(rows) == 1 and rows[0]["model"].startswith("'=a|b") and "\n" not in rows[0]["task"]
+    assert (
+        float(rows[0]["f1_mean"]) == pytest.approx(f1(5))
+        and rows[0]["f1_sd"] == ""
+        and rows[0]["n_seeds"] == "1"
+    )
+    markdown = as_markdown(boards)
+    assert "<script>" not in markdown and "\u202e" not in markdown and "\\|b" in markdown
+    assert markdown_text("a|b\nc*") == "a\\|b c\\*"
+    assert (
+        latex_text("5% & \\x_{}^~$#")
+        == r"5\% \& \textbackslash{}x\_\{\}\textasciicircum{}\textasciitilde{}\$\#"
+    )
+    body = [line for line in as_latex(boards).split("\n") if not line.startswith("%")]
+    assert body[0] == r"\begin{tabular}{llrrrrrl}" and all(
+        line.count(" & ") in (0, 7) for line in body
+    )
+
+
+def test_exports_name_score_metric_seeds_and_test(workspace):
+    boards = results_of(runs_of(workspace), ("base", "")).boards
+    for text in (as_markdown(boards).replace("\\", ""), as_latex(boards)):
+        assert (
+            "F1 of entity-strict" in text
+            and "10 test units" in text
+            and "approximate randomisation" in text
+        )
+        assert "Δ is to base (base)" in text
+    assert "**" in as_markdown(boards) and as_latex(boards).count(r"\textbf{") == 1
+
+
+def test_runs_that_cannot_be_read_are_named(workspace, capsys):
+    broken = write_runs(workspace, "broken", GOLD, {1: {"base": said(5)}}) / "run.json"
+    broken.write_text("{", encoding="utf-8")
+    root = ["--workspace", str(workspace.root)]
+    assert main(["results", *root, "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["unreadable"]) == ["broken"]
+    assert main(["results", *root]) == 0
+    assert (
+        "1 of 3 runs cannot be read and is passed over: broken ("
+        in capsys.readouterr().out.splitlines()[-1]
+    )
+    for name in ("base", "green"):
+        for record in (workspace.root / "runs" / name).rglob("run.json"):
+            record.write_text("{", encoding="utf-8")
+    assert main(["results", *root]) == 2 and "3 runs cannot be read" in capsys.readouterr().err
+
+
+def test_confusion_of_entities_by_hand():
+    gold = [("B-D", "I-D", "O", "B-C"), ("O", "B-D")]
+    predicted = [("B-D", "O", "O", "B-D"), ("O", "B-D")]
+    found = confusion("ner", gold, predicted)
+    assert found.unit == "entities" and found.gold == ("C", "D", NONE) == found.predicted
+    assert found.counts.tolist() == [
+        [0, 1, 0],
+        [0, 1, 1],
+        [0, 1, 0],
+    ]  # a C taken for D; a D right, one missed; a D invented
+    assert found.cases["C", "D"] == (Case(0, 3, 4),) and found.cases["D", NONE] == (Case(0, 0, 2),)
+    assert found.mistakes == [(NONE, "D"), ("C", "D"), ("D", NONE)]
+    assert confusion("ner", [("B", "O")], [("B", "O")]).gold == ("(entity)",)
+    one = confusion("ner", [("B-D", "O")], [("B-C", "O")], untyped=True)
+    assert (
+        one.gold == one.predicted == ("(entity)",)
+        and one.counts.tolist() == [[1]]
+        and not one.mistakes
+    )
+
+
+def test_confusion_of_texts_and_of_several_labels():
+    found = confusion("classification", [("a",), ("b",), ("a",)], [("a",), ("a",), ("a",)])
+    assert found.counts.tolist() == [[2, 0], [1, 0]] and found.cases["b", "a"] == (Case(1),)
+    several = confusion("multilabel", [("a", "b"), ()], [("b",), ("c",)])
+    assert several.cases == {
+        ("a", NONE): (Case(0),),
+        ("b", "b"): (Case(0),),
+        (NONE, "c"): (Case(1),),
+    }
+    with pytest.raises(InputError, match="no classes"):
+        confusion("qa", [("x",)], ["x"])
+    with pytest.raises(InputError, match="for each of 2"):
+        confusion("ner", [("O",), ("O",)], [("O",)])
+    assert confusion("ner", [("O",)], [("O",)]).counts.size == 0
+
+
+def test_the_command_line_gives_the_same(workspace, capsys):
+    root, texts = str(workspace.root), {}
+    for form in ("table", "csv", "markdown", "latex"):
+        assert main(["results", "--workspace", root, "--baseline", "base", "--format", form]) == 0
+        texts[form] = capsys.readouterr().out
+    boards = results_of(runs_of(workspace), ("base", "")).boards
+    assert (
+        texts["csv"].strip() == as_csv(boards).strip()
+        and texts["latex"].strip() == as_latex(boards).strip()
+    )
+    assert "Δ points" in texts["table"] and "baseline" in texts["table"]
+    folders = [str(workspace.root / "runs" / name) for name in ("base", "green")]
+    assert main(["results", *folders, "--baseline", "base", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (
+        answer["tasks"][0]["baseline"] == {"run": "base", "cut": "base"} and answer["groups"] == {}
+    )
+    top = answer["tasks"][0]["standings"][0]
+    assert (
+        top["run"] == "green"
+        and top["cut"] == "pooled"
+        and top["verdict"] in (BETTER, "p ≥ .05: no claim")
+    )
+    twin = write_run(workspace.root / "elsewhere" / "base", GOLD, {"base": said(10)})
+    assert (
+        main(["results", *folders, str(twin), "--baseline", str(twin), "--json"]) == 0
+    )  # two are called base
+    assert json.loads(capsys.readouterr().out)["tasks"][0]["baseline"] == {
+        "run": "elsewhere/base",
+        "cut": "base",
+    }
+    assert top["test"]["rounds"] == 1000 and top["figures"]["f1"]["values"] == pytest.approx(
+        [f1(8), f1(9), 1.0]
+    )
+
+
+def test_one_set_of_runs_alone_and_other_scores(workspace, capsys):
+    given = ["results", "green", "--workspace", str(workspace.root), "--json", "--scorer"]
+    assert main([*given, "token"]) == 0
+    board = json.loads(capsys.readouterr().out)["tasks"][0]
+    assert board["scorer"] == "token" and {one["run"] for one in board["standings"]} == {"green"}
+    assert main([*given, "nosuch"]) == 2 and "nosuch" in capsys.readouterr().err
+
+
+def test_texts_have_boards_too(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    texts = tuple(Text(str(place), f"text {place}", ("ab"[place % 2],)) for place in range(6))
+    write_runs(workspace, "a", texts, {1: {"base": [("a",)] * 6}}, kind="classification")
+    board = results_of(runs_of(workspace)).boards[0]
+    assert (board.scorer, board.metric) == ("macro-f1", "f1") and board.standings[
+        0
+    ].headline.mean == pytest.approx(1 / 3)

@@ -1,0 +1,189 @@
+"""advise on files: kept counts, samples, command lines that run, and what it says of real text, in
+time.
+"""
+
+import json
+import shlex
+import time
+
+import pytest
+
+from tests.material.lab import write_text
+from vocadapt.cli import main
+from vocadapt.lab.artifacts.corpora import read_corpus
+from vocadapt.lab.reports import advice as lab
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.spaces.alignment.methods import AlignmentSettings
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.vocabulary.advice.advice import Suggestion
+
+KEYS = {
+    "verdict",
+    "sentence",
+    "reasons",
+    "corpus",
+    "task",
+    "anchors",
+    "width",
+    "min_count",
+    "expected",
+    "top_saved",
+    "added",
+    "recipes",
+    "first",
+    "cut_words",
+    "lines",
+    "lines_read",
+    "task_file",
+    "counts",
+    "seconds",
+}
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        assert main(["advise", *map(str, arguments), "--json"]) == 0
+        return json.loads(
+            capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(constant)
+        )
+
+    return run
+
+
+def test_the_shape_of_the_answer(ask, tiny_bert, tmp_path):
+    (tmp_path / "task.tsv").write_text("aspirin\tB\ndrug\tO\n", encoding="utf-8")
+    text = write_text(tmp_path / "text.txt")
+    answer = ask(text, "--model", tiny_bert, "--task", tmp_path / "task.tsv")
+    assert set(answer) == KEYS
+    assert answer["verdict"] == "keep" and answer["recipes"] == [] and answer["first"] is None
+    assert (answer["lines"], answer["lines_read"], answer["counts"]) == (300, 300, "counted")
+    assert answer["task_file"] == {"entities": 1, "sentences": 1, "tokens": 2}
+    assert answer["task"]["cut"] == 1 and answer["width"] == 16
+    assert len(answer["corpus"]["pieces"]) == 6 and 0 < answer["corpus"]["cut"] < 1
+    assert answer["added"][0]["words"] == 5 and answer["added"][0]["model_share"] > 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []  # nothing is written
+
+
+def test_a_sample_says_n_of_n(ask, tiny_bert, tmp_path):
+    answer = ask(write_text(tmp_path / "text.txt"), "--model", tiny_bert, "--sample", "0.5")
+    assert answer["lines"] < answer["lines_read"] == 300
+    assert "sample" in {reason["rule"] for reason in answer["reasons"]}
+
+
+def test_for_people(capsys, tiny_bert, tmp_path):
+    assert main(["advise", str(write_text(tmp_path / "text.txt")), "--model", str(tiny_bert)]) == 0
+    out = capsys.readouterr().out
+    assert (
+        out.startswith("Do not change the vocabulary: ")
+        and "STOP" in out
+        and "300 of 300 lines" in out
+    )
+
+
+def test_a_bare_vocabulary_will_do(ask, tiny_bert, tmp_path):
+    from tests.conftest import TINY_TOKENS
+
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n", encoding="utf-8")
+    answer = ask(write_text(tmp_path / "text.txt"), "--model", tmp_path / "vocab.txt")
+    assert answer["width"] is None and answer["added"][0]["parameters"] is None
+
+
+def test_kept_counts_are_used_and_count_once(ask, tiny_bert, tmp_path):
+    workspace, text = Workspace(tmp_path / "w"), write_text(tmp_path / "text.txt")
+    folder = workspace.folder("corpora", "trials")
+    run_step(Spec("corpus", CorpusStep(), {"text": (str(text),)}), folder)  # taken in, not counted
+    assert ask(folder, "--model", tiny_bert)["counts"] == "counted"
+    assert not (workspace.root / "counts").exists()
+    model, corpus = open_model(tiny_bert), read_corpus([folder])
+    assert not lab.advise_on(corpus, model, workspace.root, keep=True).kept
+    assert lab.advise_on(corpus, model, workspace.root).kept
+    assert ask(folder, "--model", tiny_bert)["counts"] == "kept"
+    assert (
+        ask(text, "--model", tiny_bert, "--workspace", workspace.root)["counts"] == "kept"
+    )  # the same content
+
+
+def test_a_text_too_large_is_sampled_and_the_sample_found_again(monkeypatch, tiny_bert, tmp_path):
+    text = write_text(tmp_path / "text.txt", lines=2000)
+    monkeypatch.setattr(lab, "MOST", text.stat().st_size / 4)
+    corpus, model = read_corpus([text]), open_model(tiny_bert)
+    assert lab.bounded(corpus).settings == CorpusSettings(sample=0.25)
+    asked = lab.advise_on(corpus, model, tmp_path, keep=True)
+    figures = asked.advice.figures
+    assert 400 < figures.lines < 600 and figures.lines_read == 2000 and not asked.kept
+    assert lab.advise_on(corpus, model, tmp_path).kept
+
+
+def test_a_sample_that_was_asked_for_is_only_made_smaller(monkeypatch, tmp_path):
+    text = write_text(tmp_path / "text.txt", lines=2000)
+    corpus = read_corpus([text], CorpusSettings(sample=0.5))
+    assert lab.bounded(corpus) is corpus
+    monkeypatch.setattr(lab, "MOST", text.stat().st_size / 4)
+    assert lab.bounded(corpus).settings.sample == 0.25
+    monkeypatch.setattr(lab, "MOST", text.stat().st_size)
+    assert lab.bounded(corpus) is corpus
+
+
+def test_parameters_are_counted_from_the_headers(tiny_bert):
+    network = open_model(tiny_bert).network
+    stored = {id(parameter): parameter.numel() for parameter in network.parameters()}
+    assert lab.size_of(open_model(tiny_bert)).parameters == sum(stored.values())
+
+
+def test_the_suggested_command_lines_run(tiny_bert, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text, model = write_text(tmp_path / "te xt.txt"), str(tiny_bert)
+    lines = [lab.training_command([text], model, CorpusSettings(sample=0.9, language=True))]
+    better = AlignmentSettings(unit=True, centre=True)
+    lines += [
+        lab.command_of(Suggestion("more words", "green-bert", 3, better, ""), model),
+        lab.command_of(Suggestion("control", "green-bert-random", 2, None, ""), model),
+    ]
+    for line in lines:
+        assert main(shlex.split(line)[3:]) == 0, line
+    capsys.readouterr()
+    adapted = json.loads(
+        (tmp_path / "adapted-more-words" / "vocadapt.json").read_text(encoding="utf-8")
+    )
+    assert adapted["plan"]["added"] == 3
+    assert adapted["recipe"]["alignment"]["unit"] and adapted["recipe"]["alignment"]["centre"]
+    assert (
+        json.loads((tmp_path / "adapted-control" / "vocadapt.json").read_text(encoding="utf-8"))[
+            "plan"
+        ]["added"]
+        == 2
+    )
+
+
+def test_news_is_too_little_text(ask, minilm):
+    from gensim.test.utils import datapath
+
+    answer = ask(datapath("lee_background.cor"), "--model", minilm)
+    assert answer["sentence"] == "Do not change the vocabulary: too little text."
+    assert answer["added"][0]["words"] == 95 and answer["expected"]["p@5"] < 0.02
+
+
+def test_abstracts_are_worth_a_run_within_seconds(ask, minilm, shared):
+    start = time.perf_counter()
+    task = shared / "data/ner/NCBI-disease/train.tsv"
+    answer = ask(
+        shared / "data/text/biomedical-abstracts.txt.gz", "--model", minilm, "--task", task
+    )
+    assert time.perf_counter() - start < 30
+    assert answer["verdict"] == "adapt" and len(answer["recipes"]) == 3
+    assert answer["task"]["cut"] > 4 * answer["corpus"]["cut"]
+    assert (
+        answer["expected"]["low"] < 0.0888 < answer["expected"]["high"]
+    )  # measured: benchmarks/advise.py
+
+
+def test_encyclopedia_is_hardly_worth_it(ask, minilm, shared):
+    answer = ask(
+        shared / "data/text/general-wikipedia.txt.gz", "--model", minilm, "--sample", "0.3"
+    )
+    assert answer["sentence"].startswith("Do not change the vocabulary: hardly worth it")

@@ -1,0 +1,320 @@
+"""change and vectors contextual on the command line; nulls made a second time from the text behind
+the vectors.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.lab import KNOWN, NEW, QUICK, write_text
+from tests.material.workspaces import HOSTILE, hostile_vectors
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.open_space import open_space
+from vocadapt.lab.reports.noise_baselines import BOOTSTRAP, made_here, null_pair, twins
+from vocadapt.lab.steps.spec import ContextualStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.models.contextual.occurrences import ContextualSettings
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.neighbors.noise_baseline import NONE
+from vocadapt.text.corpus import CorpusSettings
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        assert main([*map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
+
+    return run
+
+
+def test_a_space_and_itself(ask, tiny_bert):
+    answer = ask("change", "--before", tiny_bert, "--after", tiny_bert, "-n", 3)
+    assert answer["mean_overlap"] == 1 and answer["histogram"] == [0] * 10 + [
+        len(open_space(tiny_bert).space) - 1
+    ]
+    assert answer["left_out"] == {"vector is zero": 1}  # [PAD]
+    assert (
+        answer["null"] is None
+        and answer["note"] == NONE == "no null: overlap cannot be called change"
+    )
+    assert answer["shown"] == len(answer["words"]) == 3 and answer["words"][0]["overlap"] == 1
+    assert {
+        "k",
+        "shared",
+        "of",
+        "mean_overlap",
+        "chance",
+        "histogram",
+        "words",
+        "shown",
+        "compared",
+        "seconds",
+    } <= set(answer)
+
+
+def test_a_model_and_word_vectors(ask, tiny_bert, vectors):
+    answer = ask(
+        "change",
+        "--before",
+        tiny_bert,
+        "--after",
+        vectors,
+        "-k",
+        3,
+        "--without",
+        "special",
+        "--without",
+        "unused",
+        "--word",
+        "heart",
+        "--null",
+        vectors,
+        vectors,
+    )
+    assert (
+        answer["shared"] == answer["compared"] == 34
+        and answer["of"][1] == 39
+        and answer["left_out"] == {}
+    )
+    assert sum(answer["histogram"]) == 34 and "count" in answer["words"][0]
+    word = answer["word"]
+    assert (
+        len(word["only_before"]) + len(word["both"])
+        == len(word["only_after"]) + len(word["both"])
+        == 3
+    )
+    assert "say nothing of luck" in answer["note"] and answer["words"][0]["null"]["z"] is None
+    overlaps = [row["overlap"] for row in answer["words"]]
+    assert overlaps == sorted(overlaps)
+
+
+def test_tokens_of_the_kinds_named_are_left_out(ask, tiny_bert, make_bert):
+    kinds = ("--without", "special", "--without", "continuation", "--without", "unused")
+    answer = ask("change", "--before", tiny_bert, "--after", make_bert(dim=32), *kinds)
+    assert answer["left_out"]["special"] == 5 and answer["left_out"]["unused"] == 1
+    assert answer["compared"] == answer["shared"] - sum(answer["left_out"].values())
+    assert not any(row["word"].startswith(("##", "[un")) for row in answer["words"])
+
+
+@pytest.mark.parametrize("how", ["--null-seed", "--null-bootstrap"])
+def test_a_null_is_trained_from_the_text_behind_the_vectors(ask, tiny_bert, vectors, how, tmp_path):
+    before = sorted(vectors.rglob("*"))
+    answer = ask("change", "--before", vectors, "--after", tiny_bert, "-k", 5, how)
+    null = answer["null"]
+    assert 0 < null["mean_overlap"] < 1 and sum(null["histogram"]) == 34 and null["bands"] == 1
+    assert 0 <= null["own_share_below"] <= 0.05 and null["quantile"] == 0.05
+    assert {"overlap", "quantile", "z"} == set(answer["words"][0]["null"])
+    assert "luck alone gives" in answer["note"] and sorted(vectors.rglob("*")) == before
+    assert null["about"].startswith(
+        "two seeds of v" if how == "--null-seed" else "two draws of the lines behind v"
+    )
+
+
+def test_the_second_seed_is_the_training_with_that_seed(vectors, text, tiny_bert, tmp_path):
+    from dataclasses import replace
+
+    pair = null_pair(open_artefact(vectors))
+    other = VectorsStep(word2vec=replace(QUICK, seed=2))
+    again = run_step(Spec("vectors", other, {"text": text, "model": tiny_bert}), tmp_path / "again")
+    assert (
+        pair.second.matrix == load_space(again.folder).matrix
+    ).all() and pair.second.name == "v again (seed 2)"
+    assert (pair.first.matrix == load_space(vectors).matrix).all()
+
+
+def test_a_bootstrap_draws_as_many_lines_and_keeps_the_words(tmp_path, tiny_bert):
+    from vocadapt.spaces.word2vec.resampling import resample
+
+    sentences = tmp_path / "s.txt"
+    sentences.write_text("".join(f"line {i}\n" for i in range(1000)))
+    counts = resample(sentences, tmp_path / "a.txt", 1)
+    lines = (tmp_path / "a.txt").read_text().splitlines()
+    assert len(lines) == counts["line"] == 1000 and 600 < len(set(lines)) < 660  # 1 − 1/e of them
+    assert (
+        counts
+        == resample(sentences, tmp_path / "b.txt", 1)
+        != resample(sentences, tmp_path / "c.txt", 2)
+    )
+    text = write_text(tmp_path / "t.txt")
+    made = [
+        run_step(
+            Spec(
+                "vectors",
+                VectorsStep(word2vec=QUICK, resample=n),
+                {"text": text, "model": tiny_bert},
+            ),
+            tmp_path / f"v{n}",
+        )
+        for n in (0, 1, 2)
+    ]
+    plain, one, two = (load_space(artefact.folder) for artefact in made)
+    assert set(plain.words) == set(one.words) == set(two.words)
+    assert one.counts.sum() == pytest.approx(plain.counts.sum(), rel=0.1) and not np.array_equal(
+        one.matrix, two.matrix
+    )
+    assert sorted(path.name for path in made[1].folder.iterdir()) == [
+        "manifest.json",
+        "vectors.safetensors",
+        "words.txt",
+    ]
+
+
+def test_twins_differ_in_the_seed_alone(tmp_path, tiny_bert):
+    from dataclasses import replace
+
+    workspace, text = Workspace(tmp_path / "w"), write_text(tmp_path / "t.txt", lines=100)
+    settings = {"a": QUICK, "b": replace(QUICK, seed=2), "c": replace(QUICK, seed=3, window=2)}
+    for name, word2vec in settings.items():
+        lines = CorpusSettings(
+            seed=word2vec.seed
+        )  # all of them: --seed says that too, and it does nothing
+        spec = Spec("vectors", VectorsStep(lines, word2vec), {"text": text, "model": tiny_bert})
+        run_step(spec, workspace.folder("vectors", name))
+    a, b, c = (workspace.artefact("vectors", name) for name in "abc")
+    assert [twin.name for twin in twins(a, workspace)] == ["b"] and [
+        twin.name for twin in twins(b, workspace)
+    ] == ["a"]
+    assert twins(c, workspace) == []
+    text.write_text("something else\n")
+    with pytest.raises(InputError, match=r"cannot be made a second time: .* was changed since"):
+        null_pair(a)
+
+
+def test_what_was_not_trained_here_has_no_second_seed(tmp_path, tiny_bert):
+    assert made_here(tiny_bert) is None and made_here("no/such") is None
+    assert (
+        main(
+            [
+                "vectors",
+                "import",
+                str(hostile_vectors(tmp_path / "h.vec")),
+                "--out",
+                str(tmp_path / "h"),
+            ]
+        )
+        == 0
+    )
+    with pytest.raises(InputError, match="not trained here"):
+        null_pair(open_artefact(tmp_path / "h"))
+
+
+def test_hostile_words_come_through(ask, tmp_path, capsys):
+    assert (
+        main(
+            [
+                "vectors",
+                "import",
+                str(hostile_vectors(tmp_path / "h.vec")),
+                "--out",
+                str(tmp_path / "h"),
+            ]
+        )
+        == 0
+    )
+    answer = ask(
+        "change",
+        "--before",
+        tmp_path / "h",
+        "--after",
+        tmp_path / "h",
+        "--word",
+        HOSTILE[0],
+        "-n",
+        100,
+    )
+    assert (
+        set(HOSTILE) <= {row["word"] for row in answer["words"]}
+        and answer["word"]["word"] == HOSTILE[0]
+    )
+    assert (
+        main(
+            [
+                "change",
+                "--before",
+                str(tmp_path / "h"),
+                "--after",
+                str(tmp_path / "h"),
+                "--word",
+                HOSTILE[1],
+            ]
+        )
+        == 0
+    )
+    assert "no null: overlap cannot be called change." in capsys.readouterr().out
+
+
+def test_vectors_in_context_are_word_vectors_like_any_other(ask, text, tiny_bert, tmp_path):
+    made = (
+        "vectors",
+        "contextual",
+        "--model",
+        tiny_bert,
+        "--corpus",
+        text,
+        "--length",
+        64,
+        "--min-count",
+        2,
+    )
+    answer = ask(*made, "--layer", 1, "--out", tmp_path / "one")
+    numbers = answer["numbers"]
+    assert set(answer) == {"out", "seconds", "manifest", "numbers"}
+    assert (numbers["words"], numbers["dim"], numbers["layer"], numbers["layers"]) == (39, 16, 1, 2)
+    assert numbers["averaged"] == 39 * 20 and numbers["occurrences"] == 3300
+    assert ask(*made, "--out", tmp_path / "top")["numbers"]["layer"] == 2
+    space = open_space(tmp_path / "one").space
+    assert set(space.words) == {*KNOWN, *NEW, "."} and space.counts is not None
+    change = ask(
+        "change", "--before", tmp_path / "one", "--after", tmp_path / "top", "-k", 5, "--null-seed"
+    )
+    assert change["compared"] == 39 and 0 < change["null"]["mean_overlap"] < 1
+    assert ask("neighbours", "heart", "--vectors", tmp_path / "one", "--model", tiny_bert)["heart"][
+        "within_words"
+    ]
+
+
+def test_words_that_were_asked_for(ask, text, tiny_bert, tmp_path):
+    (tmp_path / "w.txt").write_text("Heart\naspirin\nnosuchword\n\ntwo words\n")
+    answer = ask(
+        "vectors",
+        "contextual",
+        "--model",
+        tiny_bert,
+        "--corpus",
+        text,
+        "--length",
+        64,
+        "--words",
+        tmp_path / "w.txt",
+        "--layer",
+        "last",
+        "--out",
+        tmp_path / "c",
+    )
+    assert set(open_space(tmp_path / "c").space.words) == {"heart", "aspirin"}
+    assert answer["numbers"]["left_out"] == {"not in the text": 2}
+
+
+def test_a_bootstrap_of_vectors_in_context_is_refused(text, tiny_bert, tmp_path):
+    step = ContextualStep(contextual=ContextualSettings(length=64))
+    made = run_step(Spec("contextual", step, {"text": text, "model": tiny_bert}), tmp_path / "c")
+    with pytest.raises(InputError, match="lines that can be drawn anew"):
+        null_pair(made, BOOTSTRAP)
+    assert made.manifest.seed == 1
+
+
+def test_a_model_of_another_width_and_vocabulary(ask, tiny_bert, tmp_path):
+    other = build_tiny_bert(
+        tmp_path / "other",
+        dim=8,
+        tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *KNOWN, "zzz"],
+    )
+    answer = ask("change", "--before", tiny_bert, "--after", other, "-k", 4, "--among", "all")
+    assert answer["of"][1] == len(KNOWN) + 6 and answer["shared"] == len(KNOWN) + 5
+    assert answer["mean_overlap"] == pytest.approx(answer["chance"], abs=0.1)

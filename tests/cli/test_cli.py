@@ -1,0 +1,676 @@
+"""Every command on tiny data: its JSON, its mistakes, and that nothing is left behind."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from tests.material.articles import JATS, JATS_LINES, SPANISH
+from tests.material.lab import KNOWN, NEW, write_text
+from vocadapt.cli import main
+from vocadapt.cli.run import COMMANDS
+from vocadapt.cli.tables import facts, number, table
+from vocadapt.recipe import PRESETS, read_recipe
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+TRAIN = ("--epochs", "1", "--min-count", "1", "--workers", "1")
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory, vectors, tiny_bert):
+    folder = tmp_path_factory.mktemp("adapted") / "m"
+    assert (
+        main(["adapt", "--model", str(tiny_bert), "--vectors", str(vectors), "--out", str(folder)])
+        == 0
+    )
+    return folder
+
+
+@pytest.fixture
+def ask(capsys):
+    """Run a command with --json in this process; gives the exit code and the strictly read
+    answer.
+    """
+
+    def run(*arguments, json_wanted=True):
+        capsys.readouterr()
+        code = main([*map(str, arguments), *(["--json"] if json_wanted else [])])
+        out, err = capsys.readouterr()
+        if not json_wanted or code not in (0, 1):
+            return code, out, err
+        return code, json.loads(
+            out, parse_constant=lambda constant: pytest.fail(f"{constant} in JSON")
+        )
+
+    return run
+
+
+def test_words_count(ask, text, tiny_bert):
+    code, answer = ask("words", "count", text, "--model", tiny_bert)
+    assert code == 0
+    assert set(answer) == {"words", "distinct", "lines", "megabytes", "seconds", "peak_mb"}
+    assert (answer["words"], answer["distinct"], answer["lines"]) == (3300, 39, 300)
+    assert answer["megabytes"] == pytest.approx(text.stat().st_size / 1e6)
+    assert answer["seconds"] > 0 and answer["peak_mb"] > 1
+
+
+def test_words_count_takes_the_options_of_text(ask, tmp_path, tiny_bert):
+    (tmp_path / "a.jsonl").write_text('{"body": "the drug"}\n{"body": "a"}\n')
+    _, answer = ask(
+        "words",
+        "count",
+        tmp_path / "a.jsonl",
+        "--model",
+        tiny_bert,
+        "--field",
+        "body",
+        "--min-length",
+        3,
+    )
+    assert (answer["words"], answer["lines"]) == (2, 1)
+    many = write_text(tmp_path / "many.txt")
+    half = ("words", "count", many, "--model", tiny_bert, "--sample", 0.5, "--seed")
+    shares = [ask(*half, seed)[1]["lines"] for seed in (1, 1, 2)]
+    assert shares[0] == shares[1] and 100 < shares[0] < 200
+
+
+def test_words_count_says_what_was_left_out(ask, tmp_path, tiny_bert):
+    (tmp_path / "a.nxml").write_text(JATS, encoding="utf-8")
+    (tmp_path / "b.nxml").write_text(SPANISH, encoding="utf-8")
+    (tmp_path / "c.json").write_text('{"name": "x"}')
+    _, answer = ask("words", "count", tmp_path, "--model", tiny_bert)
+    left_out = {
+        key: value for key, value in answer.items() if "articles" in key or "left_out" in key
+    }
+    assert left_out == {
+        "articles": 4,
+        "articles_not_english": 2,
+        "articles_without_text": 0,
+        "files_left_out": 1,
+    }
+    assert answer["lines"] == len(JATS_LINES)
+
+
+def test_context(ask, text, tiny_bert, tmp_path):
+    code, answer = ask(
+        "context", "Aspirin", "--corpus", text, "--model", tiny_bert, "-n", 3, "--width", 8
+    )
+    assert code == 0 and set(answer) == {"word", "shown", "of", "lines"}
+    assert (answer["word"], answer["shown"]) == ("aspirin", 3) and answer["of"] > 50
+    assert {tuple(line) for line in answer["lines"]} == {("left", "match", "right", "file", "line")}
+    assert all(
+        line["match"] == "aspirin" and line["file"] == str(text) and line["line"] >= 1
+        for line in answer["lines"]
+    )
+    assert answer == ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8)[1]
+    assert (
+        answer != ask("context", "aspirin", "--corpus", text, "-n", 3, "--width", 8, "--seed", 2)[1]
+    )
+    assert [
+        line["line"]
+        for line in ask("context", "the", "--corpus", text, "-n", 2, "--first")[1]["lines"]
+    ] != []
+    assert ask("context", "nosuchword", "--corpus", text)[1] == {
+        "word": "nosuchword",
+        "shown": 0,
+        "of": 0,
+        "lines": [],
+    }
+    pieces = ask("context", "##piri", "--corpus", text, "--model", tiny_bert)
+    assert pieces[0] == 2
+    assert ask("context", "##s", "--corpus", text, "--model", tiny_bert)[1]["of"] > answer["of"]
+
+
+def test_context_for_people_is_aligned_and_harmless(ask, tmp_path):
+    (tmp_path / "a.txt").write_text(
+        "one drug\x1b[31m red\nno\nlonger line with Drugs of a drug too\n"
+    )
+    code, out, _ = ask("context", "drug", "--corpus", tmp_path / "a.txt", json_wanted=False)
+    assert code == 0 and "\x1b" not in out
+    *lines, last = out.splitlines()
+    assert (
+        len({line.index("[drug]") for line in lines}) == 1
+        and len(lines) == 2
+        and last == "drug: 2 of 2"
+    )
+
+
+def test_vectors_train(ask, text, tiny_bert, tmp_path):
+    code, answer = ask(
+        "vectors",
+        "train",
+        text,
+        "--model",
+        tiny_bert,
+        "--out",
+        tmp_path / "v",
+        "--dim",
+        8,
+        "--skip-gram",
+        *TRAIN,
+    )
+    assert code == 0
+    assert answer["out"] == str(tmp_path / "v") and answer["seconds"] > 0
+    manifest = json.loads(Path(answer["manifest"]).read_text())
+    assert (
+        manifest["settings"]["word2vec"] | {"dim": 8, "skip_gram": True, "epochs": 1}
+        == manifest["settings"]["word2vec"]
+    )
+    assert answer["numbers"]["words"] == 39
+
+
+def test_an_artefact_may_be_put_into_a_workspace_by_name(
+    ask, text, tiny_bert, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    _, answer = ask("vectors", "train", text, "--model", tiny_bert, "--name", "mine", *TRAIN)
+    assert Path(answer["out"]) == tmp_path / "workspace" / "vectors" / "mine"
+    _, answer = ask(
+        "vectors", "train", text, "--model", tiny_bert, "--workspace", "w", "--name", "mine", *TRAIN
+    )
+    assert Path(answer["out"]) == tmp_path / "w" / "vectors" / "mine"
+
+
+def test_overwriting_is_asked_for(ask, text, tiny_bert, tmp_path):
+    command = ("vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", *TRAIN)
+    assert ask(*command)[0] == 0
+    code, _, err = ask(*command)
+    assert code == 2 and "already exists" in err
+    assert ask(*command, "--overwrite")[0] == 0
+
+
+def test_vectors_import(ask, tmp_path):
+    (tmp_path / "x.vec").write_text("2 2\naspirin 1 2\ndrug 3 4\n")
+    code, answer = ask(
+        "vectors", "import", tmp_path / "x.vec", "--out", tmp_path / "v", "--limit", 1
+    )
+    assert code == 0
+    assert (answer["numbers"]["words"], answer["numbers"]["dim"]) == (1, 2)
+    assert {"out", "seconds", "manifest"} <= set(answer)
+
+
+def test_a_bare_vocabulary_may_be_told_its_casing(ask, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
+    (tmp_path / "a.txt").write_text("Aspirin aspirin Drug\n" * 5)
+    arguments = ("vectors", "train", tmp_path / "a.txt", "--model", tmp_path / "vocab.txt", *TRAIN)
+    code, _, err = ask(*arguments, "--out", tmp_path / "none")
+    assert code == 2 and "bare vocabulary" in err and "--dim" in err
+    for casing, words in (
+        ("cased", {"Aspirin", "aspirin", "Drug"}),
+        ("uncased", {"aspirin", "drug"}),
+    ):
+        _, answer = ask(*arguments, "--dim", 4, "--casing", casing, "--out", tmp_path / casing)
+        assert set((tmp_path / casing / "words.txt").read_text().split()) == words
+        assert f"--casing {casing}" in json.loads(Path(answer["manifest"]).read_text())["command"]
+    (tmp_path / "x.vec").write_text("Aspirin 1 2\naspirin 3 4\n")
+    fold = (
+        "vectors",
+        "import",
+        tmp_path / "x.vec",
+        "--fold",
+        "--model",
+        tmp_path / "vocab.txt",
+        "--casing",
+    )
+    sizes = [
+        ask(*fold, casing, "--out", tmp_path / f"folded-{casing}")[1]["numbers"]["words"]
+        for casing in ("cased", "uncased")
+    ]
+    assert sizes == [2, 1]
+
+
+def test_vectors_evaluate(ask, vectors, tmp_path):
+    (tmp_path / "mine.tsv").write_text(
+        "drug\tdrugs\t9\ncell\tcells\t8\nheart\tblood\t5\npain\tunicorn\t0\n"
+    )
+    (tmp_path / "a.txt").write_text(": plural\ndrug drugs cell cells\n")
+    code, answer = ask(
+        "vectors",
+        "evaluate",
+        vectors,
+        "--pairs",
+        tmp_path / "mine.tsv",
+        "--analogies",
+        tmp_path / "a.txt",
+    )
+    assert code == 0
+    assert set(answer["pairs"]["mine"]) == {"spearman", "covered", "of"}
+    assert (answer["pairs"]["mine"]["covered"], answer["pairs"]["mine"]["of"]) == (3, 4)
+    assert answer["analogies"]["plural"]["of"] == 1
+    _, bundled = ask("vectors", "evaluate", vectors)
+    assert set(bundled["pairs"]) == {"wordsim353", "simlex999"}
+    assert bundled["pairs"]["simlex999"]["of"] == 999
+    assert bundled["analogies"] is None
+
+
+def test_align(ask, vectors, tiny_bert):
+    code, answer = ask("align", "--vectors", vectors, "--model", tiny_bert, "--folds", 3)
+    assert code == 0
+    assert answer["method"] == "least-squares" and answer["anchors"] == 34 and answer["seconds"] > 0
+    held = answer["held_out"]
+    assert {"cosine", "p@1", "p@5", "p@10", "chance@5", "all_pieces", "csls"} <= set(held)
+    assert held["chance@5"] == pytest.approx(5 / 34)
+    assert held["all_pieces"]["chance@5"] == pytest.approx(5 / len(TINY_TOKENS))
+    assert "p@1" in held["csls"]
+
+
+def test_align_filters_anchors(ask, vectors, tiny_bert):
+    arguments = (
+        "align",
+        "--vectors",
+        vectors,
+        "--model",
+        tiny_bert,
+        "--folds",
+        2,
+        "--method",
+        "ridge",
+    )
+    _, answer = ask(
+        *arguments,
+        "--anchors-without",
+        "single-characters",
+        "--unit",
+        "--centre",
+        "--weights",
+        "log",
+    )
+    assert answer["anchors"] == 32  # "a" and "." are out
+    assert ask(*arguments, "--min-count", 10_000)[0] == 2
+
+
+def test_align_saves_the_map_and_shows_all(ask, vectors, tiny_bert, tmp_path):
+    arguments = (
+        "align",
+        "--vectors",
+        vectors,
+        "--model",
+        tiny_bert,
+        "--folds",
+        2,
+        "--all",
+        "--save",
+        tmp_path / "a",
+    )
+    _, answer = ask(*arguments)
+    assert {"least-squares", "ridge", "procrustes", "identity", "random"} <= {
+        row["method"] for row in answer["maps"]
+    }
+    assert (tmp_path / "a" / "alignment.safetensors").is_file()
+    assert Path(answer["manifest"]).is_file() and answer["out"] == str(tmp_path / "a")
+    code, out, _ = ask(
+        "align", "--vectors", vectors, "--model", tiny_bert, "--folds", 2, json_wanted=False
+    )
+    assert code == 0 and "chance@5" in out and "anchors" in out and "too little text" in out
+
+
+def test_align_compares_what_can_be_fitted_on_the_chosen_anchors(ask, vectors, tiny_bert):
+    arguments = ("align", "--vectors", vectors, "--model", tiny_bert, "--all", "--method", "ridge")
+    code, answer = ask(*arguments, "--folds", 2, "--anchors-without", "single-characters")
+    assert (
+        code == 0
+        and {row["anchors"] for row in answer["maps"]} == {32}
+        and answer["left_out"] == {}
+    )
+
+
+def test_align_all_judges_what_can_be_fitted_and_says_what_was_left_out(
+    ask, text, tiny_bert, tmp_path
+):
+    ask(
+        "vectors", "train", text, "--model", tiny_bert, "--out", tmp_path / "v", "--dim", 24, *TRAIN
+    )
+    arguments = ("align", "--vectors", tmp_path / "v", "--model", tiny_bert, "--folds", 3)
+    code, answer = ask(*arguments, "--all", "--save", tmp_path / "a")
+    assert code == 0 and answer["method"] == answer["maps"][0]["method"] == "ridge"
+    assert {row["method"] for row in answer["maps"]} == {
+        "ridge",
+        "procrustes",
+        "kernel-ridge",
+        "random",
+    }
+    assert answer["left_out"] == {
+        "least-squares": "22 of 34 anchors to fit on in each of 3 folds, for 24 dimensions",
+        "identity": "the vectors are 24 wide, the model 16",
+    }
+    assert (
+        json.loads((tmp_path / "a" / "alignment.json").read_text())["settings"]["method"] == "ridge"
+    )
+    assert (
+        "Not in the table: least-squares (22 of 34"
+        in ask(*arguments, "--all", json_wanted=False)[1]
+    )
+    assert ask(*arguments)[0] == 2  # alone, it is still a mistake
+    assert ask(*arguments, "--all", "--folds", 0)[0] == 2
+
+
+def test_neighbours(ask, vectors, tiny_bert):
+    code, answer = ask(
+        "neighbours",
+        "aspirin",
+        "drug",
+        "##ing",
+        "--vectors",
+        vectors,
+        "--model",
+        tiny_bert,
+        "-k",
+        3,
+    )
+    assert code == 0
+    assert set(answer) == {"aspirin", "drug", "##ing"}
+    assert set(answer["drug"]) == {"within_words", "within_pieces", "to_pieces", "to_words"}
+    assert all(len(listed) == 3 for listed in answer["drug"].values())
+    word, cosine = answer["drug"]["within_words"][0]
+    assert word in {*KNOWN, *NEW, "."} and -1 <= cosine <= 1.001
+    assert answer["aspirin"]["within_pieces"] is None and answer["aspirin"]["to_words"] is None
+    assert answer["##ing"]["within_words"] is None and answer["##ing"]["to_pieces"] is None
+    code, out, _ = ask(
+        "neighbours",
+        "drug",
+        "--vectors",
+        vectors,
+        "--model",
+        tiny_bert,
+        "--csls",
+        json_wanted=False,
+    )
+    assert code == 0 and "within wordpieces" in out and "CSLS across" in out
+
+
+def test_neighbours_of_a_word_as_the_model_meets_it(ask, vectors, tiny_bert):
+    arguments = ("neighbours", "Drug", "drug", "--vectors", vectors, "--model", tiny_bert)
+    code, answer = ask(*arguments)
+    assert code == 0 and list(answer) == ["Drug", "drug"] and answer["Drug"] == answer["drug"]
+    assert "Drug: drug\n" in ask(*arguments, json_wanted=False)[1]
+
+
+def test_neighbours_by_euclid(ask, vectors, tiny_bert):
+    arguments = (
+        "neighbours",
+        "drug",
+        "--vectors",
+        vectors,
+        "--model",
+        tiny_bert,
+        "--metric",
+        "euclidean",
+    )
+    _, answer = ask(*arguments)
+    for listed in answer["drug"].values():
+        distances = [distance for _, distance in listed]
+        assert distances == sorted(distances) and distances[0] >= 0
+    assert "smaller is nearer" in ask(*arguments, json_wanted=False)[1]
+
+
+def test_adapt_and_certify(ask, adapted, tiny_bert, vectors, text, tmp_path):
+    assert set(NEW) <= set(
+        json.loads((adapted / "tokenizer.json").read_text())["model"]["vocab"]
+    ) | {
+        token["content"]
+        for token in json.loads((adapted / "tokenizer.json").read_text())["added_tokens"]
+    }
+    code, answer = ask(
+        "certify", "--before", tiny_bert, "--after", adapted, "--text", text, "--lines", 5
+    )
+    assert code == 0 and answer["passed"] is True
+    assert all(set(check) == {"name", "passed", "detail"} for check in answer["checks"])
+    assert answer["departures"] == 0 and answer["added_occurrences"] > 0
+    shown = ask("certify", "--before", tiny_bert, "--after", adapted, json_wanted=False)[1]
+    assert "Departures from the exact-word rule were not counted: no text was given." in shown
+
+
+def test_a_failing_certificate_is_exit_1(ask, adapted, tiny_bert, tmp_path):
+    import shutil
+
+    from safetensors.numpy import load_file, save_file
+
+    broken = shutil.copytree(adapted, tmp_path / "broken")
+    tensors = load_file(broken / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("word_embeddings.weight"))
+    tensors[name][10] += 1
+    save_file(tensors, broken / "model.safetensors", metadata={"format": "pt"})
+    code, answer = ask("certify", "--before", tiny_bert, "--after", broken)
+    assert code == 1 and answer["passed"] is False
+
+
+def test_adapt_from_a_text_and_from_a_recipe(ask, text, tiny_bert, vectors, tmp_path):
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('[vectors]\nepochs = 1\nmin_count = 1\n[rows]\nmethod = "random-normal"\n')
+    arguments = ("adapt", "--recipe", recipe, "--model", tiny_bert, "--no-certificate")
+    shown = ask(
+        "adapt",
+        "--model",
+        tiny_bert,
+        "--vectors",
+        vectors,
+        "--out",
+        tmp_path / "c",
+        json_wanted=False,
+    )[1]
+    assert "Chance: the map" in shown
+    code, answer = ask(*arguments, "--corpus", text, "--out", tmp_path / "m")
+    assert code == 0 and answer["numbers"]["added"] == 5
+    assert (
+        json.loads((tmp_path / "m" / "vocadapt.json").read_text())["recipe"]["rows"]["method"]
+        == "random-normal"
+    )
+
+
+def test_tokenize(ask, adapted, tiny_bert):
+    code, answer = ask("tokenize", "Hypertension aspirin", "--model", tiny_bert, "--model", adapted)
+    assert code == 0
+    before, after = answer[str(tiny_bert)], answer[str(adapted)]
+    assert before["tokens"][:2] == ["hyper", "##tension"] and len(before["tokens"]) > 3
+    assert after["tokens"] == ["hyper", "##tension", "aspirin"]
+    assert after["offsets"] == [[0, 5], [5, 12], [13, 20]]
+    assert after["ids"][2] == len(TINY_TOKENS) + place_among_added(adapted, "aspirin")
+
+
+def place_among_added(folder, token):
+    record = json.loads((folder / "vocadapt.json").read_text())["plan"]["added_tokens"]
+    return [word for word, *_ in record].index(token)
+
+
+def test_tokenize_with_a_bare_vocabulary(ask, shared):
+    vocab = shared / "data" / "vocab" / "bert-base-cased.txt"
+    assert ask("tokenize", "tachycardia", "--model", vocab)[1][str(vocab)]["tokens"] == [
+        "ta",
+        "##chy",
+        "##card",
+        "##ia",
+    ]
+    assert ask("tokenize", "euthymia", "--model", vocab)[1][str(vocab)]["tokens"] == [
+        "e",
+        "##uth",
+        "##ym",
+        "##ia",
+    ]
+    assert "cased" in ask("tokenize", "x", "--model", vocab, json_wanted=False)[1]
+
+
+def test_presets(ask):
+    code, answer = ask("presets")
+    assert code == 0 and {
+        "green-bert",
+        "green-bert-identity",
+        "green-bert-random",
+        "green-bert-replace",
+    } <= set(answer)
+    assert "Poerner" in ask("presets", json_wanted=False)[1]
+
+
+def test_a_preset_printed_as_toml_is_a_recipe(ask, text, tiny_bert, tmp_path):
+    code, printed, _ = ask("presets", "--toml", "green-bert-random", json_wanted=False)
+    assert (
+        code == 0
+        and ask("presets", "--toml", "green-bert-random")[1]["rows"]["method"] == "random-normal"
+    )
+    (tmp_path / "mine.toml").write_text(printed)
+    assert read_recipe(tmp_path / "mine.toml") == PRESETS["green-bert-random"]
+    assert ask("presets", "--toml", "green-brt")[0] == 2
+
+
+def test_convert(ask, tiny_bert, tmp_path):
+    import torch
+    from safetensors.torch import load_file
+
+    source = tmp_path / "published"
+    source.mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (source / name).write_bytes((tiny_bert / name).read_bytes())
+    torch.save(load_file(tiny_bert / "model.safetensors"), source / "pytorch_model.bin")
+    code, answer = ask("convert", source, "--out", tmp_path / "converted")
+    assert code == 0 and answer["numbers"]["tensors"] > 10
+    assert ask("tokenize", "the drug", "--model", tmp_path / "converted")[0] == 0
+
+
+def test_app_becomes_the_server(ask, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        os,
+        "execve",
+        lambda path, command, environment: started.append((command, environment)) or 1 / 0,
+    )
+    with pytest.raises(ZeroDivisionError):
+        main(["app", "--workspace", str(tmp_path / "w"), "--port", "8600", "--no-browser"])
+    [(command, environment)] = started
+    assert command[1:] == [
+        "-m",
+        "vocadapt.ui.serving.server",
+        "--workspace",
+        str(tmp_path / "w"),
+        "--port",
+        "8600",
+        "--no-browser",
+    ]
+    assert str(ROOT) in environment["PYTHONPATH"]
+
+
+def test_the_overview_names_every_command(capsys):
+    for arguments in ([], ["--help"], ["-h"]):
+        assert main(arguments) == 0
+        out = capsys.readouterr().out
+        assert all(name in out for name in COMMANDS) and "\n  job " not in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*name.split(), "--help"])
+    assert ended.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def run_program(*arguments):
+    command = [sys.executable, "-m", "vocadapt", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+
+
+def test_stdout_is_json_and_nothing_else_even_when_verbose(text, tiny_bert, tmp_path):
+    done = run_program(
+        "vectors",
+        "train",
+        text,
+        "--model",
+        tiny_bert,
+        "--out",
+        tmp_path / "v",
+        *TRAIN,
+        "--json",
+        "-v",
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["out"] == str(tmp_path / "v")
+    assert done.stdout.count("\n") == 1
+    assert done.stderr
+
+
+def test_stderr_is_silent_when_nobody_watches(text, tiny_bert):
+    done = run_program("words", "count", text, "--model", tiny_bert)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"words\s+3,300", done.stdout)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_is_130_and_leaves_nothing(text, tiny_bert, tmp_path, sign):
+    long = ["--out", tmp_path / "w" / "v", "--epochs", "20000", "--min-count", "1"]
+    command = map(
+        str,
+        [sys.executable, "-m", "vocadapt", "vectors", "train", text, "--model", tiny_bert, *long],
+    )
+    running = subprocess.Popen(
+        list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    end = time.monotonic() + 60
+    while not (tmp_path / "w").exists():
+        assert time.monotonic() < end and running.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    running.send_signal(sign)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert out == "" and "Traceback" not in err and len(err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sign", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_the_middle_of_an_import_is_130_too(sign, tmp_path):
+    """Python ends by SIGINT where a KeyboardInterrupt has passed through exec of a string, as in
+    making a dataclass.
+    """
+    signalled = f"import os, signal, time; os.kill(os.getpid(), signal.{sign}); time.sleep(5)"
+    lines = [
+        "import sys",
+        "import vocadapt.cli, vocadapt.cli.run as run",
+        f"run.run = lambda arguments: exec({signalled!r})",
+        "sys.exit(vocadapt.cli.main())",
+    ]
+    (tmp_path / "trap.py").write_text("\n".join(lines), encoding="utf-8")
+    paths = os.pathsep.join([str(tmp_path), ENVIRONMENT["PYTHONPATH"]])
+    command = [sys.executable, "-m", "trap"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "PYTHONPATH": paths},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "Cancelled: nothing was written.\n")
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import sys, time; start = time.perf_counter(); from vocadapt.cli import main;"
+        " main(['--help'])\nprint(time.perf_counter() - start, 'numpy' in sys.modules, 'torch' in"
+        " sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True
+    )
+    seconds, numpy, torch = done.stdout.splitlines()[-1].split()
+    assert (numpy, torch) == ("False", "False")
+    assert float(seconds) < 1
+
+
+def test_numbers_are_shown_to_three_digits():
+    shown = [
+        number(value)
+        for value in (0.123456, 12.3456, 1234.5, 1234567, True, None, math.nan, "x", 0.0)
+    ]
+    assert shown == ["0.123", "12.3", "1,234", "1,234,567", "yes", "–", "–", "x", "0"]
+
+
+def test_tables_align_their_columns():
+    assert table(("name", "n"), [("a", 1), ("bb", 1000)]) == "name      n\na         1\nbb    1,000"
+    assert table(("name",), []) == "name"
+    assert facts({"a": 1, "long": 0.5}) == "a     1\nlong  0.5"

@@ -1,0 +1,414 @@
+"""finetune, evaluate, predict and compare, run in this process on an invented task."""
+
+import json
+
+import pytest
+
+from tests.material.finetuning import sentences, texts, tiny_adapted, write_conll
+from vocadapt.__main__ import main
+from vocadapt.cli.training.finetune import shown as as_text
+from vocadapt.lab.steps.finetune import limited, summed
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.tasks.base import Split, Task
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QUICK = ["--epochs", "2", "--batch", "5", "--lr", "5e-3"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Models, and a task in files."""
+    folder = tmp_path_factory.mktemp("files")
+    tiny_adapted(folder)
+    for name, seed, count in (("train", 0, 20), ("test", 3, 8)):
+        write_conll(folder / f"{name}.txt", sentences(count, seed))
+    write_conll(folder / "bare.txt", sentences(5, 4), tags=False)
+    (folder / "other.txt").write_text("the O\norgan B-Organ\n\n", encoding="utf-8")
+    (folder / "task.toml").write_text(
+        'name = "toy"\nkind = "ner"\n[splits]\ntrain = "train.txt"\ntest = "test.txt"\n'
+    )
+    (folder / "plain.txt").write_text(
+        "The patients, with tachycardia.\n\nA placebo\n", encoding="utf-8"
+    )
+    rows = [f"{text.id}\t{text.text}\t{text.labels[0]}\n" for text in texts(12)]
+    (folder / "texts.tsv").write_text("index\tsentence\tlabel\n" + "".join(rows), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(files):
+    """Two seeds of the adapted model, one of the model before."""
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(files / "adapted"),
+                "--task",
+                str(files / "task.toml"),
+                *QUICK,
+                "--seeds",
+                "1",
+                "2",
+                "--out",
+                str(files / "two"),
+            ]
+        )
+        == 0
+    )
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(files / "before"),
+                "--task",
+                "ner",
+                "--train",
+                str(files / "train.txt"),
+                "--test",
+                str(files / "test.txt"),
+                *QUICK,
+                "--out",
+                str(files / "one"),
+            ]
+        )
+        == 0
+    )
+    return files
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments, code=0):
+        capsys.readouterr()
+        assert main([*map(str, arguments), "--json"]) == code
+        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+    return run
+
+
+def test_finetune_answers_with_every_seed_cut_and_their_mean(runs, files, ask):
+    given = ["--model", files / "adapted", "--task", files / "task.toml", "--seeds", 1, 2]
+    answer = ask("finetune", *given, *QUICK, "--out", files / "x")
+    assert (
+        answer["task"] == "toy" and answer["metric"] == "f1" and answer["scorer"] == "entity-strict"
+    )
+    assert [seed["seed"] for seed in answer["seeds"]] == [1, 2]
+    for seed in answer["seeds"]:
+        assert {cut: set(values) for cut, values in seed["scores"].items()} == {
+            cut: {"precision", "recall", "f1"} for cut in ("base", "adapted", "pooled")
+        }
+    values = [seed["scores"]["pooled"]["f1"] for seed in answer["seeds"]]
+    assert answer["mean"]["f1"] == pytest.approx(sum(values) / 2)
+    assert answer["sd"]["f1"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    assert (
+        answer["seconds"] > 0
+        and answer["examples_per_second"] > 0
+        and answer["tokenization"] == "mixed"
+    )
+    assert all(seed["findings"] == [] for seed in answer["seeds"])
+    kept = ask("evaluate", "--run", files / "two")
+    told = ("seed", "scores", "collapsed")
+    assert kept["seeds"] == [
+        {name: seed[name] for name in told} for seed in answer["seeds"]
+    ]  # the same run twice
+
+
+def test_a_base_model_has_one_cut_and_no_deviation(runs, files, ask):
+    answer = ask("evaluate", "--run", files / "one")
+    assert list(answer["seeds"][0]["scores"]) == ["base"] and answer["sd"] == {
+        "precision": None,
+        "recall": None,
+        "f1": None,
+    }
+    manifest = json.loads((files / "one" / "manifest.json").read_text(encoding="utf-8"))
+    assert (
+        manifest["kind"] == "runs"
+        and set(manifest["inputs"]) == {"model", "train", "test"}
+        and manifest["seed"] == 1
+    )
+
+
+def test_evaluate_other_examples_other_scores_one_cut(runs, files, ask):
+    same = ask("evaluate", "--run", files / "two")
+    fresh = ask("evaluate", "--run", files / "two", "--test", files / "test.txt")
+    assert same["seeds"] == fresh["seeds"]
+    tokens = ask(
+        "evaluate",
+        "--run",
+        files / "two" / "seed-2",
+        "--scorer",
+        "token",
+        "--tokenization",
+        "adapted",
+    )
+    assert tokens["scorer"] == "token" and list(tokens["seeds"][0]["scores"]) == ["adapted"]
+    assert [seed["seed"] for seed in tokens["seeds"]] == [2]
+
+
+def test_predictions_can_be_scored(runs, files, ask, tmp_path):
+    out = tmp_path / "said.txt"
+    for cut in ("base", "adapted", "pooled"):
+        given = ["--model", files / "two" / "seed-1", files / "test.txt", "--tokenization", cut]
+        ask("predict", *given, "--out", out, "--overwrite")
+        scored = ask(
+            "score",
+            "--gold",
+            files / "test.txt",
+            "--predicted",
+            out,
+            "--kind",
+            "ner",
+            "--rounds",
+            0,
+        )
+        kept = ask("evaluate", "--run", files / "two" / "seed-1")
+        assert scored["f1"] == kept["seeds"][0]["scores"][cut]["f1"]
+    answer = ask(
+        "predict", "--model", files / "one", files / "bare.txt", "--out", tmp_path / "bare.jsonl"
+    )
+    assert answer["examples"] == 5 and answer["cut"] == "base"
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "bare.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert [line["words"] for line in lines] == [list(s.words) for s in sentences(5, 4)]
+    assert all(len(line["tags"]) == 8 for line in lines)
+
+
+def test_plain_text_is_split_as_the_model_splits_it(runs, files, ask, tmp_path):
+    answer = ask(
+        "predict",
+        "--model",
+        files / "one",
+        files / "plain.txt",
+        "--plain",
+        "--out",
+        tmp_path / "said.txt",
+    )
+    assert (answer["examples"], answer["of"]) == (2, 2)
+    blocks = (tmp_path / "said.txt").read_text(encoding="utf-8").split("\n\n")
+    words = [[line.split("\t")[0] for line in block.splitlines()] for block in blocks]
+    assert words == [["The", "patients", ",", "with", "tachycardia", "."], ["A", "placebo"], []]
+
+
+def test_texts_walk_too(files, ask, tmp_path):
+    given = [
+        "--task",
+        "classification",
+        "--train",
+        files / "texts.tsv",
+        "--test",
+        files / "texts.tsv",
+    ]
+    answer = ask(
+        "finetune",
+        "--model",
+        files / "adapted",
+        *given,
+        *QUICK,
+        "--freeze",
+        "top-1",
+        "--out",
+        tmp_path / "run",
+    )
+    assert answer["scorer"] == "macro-f1" and answer["frozen"] > answer["trainable"]
+    ask(
+        "predict",
+        "--model",
+        tmp_path / "run",
+        files / "texts.tsv",
+        "--out",
+        tmp_path / "said.jsonl",
+    )
+    scored = ask(
+        "score",
+        "--gold",
+        files / "texts.tsv",
+        "--predicted",
+        tmp_path / "said.jsonl",
+        "--kind",
+        "classification",
+    )
+    assert scored["f1"] == answer["mean"]["f1"]
+
+
+def test_compare_counts_what_was_fixed_and_broken(runs, files, ask):
+    same = ask("compare", files / "one", files / "one")
+    assert same["test"]["difference"] == 0 and same["test"]["p_randomisation"] == 1.0
+    assert all(each["fixed"] == each["broken"] == 0 for each in same["fates"])
+    there = ask(
+        "compare", files / "one", files / "two" / "seed-1", "--tokenization", "base", "pooled"
+    )
+    back = ask(
+        "compare", files / "two" / "seed-1", files / "one", "--tokenization", "pooled", "base"
+    )
+    assert there["test"]["difference"] == -back["test"]["difference"]
+    for one, other in zip(there["fates"], back["fates"], strict=True):
+        assert one["fixed"] == other["broken"] and one["both wrong"] == other["both wrong"]
+    gold = sum(tag == "B-Disease" for sentence in sentences(8, 3) for tag in sentence.tags)
+    assert sum(value for name, value in there["fates"][0].items() if name != "unit") == gold
+    cuts = ask(
+        "compare",
+        files / "two" / "seed-1",
+        files / "two" / "seed-1",
+        "--tokenization",
+        "base",
+        "adapted",
+    )
+    assert cuts["cuts"] == ["base", "adapted"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("finetune --model {f}/adapted --task ner --out {t}/o", "no file for the ner task"),
+        (
+            "finetune --model {f}/adapted --task ner --test {f}/test.txt --out {t}/o",
+            "has no train split",
+        ),
+        (
+            "finetune --model {f}/adapted --task ner --train {f}/bare.txt --out {t}/o",
+            "no labels to train on",
+        ),
+        (
+            "finetune --model {f}/adapted --task {f}/task.toml --train {f}/train.txt --out {t}/o",
+            "came beside it",
+        ),
+        (
+            "finetune --model {f}/before --task {f}/task.toml --tokenization mixed --out {t}/o",
+            "no token was added",
+        ),
+        (
+            "finetune --model {f}/adapted --task {f}/task.toml --freeze top-9 --out {t}/o",
+            "has 2 layers, not 9",
+        ),
+        (
+            "finetune --model {f}/adapted --task {f}/task.toml --epochs 0 --out {t}/o",
+            "--epochs: expected a whole number from 1 ",
+        ),
+        (
+            "finetune --model {f}/adapted --task {f}/task.toml --scorer accuracy --out {t}/o",
+            "no score 'accuracy' for ner",
+        ),
+        ("finetune --model {f}/adapted --task {f}/task.toml --fold 3 --out {t}/o", "has no folds"),
+        (
+            "finetune --model {f}/adapted --task {f}/task.toml --limit -3 --out {t}/o",
+            "--limit: expected a whole number from 0 ",
+        ),
+        (
+            "finetune --model {f}/adapted --task {f}/task.toml --seeds 3 1 3 --out {t}/o",
+            "seed 3 was given twice",
+        ),
+        (
+            "finetune --model {f}/adapted --task ner --train {f}/train.txt --fold 1 --out {t}/o",
+            "these are loose files",
+        ),
+        (
+            (
+                "finetune --model {f}/adapted --task ner --train {f}/train.txt --test {f}/other.txt"
+                " --out {t}/o"
+            ),
+            "unknown to train",
+        ),
+        ("finetune --model {f}/adapted --task {f}/task.toml", "Say where to write"),
+        ("finetune --model {f} --task {f}/task.toml --out {t}/o", "expected tokenizer.json"),
+        ("evaluate --run {f}/adapted", "expected a run"),
+        ("evaluate --run {f}/one --tokenization adapted", "no 'adapted' cut"),
+        ("evaluate --run {f}/one --test {f}/bare.txt", "holds no labels"),
+        ("predict --model {f}/two {f}/bare.txt --out {t}/o", "holds 2 runs"),
+        ("predict --model {f}/one {f}/bare.txt --out {f}/bare.txt", "already exists"),
+        ("predict --model {f}/one {f}/none.txt --plain --out {t}/o", "no such file"),
+        ("compare {f}/one {f}/two", "holds 2 runs"),
+    ],
+)
+def test_mistakes(runs, files, tmp_path, capsys, line, said):
+    arguments = line.format(f=files, t=tmp_path).split()
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err and captured.out == "" and "Traceback" not in captured.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_collapsed_runs_are_counted_and_the_mean_of_the_others_stands_beside():
+    class Saved:
+        def __init__(self, seed, collapsed=False):
+            self.seed, self.record = seed, {"collapsed": collapsed, "task": "t"}
+
+    named = {"metric": "f1", "scorer": "entity-strict"}
+    scores = [{"base": {"f1": f1, **named}} for f1 in (0.8, 0.0, 0.6)]
+    found = summed([Saved(1), Saved(2, True), Saved(3)], scores)
+    assert found["collapsed"] == 1 and found["mean"]["f1"] == pytest.approx(1.4 / 3)
+    assert found["mean_learned"]["f1"] == pytest.approx(0.7)
+    shown = as_text(found)
+    assert (
+        "1 of 3 runs collapsed; mean of the others: f1 0.7" in shown
+        and "collapsed" in shown.splitlines()[2]
+    )
+    runs = [Saved(1), Saved(1, True), Saved(2)]  # a seed collapsed where a fold of it did
+    for fold, run in enumerate(runs, start=1):
+        run.record["fold"] = fold
+    folds = summed(runs, scores)
+    assert folds["mean"]["f1"] == pytest.approx((0.4 + 0.6) / 2) and folds["mean_learned"][
+        "f1"
+    ] == pytest.approx(0.6)
+    assert "1 of 3 runs collapsed; mean of the seeds without one: f1 0.6" in as_text(folds)
+    assert "mean_learned" not in summed([Saved(1), Saved(2), Saved(3)], scores)
+
+
+def test_runs_on_other_examples_are_not_compared(runs, files, tmp_path, capsys):
+    given = [
+        "--model",
+        str(files / "before"),
+        "--task",
+        str(files / "task.toml"),
+        "--out",
+        str(tmp_path / "few"),
+    ]
+    assert main(["finetune", *given, "--epochs", "1", "--limit", "4"]) == 0
+    assert "test: 4 of 8 examples, drawn at random." in capsys.readouterr().out
+    assert main(["compare", str(files / "one"), str(tmp_path / "few")]) == 2
+    assert "were not tested on the same examples" in capsys.readouterr().err
+
+
+def test_a_limit_draws_alike_and_keeps_the_order():
+    task = Task(
+        "toy", "ner", {"train": Split(sentences(50)), "test": Split(sentences(3, 1))}, ("Disease",)
+    )
+    (first, said), (again, _) = limited(task, 10), limited(task, 10)
+    assert first == again and said == ("train: 10 of 50 examples, drawn at random.",)
+    places = [sentences(50).index(example) for example in first.split("train").examples]
+    assert places == sorted(places) and len(set(places)) == 10
+    assert limited(task, 0) == (task, ())
+
+
+def test_several_seeds_of_a_job_take_over_what_is_finished(files, tmp_path):
+    given = {"model": str(files / "before"), "task": str(files / "task.toml")}
+    spec = Spec("finetune", FinetuneStep(FinetuneSettings(epochs=1, batch=5), seeds=(1, 2)), given)
+    whole = run_step(spec, tmp_path / "whole")
+    job = tmp_path / "job"
+
+    class Stop(Exception):
+        pass
+
+    def progress(fraction, message=""):
+        if "seed 2" in message:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run_step(spec, tmp_path / "again", progress, job=job)
+    done = job / "checkpoint" / "seed-1" / "run" / "run.json"
+    record = json.loads(done.read_text(encoding="utf-8"))
+    done.write_text(json.dumps(record | {"task": "taken over"}), encoding="utf-8")
+    again = run_step(spec, tmp_path / "again", job=job)
+    assert again.manifest.numbers["task"] == "taken over"
+    assert again.manifest.numbers["seeds"] == whole.manifest.numbers["seeds"]
+    logits = [
+        (folder / "seed-2" / "logits.safetensors").read_bytes()
+        for folder in (again.folder, whole.folder)
+    ]
+    assert logits[0] == logits[1]

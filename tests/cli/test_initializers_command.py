@@ -1,0 +1,242 @@
+"""The command initialisers, on word vectors, a target model, and a bare vocabulary with a text."""
+
+import json
+import shlex
+
+import pytest
+
+from tests.conftest import LETTERS, SPECIAL, TINY_TOKENS, build_tiny_bert
+from tests.material.lab import NEW, write_text
+from vocadapt.analysis.leaderboard.inputs import MaskedQuestion
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.steps import compare_initializers
+from vocadapt.lab.steps.compare_initializers import load_compared
+from vocadapt.lab.steps.spec import LeaderboardStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.lab.workspace.workspace import open_artefact
+from vocadapt.vocabulary.initializers.initialize import INITIALISERS
+
+FLOORS = {"global-mean", "common-mean", "random-normal", "random-uniform"}
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        assert main(["initialisers", *map(str, arguments), "--json"]) == 0
+        return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is no JSON
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A target of another width that shares most tokens with the tiny model."""
+    tokens = [
+        *SPECIAL,
+        *LETTERS,
+        *(f"##{letter}" for letter in LETTERS),
+        *TINY_TOKENS[-40:],
+        *NEW,
+        "##pnea",
+    ]
+    return build_tiny_bert(
+        tmp_path_factory.mktemp("other") / "other", dim=24, tokens=list(dict.fromkeys(tokens))
+    )
+
+
+def test_word_vectors(ask, tiny_bert, vectors):
+    found = ask("--model", tiny_bert, "--vectors", vectors, "--held-out", 10)
+    judged = {row["initialiser"]: row for row in found["rows"]}
+    assert judged.keys() | found["skipped"].keys() == set(INITIALISERS) - {"distilled"}
+    assert found["skipped"].keys() == {"target"} and "none was given" in found["skipped"]["target"]
+    assert (found["held_out"], found["candidates"], found["added"]) == (
+        10,
+        len(TINY_TOKENS),
+        len(NEW),
+    )
+    assert found["floors"].keys() == FLOORS and judged["global-mean"]["centred_cosine"] == 0
+    assert {
+        "centred_cosine",
+        "p@1",
+        "mrr",
+        "norm_ratio",
+        "neighbour_overlap",
+        "masked_loss",
+    } <= judged["focus"].keys()
+    assert (
+        found["masked"] is None
+        and "--text" in found["masked_why_not"]
+        and judged["focus"]["masked_loss"] is None
+    )
+
+
+def test_a_target_of_another_width_and_the_masked_word_loss(ask, tiny_bert, other, text):
+    found = ask(
+        "--model",
+        tiny_bert,
+        "--target",
+        other,
+        "--held-out",
+        10,
+        "--text",
+        text,
+        "--methods",
+        "syntactic",
+        "target",
+    )
+    assert "24 wide, the model's 16" in found["skipped"]["target"]
+    losses = {row["initialiser"]: row["masked_loss"] for row in found["rows"]}
+    assert all(loss > 0 for loss in losses.values()) and len(set(losses.values())) == 5
+    assert found["masked"]["words"] > 100 and found["masked"]["before"] > 0
+
+
+def test_a_bare_vocabulary_takes_vectors_trained_on_a_text(ask, tiny_bert, tmp_path, text):
+    (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "aspirin", "##mia"]) + "\n")
+    target = ("--target", tmp_path / "vocab.txt", "--corpus", text)
+    found = ask("--model", tiny_bert, *target, "--methods", "semantic", "--held-out", 8)
+    assert (
+        found["added"] == 2 and found["masked"]["words"] > 0
+    )  # asked on the lines that were held out
+    assert next(row for row in found["rows"] if row["initialiser"] == "semantic")["masked_loss"] > 0
+
+
+def test_a_model_without_a_head_has_no_loss_and_says_so(ask, make_bert, vectors, tmp_path):
+    headless = make_bert(head="BertModel")
+    unseen = write_text(tmp_path / "unseen.txt", seed=2)
+    found = ask(
+        "--model",
+        headless,
+        "--vectors",
+        vectors,
+        "--held-out",
+        8,
+        "--text",
+        unseen,
+        "--methods",
+        "focus",
+    )
+    assert found["masked"] is None and "no masked-word head" in found["masked_why_not"]
+
+
+def test_for_people_n_candidates_and_chance_are_told(capsys, tiny_bert, vectors):
+    assert (
+        main(
+            [
+                "initialisers",
+                "--model",
+                str(tiny_bert),
+                "--vectors",
+                str(vectors),
+                "--held-out",
+                "10",
+                "--norm-matched",
+            ]
+        )
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "global-mean (floor)" in out and "semantic, norm-matched" in out
+    assert "10 of " in out and "chance P@1" in out and "Not in the table: target" in out
+    assert out.splitlines()[-1].startswith(("Best on 10 held-out tokens", "None beats "))
+
+
+def test_a_leaderboard_is_kept_where_asked_and_repeated_by_its_own_command(
+    capsys, tiny_bert, vectors, text, tmp_path
+):
+    unseen = write_text(tmp_path / "unseen.txt", seed=2)
+    given = (
+        "--model",
+        tiny_bert,
+        "--vectors",
+        vectors,
+        "--held-out",
+        8,
+        "--methods",
+        "semantic",
+        "focus",
+        "--text",
+        unseen,
+    )
+    assert main(["initialisers", *map(str, given), "--out", str(tmp_path / "kept"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {"out", "seconds", "manifest", "rows", "masked"} <= answer.keys()
+    kept = open_artefact(tmp_path / "kept")
+    assert (
+        load_compared(kept.folder).to_dict().items() <= answer.items()
+        and kept.kind == "leaderboards"
+    )
+    assert (kept.manifest.numbers["held_out"], kept.manifest.seed) == (8, 1)
+    line = shlex.split(kept.manifest.command)[3:]
+    assert main([*line[:-1], str(tmp_path / "again"), "--json"]) == 0
+    rows = [
+        [row.centred_cosine for row in load_compared(tmp_path / name).board.rows]
+        for name in ("kept", "again")
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_a_loss_on_the_text_of_the_vectors_is_refused(capsys, tiny_bert, vectors, text):
+    given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--text", text]
+    assert main(["initialisers", *map(str, given)]) == 2
+    assert "trained on the text that the loss is asked on" in capsys.readouterr().err
+
+
+def test_a_loss_on_the_text_that_rows_are_fitted_to_is_refused(
+    capsys, tiny_bert, vectors, tmp_path
+):
+    unseen = write_text(tmp_path / "unseen.txt", seed=2)
+    given = ["--model", tiny_bert, "--vectors", vectors, "--held-out", 8, "--methods", "distilled"]
+    assert (
+        main(["initialisers", *map(str, given), "--corpus", str(unseen), "--text", str(unseen)])
+        == 2
+    )
+    assert "rows are fitted to the text that the loss is asked on" in capsys.readouterr().err
+
+
+def test_rows_are_not_fitted_to_the_lines_that_the_loss_is_asked_on(
+    ask, tiny_bert, tmp_path, monkeypatch
+):
+    (tmp_path / "vocab.txt").write_text("\n".join([*TINY_TOKENS, "aspirin"]) + "\n")
+    lines = [
+        f"{line} {number}"
+        for number, line in enumerate(write_text(tmp_path / "raw.txt").read_text().splitlines())
+    ]
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+    asked, fitted = [], []
+    kept = MaskedQuestion.of
+    monkeypatch.setattr(
+        MaskedQuestion,
+        "of",
+        lambda model, plan, chosen: asked.extend(chosen) or kept(model, plan, chosen),
+    )
+    monkeypatch.setattr(
+        compare_initializers,
+        "Distiller",
+        lambda model, file, *_: fitted.extend(file.read_text().splitlines()),
+    )
+    target = ("--target", tmp_path / "vocab.txt", "--corpus", tmp_path / "text.txt")
+    ask("--model", tiny_bert, *target, "--methods", "distilled", "--held-out", 8)
+    assert asked and len(asked) + len(fitted) == len(lines)
+    assert not {line.strip() for line in asked} & set(fitted)
+
+
+def test_progress_never_runs_backwards_where_rows_are_distilled(tiny_bert, vectors, tmp_path):
+    seen = []
+    text = write_text(tmp_path / "text.txt", lines=30)
+    asked = LeaderboardStep(LeaderboardSettings(methods=("distilled", "syntactic"), held_out=8))
+    spec = Spec(
+        "leaderboard", asked, {"model": str(tiny_bert), "vectors": str(vectors), "text": str(text)}
+    )
+    run_step(
+        spec, tmp_path / "board", lambda fraction, message="": seen.append((fraction, message))
+    )
+    known = [fraction for fraction, _ in seen if fraction is not None]
+    assert known == sorted(known) and any("distance" in message for _, message in seen)
+
+
+def test_a_folder_without_a_leaderboard_is_refused(tmp_path):
+    with pytest.raises(InputError, match="expected a leaderboard"):
+        load_compared(tmp_path)

@@ -1,0 +1,191 @@
+"""jobs list, show, cancel, resume: from another terminal than the one that started the job."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.material import counting_step
+from tests.material.counting_step import CountStep
+from tests.material.lab import write_text
+from vocadapt.cli import main
+from vocadapt.lab.jobs.queue import list_jobs, start
+from vocadapt.lab.jobs.status import read_metrics, read_status
+from vocadapt.lab.steps.spec import CorpusStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
+LONG = 60
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    counting_step.use(monkeypatch, PYTHONPATH=str(ROOT))
+    found = Workspace(tmp_path / "w")
+    yield found
+    for job in list_jobs(found):
+        job.cancel(grace=2)
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_text(tmp_path / "text.txt", lines=3)
+
+
+@pytest.fixture
+def ask(capsys, workspace):
+    """Run a jobs command and give its exit code and its answer."""
+
+    def run(*arguments, as_json=True):
+        capsys.readouterr()
+        code = main(
+            [
+                "jobs",
+                *map(str, arguments),
+                "--workspace",
+                str(workspace.root),
+                *(["--json"] if as_json else []),
+            ]
+        )
+        out, err = capsys.readouterr()
+        return code, json.loads(out, parse_constant=pytest.fail) if as_json and out else out + err
+
+    return run
+
+
+def started(workspace, text, name="n", numbers=2000):
+    job = start(workspace, Spec("count", CountStep(numbers), {"text": text}), name)
+    end = time.monotonic() + LONG
+    while not (job.status().fraction and read_metrics(job.folder)):
+        assert time.monotonic() < end and job.status().alive, job.log()
+        time.sleep(0.05)
+    return job
+
+
+def test_an_empty_workspace_has_no_jobs(ask, workspace):
+    assert ask() == ask("list") == (0, {"jobs": []})
+    assert "There are no jobs in" in ask(as_json=False)[1]
+    assert not workspace.root.exists()
+
+
+def test_the_list_tells_how_each_job_stands(ask, workspace, text):
+    job = started(workspace, text)
+    waiting = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "later")
+    code, answer = ask("list")
+    assert code == 0 and [line["id"] for line in answer["jobs"]] == [waiting.id, job.id]
+    later, running = answer["jobs"]
+    assert (later["state"], later["waits_for"], later["fraction"]) == ("waiting", job.id, None)
+    assert running["state"] == "running" and 0 < running["fraction"] < 1 and running["seconds"] > 0
+    assert running["target"] == str(workspace.root / "corpora" / "n") and running[
+        "command"
+    ].startswith("python -m vocadapt")
+    lines = ask(as_json=False)[1].splitlines()
+    assert lines[0].split()[:4] == ["id", "state", "step", "target"] and len(lines) == 3
+    assert f"behind {job.id}" in lines[1] and re.search(
+        r"running\s+count\s+corpora/n\s+\d+%\s+0:00:\d\d", lines[2]
+    )
+
+
+def test_a_job_in_full(ask, workspace, text):
+    job = started(workspace, text)
+    code, answer = ask("show", job.id, "--lines", 2)
+    assert code == 0 and answer["id"] == job.id and answer["past"] == []
+    assert len(answer["log"]) == 2 and set(answer["metrics"][0]) == {
+        "run",
+        "seconds",
+        "fraction",
+        "message",
+    }
+    shown = ask("show", job.id, as_json=False)[1]
+    assert (
+        "begins at 0" in shown
+        and job.command in shown
+        and "lines of metrics.jsonl" in shown
+        and "square" in shown
+    )
+
+
+def test_a_job_is_cancelled_and_resumed(ask, workspace, text):
+    job = started(workspace, text, numbers=150)
+    time.sleep(0.5)
+    began = time.monotonic()
+    code, answer = ask("cancel", job.id)
+    assert (code, answer["state"], answer["had_ended"]) == (
+        0,
+        "cancelled",
+        False,
+    ) and time.monotonic() - began < 10
+    assert ask("cancel", job.id, as_json=False) == (0, f"{job.id} had ended before: cancelled.\n")
+    code, answer = ask("resume", job.id)
+    assert code == 0 and answer["state"] in ("waiting", "running") and answer["from_checkpoint"]
+    assert [line["state"] for line in answer["past"]] == ["cancelled"]
+    assert job.wait(LONG).state == "done", job.log()
+    assert workspace.artefact("corpora", "n").manifest.numbers["begun_at"] > 0
+    code, said = ask("resume", job.id, as_json=False)
+    assert code == 2 and "is done: there is nothing to resume" in said
+
+
+def test_resume_with_wait_tells_how_it_ended(ask, workspace, text):
+    text.write_text("")
+    job = start(workspace, Spec("corpus", CorpusStep(), {"text": text}), "n")
+    assert job.wait(LONG).state == "failed"
+    code, said = ask("resume", job.id, "--wait", as_json=False)
+    assert code == 1 and "failed, anew: it had no checkpoint" in said and "empty" in said
+    text.write_text("a line\n")
+    code, answer = ask("resume", job.id, "--wait")
+    assert (code, answer["state"], len(answer["past"])) == (0, "done", 2)
+
+
+def test_who_stops_following_does_not_stop_the_job(workspace, text):
+    job = started(workspace, text)
+    job.cancel(grace=10)
+    code = (
+        "from tests import counting_step; from vocadapt.lab import jobs; from vocadapt.cli import"
+        " main; import sys\n"
+    )
+    code += (
+        f"counting_step.register(); jobs.WORKER = ({counting_step.__file__!r},); sys.exit(main())"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "jobs",
+        "resume",
+        job.id,
+        "--wait",
+        "--workspace",
+        str(workspace.root),
+    ]
+    follower = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + LONG
+    while job.status().state != "running":
+        assert time.monotonic() < end, job.log()
+        time.sleep(0.05)
+    time.sleep(0.5)
+    follower.send_signal(signal.SIGINT)
+    out, err = follower.communicate(timeout=LONG)
+    assert (follower.returncode, err) == (130, "") and "running" in out
+    assert job.status().state == "running"
+
+
+def test_a_killed_job_is_listed_as_interrupted(ask, workspace, text):
+    job = started(workspace, text)
+    os.kill(read_status(job.folder).pid, signal.SIGKILL)
+    job.wait(LONG)
+    [line] = ask("list")[1]["jobs"]
+    assert line["state"] == "interrupted" and "killed" in line["error"]
+    assert "interrupted" in ask("list", as_json=False)[1]
+
+
+def test_a_word_that_is_no_command_of_the_group_is_said(ask):
+    code, said = ask("fly", as_json=False)
+    assert code == 2 and "list, show, cancel, resume" in said

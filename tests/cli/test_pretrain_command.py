@@ -1,0 +1,115 @@
+"""`pretrain --from-scratch`, run in this process on an invented text."""
+
+import json
+
+import pytest
+
+from tests.material.lab import write_text
+from vocadapt.cli import main
+from vocadapt.lab.steps.command_lines import arguments_of
+from vocadapt.lab.steps.spec import PretrainStep, Spec
+from vocadapt.lab.workspace.workspace import open_artefact
+from vocadapt.models.language_model import open_model
+from vocadapt.training.masked.from_scratch import ScratchSettings
+from vocadapt.training.masked.trainer import MaskedSettings
+
+TINY = [
+    "--vocabulary",
+    "120",
+    "--layers",
+    "1",
+    "--hidden",
+    "32",
+    "--length",
+    "16",
+    "--batch",
+    "8",
+    "--tokens",
+    "2560",
+    "--json",
+]
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_text(tmp_path / "trials.txt", lines=600)
+
+
+def test_pretrain_makes_a_model_that_the_other_commands_take(text, tmp_path, capsys):
+    out = tmp_path / "model"
+    assert (
+        main(["pretrain", "--from-scratch", "--corpus", str(text), "--out", str(out), *TINY]) == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["stage"], answer["tokens"], answer["steps"], answer["frozen"]) == (
+        "from-scratch",
+        2560,
+        20,
+        0,
+    )
+    assert set(answer["loss_per_character"]) == {"before", "after", "unigram"}
+    assert answer["out"] == str(out) and (out / "manifest.json").is_file()
+    assert len(open_model(out).vocabulary) <= 120
+    assert not (out / "checkpoint").exists()
+    artefact = open_artefact(out)
+    assert artefact.manifest.kind == "models" and "--from-scratch" in artefact.manifest.command
+    assert main(["tokenize", "placebo", "--model", str(out), "--json"]) == 0
+
+
+def test_its_command_line_is_the_step(text):
+    scratch = ScratchSettings(
+        layers=2, trainer="wordpiece-score", cased=True, training=MaskedSettings(hours=0.5)
+    )
+    arguments = arguments_of(
+        Spec("pretrain", PretrainStep(scratch=scratch, half=True), {"text": str(text)}),
+        text.parent / "m",
+    )
+    assert arguments[3:] == [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        str(text),
+        "--trainer",
+        "wordpiece-score",
+        "--layers",
+        "2",
+        "--hours",
+        "0.5",
+        "--cased",
+        "--half",
+        "--out",
+        str(text.parent / "m"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--epochs", "1", "--tokens", "5"], "not allowed with"),
+        (["--hidden", "200"], "cannot be divided"),
+        (["--vocabulary", "3"], "special tokens"),
+        (["--trainer", "best"], "choose one of bpe-merges"),
+        (["--vocabulary", "12"], "no room"),
+        (["--length", "2"], "--length: expected a whole number from 8 "),
+        (["--hours", "nan"], "--hours: expected a number from 0 "),
+    ],
+)
+def test_mistakes_are_one_message_and_leave_nothing(wrong, said, text, tmp_path, capsys):
+    command = [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        str(text),
+        "--out",
+        str(tmp_path / "w" / "m"),
+        *wrong,
+    ]
+    assert main(command) == 2
+    found = capsys.readouterr()
+    assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
+    assert not (tmp_path / "w").exists()
+
+
+def test_without_from_scratch_it_says_what_there_is(text, tmp_path, capsys):
+    assert main(["pretrain", "--corpus", str(text), "--out", str(tmp_path / "m")]) == 2
+    assert "--from-scratch" in capsys.readouterr().err

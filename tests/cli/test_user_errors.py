@@ -1,0 +1,494 @@
+"""Mistakes on the command line: exit 2, at most three lines on stderr, no usage, no traceback,
+nothing left behind.
+"""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from tests.material.lab import KNOWN
+from vocadapt.cli import main
+from vocadapt.cli.run import COMMANDS, find
+
+BAD = """
+words count missing.txt --model {model}
+words count empty.txt --model {model}
+words count {text}
+words count binary.txt --model {model}
+words count latin.txt --model {model}
+words count {text} --model bpe
+words count {text} --model {model} --sample 2
+words count {text} --model {model} --field x --sample x
+context two,words --corpus {text}
+context drug --corpus missing.txt
+context drug --corpus {text} -n 0
+context drug --corpus {text} --width -1
+context ##chy --corpus {text}
+context ##chy --corpus {text} --model {model}
+context drug --model {model}
+advise missing.txt --model {model}
+advise {text}
+advise empty.txt --model {model}
+advise {text} --model bpe
+advise {text} --model {model} --task missing.tsv
+advise {text} --model {model} --task {text}
+advise {text} --model {model} --sample 0
+pretrain --corpus {text} --out out
+pretrain --from-scratch --corpus missing.txt --out out
+pretrain --from-scratch --model {model} --corpus {text} --out out
+pretrain --from-scratch --stage whole --corpus {text} --out out
+pretrain --model {model} --corpus {text} --out out
+pretrain --model {model} --stage extension --corpus {text} --out out
+pretrain --model {model} --stage whole --corpus {text} --length 128 --out out
+pretrain --model {model} --stage whole --corpus {text} --length 16 --parts 5 --out out
+pretrain --model no/pe --offline --stage whole --corpus {text} --out out
+pretrain --from-scratch --corpus {text} --out out --hidden 200
+gates --model {model} --corpus {text}
+gates --model {model}
+gates --model no/pe --offline --corpus {text}
+gates --model {model} --corpus missing.txt
+gates --model {model} --corpus {text} --lines -1
+vocabulary extension --corpus {text}
+vocabulary extension --model {model} --corpus missing.txt
+vocabulary extension --model {model} --corpus {text} --sizes 0
+vectors train {text} --model {model}
+vectors train {text} --model {model} --out out --epochs 0
+vectors train {text} --model {model} --name ../../x
+vectors train {text} --model {model} --name x --out y
+vectors train {text} --model {model} --out out --min-count 100000
+vectors train {text} --model no/pe --offline --out out
+vectors train empty.txt --model {model} --out out
+vectors train {text} --model {model} --out empty.txt/out
+vectors train {text} --model vocab.txt --out out
+vectors train {text} --model {model} --casing cased --out out
+vectors import good.vec --casing cased --out out
+vectors train {text} --model {model} --resample -1 --out out
+vectors contextual --model {model} --corpus {text}
+vectors contextual --model {model} --corpus missing.txt --out out
+vectors contextual --model {model} --corpus {text} --layer 3 --length 64 --out out
+vectors contextual --model {model} --corpus {text} --layer top --length 64 --out out
+vectors contextual --model {model} --corpus {text} --layer -2 --length 64 --out out
+vectors contextual --model {model} --corpus {text} --length 65 --out out
+vectors contextual --model {model} --corpus {text} --length 64 --words missing.txt --out out
+vectors contextual --model {model} --corpus {text} --length 64 --words empty.txt --out out
+vectors contextual --model {model} --corpus {text} --length 64 --words good.vec --out out
+vectors contextual --model {model} --corpus {text} --length 64 --min-count 100000 --out out
+vectors contextual --model {model} --corpus empty.txt --length 64 --out out
+vectors contextual --model vocab.txt --corpus {text} --length 64 --out out
+vectors contextual --model weightless --corpus {text} --length 64 --out out
+vectors contextual --model bpe --corpus {text} --length 64 --out out
+vectors import missing.vec --out out
+vectors import ragged.vec --out out
+vectors import nan.vec --out out
+vectors import evil.bin --out out
+vectors import lying.vec --out out
+vectors import good.vec --fold --out out
+vectors import good.vec --limit -1 --out out
+vectors evaluate nothing
+vectors evaluate {vectors} --pairs missing.txt
+vectors evaluate {vectors} --pairs empty.txt
+vectors evaluate {vectors} --analogies ragged.vec
+align --vectors {vectors} --model {model} --method magic
+align --vectors nothing --model {model}
+align --vectors {vectors} --model {model} --folds 1
+align --vectors {vectors} --model vocab.txt --save out
+align --vectors {narrow} --model {model} --method identity --save out
+align --vectors {vectors} --model {model} --ridge nan
+neighbours unicorn --vectors {vectors} --model {model}
+neighbours drug --vectors {vectors} --model {model} -k 0
+neighbours drug --vectors {vectors} --model vocab.txt
+neighbours drug --vectors {vectors} --model {model} --metric x
+neighbours drug --vectors {vectors} --model {model} --metric euclidean --csls
+neighbours two,words --vectors {vectors} --model {model}
+change --before {model}
+change --before {model} --after nothing/at/all
+change --before {model} --after vocab.txt
+change --before {model} --after {vectors} -k 0
+change --before {model} --after {vectors} -k 500
+change --before {model} --after {vectors} -n -1
+change --before {model} --after {vectors} --without verbs
+change --before {model} --after {vectors} --word nosuchword
+change --before {model} --after {model} --null-seed
+change --before {narrow} --after {narrow} --null-bootstrap
+change --before {model} --after {model} --null {model}
+change --before {model} --after {model} --null {model} nothing/at/all
+change --before {model} --after {vectors} --null {model} {model} --among all
+change --before {model} --after {model} --null {model} {model} --null-seed
+tasks list now
+tasks list --kind parsing
+tasks list --knid ner
+tasks card
+tasks card zzzz
+tasks card NCBI-disease
+tasks download mednli --out out
+tasks download covid-qa
+tasks download covid-qa --from nowhere --out out
+tasks download covid-qa --from evil --out out
+tasks download covid-qa --from evil --out vocab.txt
+tasks download bio-lm/GAD --from bpe --out out
+tasks download covid-qa --name x --out out
+results missing
+results {model}
+results --workspace nowhere
+results --workspace empty.txt
+results {vectors} --baseline x
+results --rounds 0
+results --baseline-cut pooled
+results --format word
+score --gold empty.txt --predicted empty.txt --kind ner
+score --gold missing.txt --predicted missing.txt --kind qa
+score --gold binary.txt --predicted binary.txt --kind relations
+score --gold good.vec --predicted good.vec --kind ner
+score --gold vocab.txt --predicted vocab.txt --kind ner
+score --gold vocab.txt --predicted vocab.txt --kind parsing
+score --gold good.vec --predicted good.vec --kind ner --scorer squad
+score --gold good.vec --predicted good.vec --kind ner --rounds -1
+score --gold good.vec --predicted good.vec --kind ner --level 95
+score --gold good.vec --predicted good.vec --kind ner --seed -1
+score --gold good.vec --predicted good.vec --kind ner --against good.vec --rounds 0
+demo now
+demo --out vocab.txt
+demo --steps 3
+vocabulary compare
+vocabulary compare vocab.txt missing.txt
+vocabulary compare vocab.txt bpe
+vocabulary compare vocab.txt empty.txt
+vocabulary compare vocab.txt binary.txt
+vocabulary study --model {model}
+vocabulary study --model {model} --corpus missing.txt
+vocabulary study --model {model} --corpus empty.txt
+vocabulary study --model bpe --corpus {text}
+vocabulary study --model faulty.txt --corpus {text}
+vocabulary study --model {model} --corpus {text} --keep 0
+vocabulary study --model {model} --corpus {text} --keep 1.5
+vocabulary study --model {model} --corpus {text} --keep 0.9 nan
+vocabulary study --model {model} --corpus {text} --keep 0.01
+map --out m.html
+map --model {model} --vectors {vectors} --out m.html
+map --model {model}
+map --model {model} --out m.pdf
+map --model {model} --out missing/m.html
+map --model {model} --out empty.txt
+map --model {model} --out m.html --name n
+map --model {model} --around missing --out m.html
+map --model {model} --around --out m.html
+map --model {model} --first 1 --out m.csv
+map --model {model} --first 2 --out out
+map --model {model} --first 60 --method tsne --out m.html
+map --model {model} --first 10 --method umap --out out
+map --model {model} --method tnse --out m.html
+map --model {model} --perplexity 1 --out m.html
+map --model {model} --search nothing --out m.csv
+map --model {model} --band count --low 3 --out m.csv
+map --model {model} --other {narrow} --search thing --out m.csv
+map --model vocab.txt --out m.html
+map --model no/pe --offline --out m.html
+map --vectors missing --out m.html
+vocabulary study --model {model} --corpus {text} --heuristics shortest
+vocabulary study --model {model} --corpus {text} --seeds -1
+vocabulary reduce --model {model} --out out
+vocabulary reduce --model {model} --keep 0 --out out
+vocabulary reduce --model {model} --keep 1.5 --out out
+vocabulary reduce --model {model} --keep 0.01 --out out
+vocabulary reduce --model {model} --keep 0.9 --heuristic freq --out out
+vocabulary reduce --model {model} --keep 0.9 --heuristic last --corpus {text} --out out
+vocabulary reduce --model vocab.txt --keep 0.9 --out out
+vocabulary reduce --model bpe --keep 0.9 --out out
+vocabulary reduce --model {model} --keep 0.9
+adapt --model {model} --preset transfer-syntactic --out out
+adapt --model {model} --preset transfer-syntactic --target bpe --out out
+adapt --model {model} --preset transfer-syntactic --target faulty.txt --out out
+adapt --model {model} --preset transfer-syntactic --target {model} --vectors {vectors} --out out
+adapt --model {model} --preset combined-freq-10 --target {model} --out out
+adapt --model {model} --removed 0.5 --out out
+adapt --model {model} --cut magic --out out
+adapt --model {model} --refill target --target {model} --removed 0.2 --out out
+adapt --model {model} --preset combined-last-10 --target {model} --max-added 5 --out out
+adapt --model {model} --preset reinit-normal --count-marks --out out
+adapt --model {model} --preset reduced-last-5 --initialiser syntactic --out out
+adapt --model {model} --refill words --out out
+adapt --model {model} --preset green-bert --vectors {vectors} --cut last --out out
+diagnose
+diagnose nothing/at/all
+diagnose {model} vocab.txt
+diagnose {model} {model}
+diagnose {model} --tokens some
+diagnose weightless
+diagnose {vectors} bpe
+relations
+relations --model nothing/at/all
+relations --model {model} --pairs missing.txt
+relations --model {model} --pairs empty.txt
+relations --model {model} --pairs binary.txt
+relations --vectors {vectors} --pairs latin.txt
+relations --vectors {vectors} --pairs ragged.vec
+relations --model vocab.txt
+relations --model {model} --draws 0
+relations --model {model} --seed -1
+relations --vectors {vectors} {vectors}
+initialisers --model {model}
+initialisers --model {model} --target {model} --vectors {vectors}
+initialisers --model {model} --target {model}
+initialisers --model {model} --target nothing/at/all
+initialisers --model {model} --target vocab.txt
+initialisers --model {model} --target vocab.txt --corpus missing.txt
+initialisers --model {model} --target weightless
+initialisers --model {model} --target bpe
+initialisers --model {model} --vectors nothing
+initialisers --model {model} --vectors {narrow}
+initialisers --model {model} --vectors {vectors} --corpus {text}
+initialisers --model {model} --vectors {vectors} --held-out -1
+initialisers --model {model} --vectors {vectors} --held-out 10000
+initialisers --model {model} --vectors {vectors} --methods magic
+initialisers --model {model} --vectors {vectors} --text missing.txt
+initialisers --model vocab.txt --vectors {vectors}
+adapt --preset grean-bert --model {model} --vectors {vectors} --out out
+adapt --model {model} --out out
+adapt --model {model} --vectors {vectors} --unit --out out
+adapt --model {model} --vectors {vectors} --method magic --out out
+adapt --model {model} --vectors {vectors} --max-added -1 --out out
+adapt --preset green-bert-random --model {model} --vectors {vectors} --method ridge --out out
+adapt --model {model} --vectors {vectors} --corpus {text} --out out
+adapt --model vocab.txt --vectors {vectors} --out out
+adapt --model {model} --vectors {vectors} --recipe bad.toml --out out
+adapt --model bpe --vectors {vectors} --out out
+adapt --model weightless --vectors {vectors} --out out
+adapt --model alien --vectors {vectors} --out out
+adapt --preset green-bert --recipe bad.toml --model {model} --vectors {vectors} --out out
+certify --before {model} --after nothing/at/all
+certify --before {model}
+certify --before vocab.txt --after {model}
+certify --before {model} --after {model} --text missing.txt
+tokenize text
+tokenize text --model nothing/at/all
+tokenize --model {model}
+tokenize text --model bpe
+lens
+lens --terms
+lens --model {model}
+lens text --terms --model {model}
+lens missing.txt --model {model}
+lens text --model nothing/at/all
+lens text --model bpe
+lens empty.txt --model {model}
+lens latin.txt --model {model}
+lens binary.txt --model {model}
+lens {text} missing.txt --model {model}
+lens text --model {model} --top -1
+lens text --model {model} --casing cased
+presets extra
+presets --jsn
+presets --offline
+convert {model} --out out
+convert nothing/at/all --out out
+convert evil --out out
+finetune --model {model} --task ner --out out
+finetune --model {model} --task ner --train missing.tsv --out out
+finetune --model {model} --task ner --train tagged.tsv
+finetune --model {model} --task ner --train tagged.tsv --out out --tokenization adapted
+finetune --model {model} --task ner --train tagged.tsv --out out --settings slow
+finetune --model {model} --task ner --train tagged.tsv --out out --freeze top-7
+finetune --model {model} --task ner --train tagged.tsv --out out --lr 0
+finetune --model {model} --task nothing --out out
+finetune --model {model} --task bad.toml --out out
+finetune --model weightless --task ner --train tagged.tsv --out out
+finetune --model bpe --task ner --train tagged.tsv --out out
+finetune --model vocab.txt --task ner --train tagged.tsv --out out
+finetune --model evil --task ner --train tagged.tsv --out out
+evaluate --run nothing
+evaluate --run {model}
+evaluate --run {model} --tokenization odd
+predict --model nothing tagged.tsv --out out
+predict --model {model} tagged.tsv --out out
+predict --model {model} tagged.tsv
+zero-shot --model {model} --train missing.json --test missing.json --out out
+zero-shot --model {model} --train tagged.tsv --test tagged.tsv --out out
+zero-shot --model {model} --train tagged.tsv --out out
+answer --model nothing --context {text} --question who
+answer --model {model} --context {text} --question who
+answer --model {model} --context missing.txt --question who
+answer --model {model} --context {text}
+compare {model}
+compare {model} {model}
+compare nothing nothing --rounds x
+jobs list extra
+jobs list --workspce w
+jobs list --workspace empty.txt
+jobs show
+jobs show nothing
+jobs show ../x
+jobs show nothing --lines x
+jobs cancel
+jobs cancel nothing
+jobs cancel ../../x
+jobs resume
+jobs resume nothing --workspace w
+jobs resume nothing --wait now
+app --port x
+app --prot 1
+app --workspace empty.txt
+tokenize heart --model pipe
+tokenize heart --model runaway
+words count {text} --model runaway
+words count {text} --model shared-id
+lens text --model far-id
+advise {text} --model runaway
+vocabulary compare runaway vocab.txt
+vocabulary study --model shared-id --corpus {text}
+vectors train {text} --model far-id --out out
+vectors contextual --model layers --corpus {text} --length 64 --out out
+pretrain --model layers --stage whole --corpus {text} --length 16 --out out
+pretrain --model settings --stage whole --corpus {text} --length 16 --out out
+finetune --model layers --task ner --train tagged.tsv --out out
+finetune --model float8 --task ner --train tagged.tsv --out out
+map --model float8 --out m.html
+diagnose float8
+change --before {model} --after float8
+align --vectors {vectors} --model index
+initialisers --model index --vectors {vectors}
+relations --model index
+adapt --model settings --vectors {vectors} --method ridge --out out
+adapt --model {model} --preset transfer-syntactic --target shared-id --out out
+certify --before {model} --after layers-list
+gates --model layers-list --corpus {text}
+answer --model layers-list --context {text} --question who
+convert pipe --out out
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("narrow")
+    (folder / "n.vec").write_text("".join(f"{word} {i} 1\n" for i, word in enumerate(KNOWN)))
+    assert main(["vectors", "import", str(folder / "n.vec"), "--out", str(folder / "n")]) == 0
+    return folder / "n"
+
+
+@pytest.fixture
+def bad_things(tmp_path, tiny_bert, hostile_models):
+    """Files and folders that no command should take."""
+    import pickle
+    import shutil
+
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)) * 100)
+    (tmp_path / "latin.txt").write_bytes("Krankheitsfälle der Ärzte\n".encode("latin-1") * 10)
+    (tmp_path / "ragged.vec").write_text("a 1 2\nb 1\n")
+    (tmp_path / "nan.vec").write_text("a 1 2\nb nan 1\n")
+    (tmp_path / "lying.vec").write_text("5 2\na 1 2\nb 3 4\n")
+    (tmp_path / "good.vec").write_text("a 1 2\nb 3 4\n")
+    (tmp_path / "evil.bin").write_bytes(pickle.dumps({"a": [1.0]}))
+    (tmp_path / "vocab.txt").write_text("\n".join(TINY_TOKENS) + "\n")
+    (tmp_path / "faulty.txt").write_text("\n".join([*TINY_TOKENS, "", "heart"]))
+    (tmp_path / "tagged.tsv").write_text("heart\tB\nof\tO\n")
+    (tmp_path / "bad.toml").write_text("[vectors]\nepoch = 1\n")
+    for name in ("weightless", "alien", "bpe", "evil"):
+        shutil.copytree(tiny_bert, tmp_path / name)
+    (tmp_path / "weightless" / "model.safetensors").unlink()
+    config = json.loads((tmp_path / "alien" / "config.json").read_text())
+    (tmp_path / "alien" / "config.json").write_text(
+        json.dumps({**config, "architectures": ["MartianModel"]})
+    )
+    from tokenizers import Tokenizer, models
+
+    Tokenizer(models.BPE({"a": 0, "b": 1}, [])).save(str(tmp_path / "bpe" / "tokenizer.json"))
+    for one in hostile_models.iterdir():
+        (tmp_path / one.name).symlink_to(one)
+    (tmp_path / "evil" / "model.safetensors").unlink()
+    (tmp_path / "evil" / "pytorch_model.bin").write_bytes(pickle.dumps(print))
+
+
+@pytest.fixture(scope="module")
+def hostile_models(tmp_path_factory, tiny_bert):
+    """Model folders, each with one thing wrong that a library would take badly; all of them:
+    tests/models/test_model_door.py.
+    """
+    import os
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    root, model = tmp_path_factory.mktemp("hostile"), tiny_bert
+    os.mkfifo(root / "pipe")
+    for name in (
+        "runaway",
+        "shared-id",
+        "far-id",
+        "layers",
+        "layers-list",
+        "settings",
+        "index",
+        "float8",
+    ):
+        shutil.copytree(model, root / name)
+    spec = json.loads((model / "tokenizer.json").read_text())
+    pattern = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": "x"}
+    (root / "runaway" / "tokenizer.json").write_text(json.dumps(spec | {"normalizer": pattern}))
+    for name, token_id in (("shared-id", 7), ("far-id", 2**31)):
+        vocabulary = spec["model"]["vocab"] | {"zzz": token_id}
+        (root / name / "tokenizer.json").write_text(
+            json.dumps(spec | {"model": spec["model"] | {"vocab": vocabulary}})
+        )
+    config = json.loads((model / "config.json").read_text())
+    (root / "layers" / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**9}))
+    (root / "layers-list" / "config.json").write_text(json.dumps(config | {"architectures": 5}))
+    (root / "settings" / "tokenizer_config.json").write_text('{"cls_token": {"content": 5}}')
+    (root / "index" / "model.safetensors.index.json").write_text("[1]")
+    tensors = load_file(model / "model.safetensors")
+    rows = "bert.embeddings.word_embeddings.weight"
+    save_file(
+        tensors | {rows: tensors[rows].to(torch.float8_e4m3fn)},
+        root / "float8" / "model.safetensors",
+    )
+    return root
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_is_one_message_and_leaves_nothing(
+    refused, bad_things, line, text, tiny_bert, vectors, narrow
+):
+    places = {"{text}": text, "{model}": tiny_bert, "{vectors}": vectors, "{narrow}": narrow}
+    refused(*(str(places.get(word, word)) for word in line.split()))
+
+
+def test_a_text_that_is_not_utf8_is_refused(refused, tiny_bert):
+    assert "not valid UTF-8" in refused("tokenize", "a\udcffb", "--model", tiny_bert)
+    assert "not valid UTF-8" in refused("lens", "a\udcffb", "--model", tiny_bert)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
+def test_a_text_without_words_has_no_figures(refused, tiny_bert, text):
+    assert "no words" in refused("lens", text, "--model", tiny_bert)
+
+
+def test_every_command_has_three_bad_inputs():
+    found = Counter(find(line.split())[0] for line in BAD)
+    assert set(found) == set(COMMANDS)
+    assert min(found.values()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("adpt", "adapt"),
+        ("vectors trian", "train, import, evaluate"),
+        ("vectors", "train, import, evaluate"),
+        ("word count x", "words count"),
+        ("tokenize x --modle y", "--model"),
+        ("vectors train x --model y --min_count 3", "--min-count"),
+        ("vectors train x --model y --epoch 3", "--epochs"),
+        ("presets --jsno", "--json"),
+        ("adapt --preset green-brt --model m --vectors v --out o", "green-bert"),
+        ("tokenize x", "tokenize: it needs: --model"),
+        ("align --vectors v --model m --method procrustus", "did you mean procrustes?\n"),
+        ("align --vectors v --model m --method x", "choose one of least-squares"),
+        ("vectors train x --model y --epochs many", "whole number"),
+    ],
+)
+def test_a_mistake_names_the_nearest_match_in_one_line(refused, line, said):
+    err = refused(*line.split())
+    assert said in err
+    assert len(err.splitlines()) <= 2

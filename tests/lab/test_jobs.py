@@ -1,0 +1,682 @@
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.material import counting_step
+from tests.material.counting_step import CountStep
+from tests.material.lab import LONG, wait_for, write_text
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.artifacts.corpora import counts_path, read_corpus
+from vocadapt.lab.jobs import worker
+from vocadapt.lab.jobs.job import born
+from vocadapt.lab.jobs.queue import find_job, list_jobs, promised, resume, start
+from vocadapt.lab.jobs.status import Metrics, Status, read_metrics, read_status, write_status
+from vocadapt.lab.steps.spec import CorpusStep, ImportStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import STEPS, run_step
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.language_model import open_model
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+
+SOON = 20  # seconds
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path / "w")
+
+
+@pytest.fixture
+def text(tmp_path):
+    return write_text(tmp_path / "text.txt")
+
+
+@pytest.fixture
+def quick(text):
+    return Spec("corpus", CorpusStep(copy=True), {"text": text})
+
+
+@pytest.fixture
+def endless(text, tiny_bert):
+    """A step that trains for many minutes."""
+    write_text(text, lines=4000)
+    settings = VectorsStep(word2vec=Word2VecSettings(epochs=20_000, min_count=1, workers=1))
+    return Spec("vectors", settings, {"text": text, "model": tiny_bert})
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on(workspace):
+    yield
+    for job in list_jobs(workspace):
+        if job.status().alive:
+            job.cancel(grace=2)
+
+
+def kill(job):
+    os.kill(read_status(job.folder).pid, signal.SIGKILL)
+
+
+def left_in(folder):
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_a_job_is_done_and_its_artefact_is_there(workspace, quick):
+    job = start(workspace, quick, "mine")
+    assert job.status().alive
+    assert job.wait(LONG).state == "done", job.log()
+    assert workspace.artefact("corpora", "mine").manifest.numbers["files"] == 1
+    assert left_in(workspace.root / "corpora") == ["mine"]
+    assert job.status().fraction == 1.0 and job.status().started > 0
+    assert [found.id for found in list_jobs(workspace)] == [job.id]
+    assert find_job(workspace, job.id).spec == quick.absolute()
+
+
+def test_a_job_gives_the_same_bits_as_the_step(workspace, text, tiny_bert, tmp_path):
+    settings = VectorsStep(word2vec=Word2VecSettings(epochs=1, min_count=1, workers=1))
+    spec = Spec("vectors", settings, {"text": text, "model": tiny_bert})
+    job = start(workspace, spec, "v")
+    run_step(spec, tmp_path / "v")
+    assert job.wait(LONG).state == "done", job.log()
+    assert (job.target / "vectors.safetensors").read_bytes() == (
+        tmp_path / "v" / "vectors.safetensors"
+    ).read_bytes()
+
+
+def test_a_job_that_fails_says_why_and_leaves_nothing(workspace, quick, text):
+    text.write_text("")
+    status = start(workspace, quick, "mine").wait(LONG)
+    assert status.state == "failed"
+    assert "empty" in status.error and status.remedy
+    assert left_in(workspace.root / "corpora") == []
+
+
+def test_a_bug_in_a_job_keeps_its_trace_in_the_log(workspace, quick, monkeypatch, capsys):
+    job = start(workspace, quick, "mine")
+    job.wait(LONG)
+    monkeypatch.setattr(worker, "run_step", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    assert worker.work(job.folder) == 1
+    assert job.status().state == "failed" and "ZeroDivisionError" in job.status().error
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_running_job_tells_where_it_is(workspace, endless):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    end = time.monotonic() + LONG
+    while not job.status().message.startswith("epoch"):
+        assert time.monotonic() < end, job.log()
+        time.sleep(0.05)
+    status = job.status()
+    assert 0 <= status.fraction < 1 and "words/s" in job.wait(1.5).message
+    time.sleep(1.2)
+    seconds = [
+        json.loads(line)["seconds"]
+        for line in (job.folder / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert seconds == sorted(seconds)
+    assert all(
+        later - earlier > 0.4 for earlier, later in pairwise(seconds)
+    )  # twice a second at most
+    assert not workspace.artefacts("vectors")
+
+
+def test_a_cancelled_job_leaves_nothing_half_made(workspace, endless):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    began = time.monotonic()
+    assert job.cancel(grace=10).state == "cancelled", job.log()
+    assert time.monotonic() - began < 8
+    assert left_in(workspace.root / "vectors") == []
+    assert job.cancel().state == "cancelled"  # again does no harm
+
+
+def test_a_job_asked_without_waiting_stops_too(workspace, endless):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    job.cancel(grace=0)
+    wait_for(job, "cancelled", SOON)
+    assert left_in(workspace.root / "vectors") == []
+
+
+def test_a_waiting_job_is_cancelled_without_having_run(workspace, endless, quick):
+    first, second = start(workspace, endless, "v"), start(workspace, quick, "mine")
+    wait_for(first, "running")
+    assert second.status().state == "waiting"
+    second.cancel(grace=SOON)
+    assert second.status().state == "cancelled" and second.status().started == 0
+    assert first.status().state == "running"
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.5, 1.0, 2.0])
+def test_after_kill_9_a_job_is_interrupted_and_the_next_one_runs(workspace, endless, quick, moment):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    time.sleep(moment)
+    kill(job)
+    status = wait_for(job, "interrupted", SOON)
+    assert "killed" in status.error
+    assert workspace.artefacts("vectors") == []
+    assert start(workspace, quick, "mine").wait(LONG).state == "done"
+
+
+def test_kill_9_before_its_first_word_interrupts_too(workspace, quick):
+    job = start(workspace, quick, "mine")
+    assert job.status().state == "waiting"
+    [child] = [
+        process
+        for process in psutil.Process().children()
+        if str(job.folder) in " ".join(process.cmdline())
+    ]
+    child.kill()
+    assert wait_for(job, "interrupted", SOON).error
+
+
+def test_an_interrupted_job_is_resumed_in_its_folder(workspace, endless, quick):
+    finished = start(workspace, quick, "mine")
+    finished.wait(LONG)
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    kill(job)
+    wait_for(job, "interrupted", SOON)
+    log = job.log()
+    assert resume(workspace, job).id == job.id
+    status = wait_for(job, "running")
+    assert [state for state, _ in status.past] == ["interrupted"]
+    assert job.log().startswith(log) and "run 2" in job.log()
+    assert len(list_jobs(workspace)) == 2
+    assert workspace.artefact("corpora", "mine")  # no finished result was lost
+
+
+def test_two_starts_at_once_run_one_after_the_other(workspace, quick):
+    four = [start(workspace, quick, f"mine-{number}") for number in range(4)]
+    seen = set()
+    while any(job.status().alive for job in four):
+        states = tuple(job.status().state for job in four)
+        seen.add(states.count("running"))
+        time.sleep(0.01)
+    assert [job.status().state for job in four] == ["done"] * 4, [job.log() for job in four]
+    assert max(seen) <= 1
+    started = [job.status().started for job in four]
+    assert started == sorted(started)  # first come, first served
+    assert len(workspace.artefacts("corpora")) == 4
+
+
+def test_a_job_outlives_the_process_that_started_it(workspace, quick):
+    code = """
+import sys
+from pathlib import Path
+from vocadapt.lab.jobs.queue import start
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.workspace import Workspace
+start(Workspace(Path(sys.argv[1])), Spec.from_json(sys.argv[2]), "mine")
+"""
+    command = [sys.executable, "-c", code, str(workspace.root), quick.to_json()]
+    subprocess.run(command, check=True, timeout=LONG, cwd=Path(__file__).parents[2])
+    [job] = list_jobs(workspace)
+    assert job.wait(LONG).state == "done", job.log()
+
+
+def test_a_reused_pid_is_never_signalled(workspace, endless, monkeypatch):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    with monkeypatch.context() as patch:
+        stranger = replace(read_status(job.folder), process_started=1.0)
+        patch.setattr("vocadapt.lab.jobs.job.read_status", lambda folder: stranger)
+        job._send(signal.SIGKILL)
+    time.sleep(0.3)
+    assert job.status().state == "running"
+
+
+@pytest.mark.parametrize("name", ["../../x", "", "CON", "a/b"])
+def test_a_bad_name_starts_nothing(workspace, quick, name):
+    with pytest.raises(InputError):
+        start(workspace, quick, name)
+    assert not (workspace.root / "jobs").exists()
+
+
+def test_a_taken_name_is_said_at_once(workspace, quick):
+    start(workspace, quick, "mine").wait(LONG)
+    with pytest.raises(InputError, match="already exists"):
+        start(workspace, quick, "mine")
+    assert start(workspace, quick, "mine", overwrite=True).wait(LONG).state == "done"
+
+
+def test_an_unknown_job_is_said(workspace):
+    for job_id in ("nothing", "../x"):
+        with pytest.raises(InputError):
+            find_job(workspace, job_id)
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.jobs.queue import start
+from vocadapt.lab.steps.spec import Spec
+from vocadapt.lab.workspace.workspace import Workspace
+time.sleep(max(0.0, float(sys.argv[3]) - time.time()))
+try:
+    print(start(Workspace(Path(sys.argv[1])), Spec.from_json(sys.argv[2]), "mine").id, flush=True)
+except InputError as error:
+    print(f"refused: {error}")
+    sys.exit(2)
+time.sleep(float(sys.argv[4]))
+"""
+
+
+def starter(workspace, spec, at=0.0, lives=0.0):
+    """A process of its own that starts a job at a moment, and lives on for some seconds: what a
+    server is to a job.
+    """
+    command = [
+        sys.executable,
+        "-c",
+        STARTER,
+        str(workspace.root),
+        spec.to_json(),
+        str(at),
+        str(lives),
+    ]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    )
+
+
+def test_of_two_processes_that_start_the_same_target_at_once_one_wins(workspace, quick):
+    at = time.time() + 2  # both are awake by then
+    two = [starter(workspace, quick, at) for _ in range(2)]
+    said = [process.communicate(timeout=LONG)[0] for process in two]
+    codes = [process.returncode for process in two]
+    [job] = list_jobs(workspace)
+    assert job.wait(LONG).state == "done", job.log()
+    assert sorted(codes) == [0, 2], said
+    assert "is what the job" in "".join(said) or "already exists" in "".join(said)
+    assert left_in(workspace.root / "corpora") == ["mine"] and left_in(workspace.root / "jobs") == [
+        job.id
+    ]
+
+
+def test_kill_9_of_the_server_does_not_touch_its_job(workspace, endless):
+    server = starter(workspace, endless, lives=LONG)
+    job_id = server.stdout.readline().strip()
+    job = find_job(workspace, job_id)
+    wait_for(job, "running")
+    server.kill()
+    server.wait(SOON)
+    before = wait_for_message(job, "epoch")
+    time.sleep(1)
+    assert job.status().state == "running" and job.status().updated > before.updated
+    assert job.cancel(grace=10).state == "cancelled"
+
+
+def wait_for_message(job, start):
+    end = time.monotonic() + LONG
+    while not job.status().message.startswith(start):
+        assert time.monotonic() < end, job.log()
+        time.sleep(0.05)
+    return job.status()
+
+
+def test_what_a_living_job_will_make_is_not_started_twice(workspace, endless):
+    job = start(workspace, endless, "v")
+    with pytest.raises(InputError, match=f"is what the job {job.id} is making"):
+        start(workspace, endless, "v", overwrite=True)
+    assert list_jobs(workspace) == [job]
+    assert promised(workspace, "vectors") == {"v"} and promised(workspace, "corpora") == set()
+    job.cancel(grace=10)
+    assert promised(workspace, "vectors") == set()
+
+
+def test_waiting_jobs_say_behind_which_job_they_wait(workspace, endless, quick):
+    first = start(workspace, endless, "v")
+    wait_for(first, "running")
+    second, third = start(workspace, quick, "b"), start(workspace, quick, "c")
+    assert (first.waits_for(), second.waits_for(), third.waits_for()) == (None, first, second)
+    second.cancel(grace=SOON)
+    assert third.waits_for() == first
+    first.cancel(grace=10)
+    assert third.wait(LONG).state == "done"
+    resume(workspace, first)
+    wait_for(first, "running")
+    fourth = start(workspace, quick, "d")
+    resume(workspace, second)  # older, but it asked later
+    assert (fourth.waits_for(), second.waits_for()) == (first, fourth)
+
+
+def test_only_what_ended_unfinished_is_resumed(workspace, quick, endless, text):
+    done = start(workspace, quick, "mine")
+    assert done.wait(LONG).state == "done"
+    with pytest.raises(InputError, match="is done"):
+        resume(workspace, done)
+    alive = start(workspace, endless, "v")
+    with pytest.raises(InputError, match=r"is (waiting|running)"):
+        resume(workspace, alive)
+    wait_for(alive, "running")
+    alive.cancel(grace=10)
+    run_step(quick, workspace.folder("vectors", "v"))  # another was quicker
+    with pytest.raises(InputError, match="already exists"):
+        resume(workspace, alive)
+    assert alive.status().state == "cancelled" and left_in(workspace.root / "vectors") == ["v"]
+
+
+def test_a_failed_job_is_resumed_when_its_cause_is_mended(workspace, quick, text):
+    text.write_text("")
+    job = start(workspace, quick, "mine")
+    assert job.wait(LONG).state == "failed"
+    text.write_text("now there is a line\n")
+    resume(workspace, job)
+    status = job.wait(LONG)
+    assert (status.state, status.error, [state for state, _ in status.past]) == (
+        "done",
+        "",
+        ["failed"],
+    ), job.log()
+    assert workspace.artefact("corpora", "mine").manifest.job == job.id
+
+
+def test_a_moved_workspace_takes_its_jobs_along(workspace, quick, text, tmp_path):
+    text.write_text("")
+    start(workspace, quick, "mine").wait(LONG)
+    workspace.root.rename(tmp_path / "moved")
+    text.write_text("a line\n")
+    [job] = list_jobs(Workspace(tmp_path / "moved"))
+    assert resume(Workspace(tmp_path / "moved"), job).wait(LONG).state == "done", job.log()
+    assert left_in(tmp_path / "moved" / "corpora") == ["mine"] and not workspace.root.exists()
+
+
+def test_sigterm_from_outside_interrupts_and_does_not_cancel(workspace, endless):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    os.kill(read_status(job.folder).pid, signal.SIGTERM)
+    status = job.wait(SOON)
+    assert status.state == "interrupted" and "told to end" in status.error
+    assert left_in(workspace.root / "vectors") == []
+
+
+def test_an_end_that_other_code_swallowed_is_taken_up_again(workspace, quick):
+    """Libraries catch everything while they are imported: a signal's exception that comes just then
+    is lost.
+    """
+    job = start(workspace, quick, "mine")
+    job.wait(LONG)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        reporter = worker.Reporter(job, worker.told_by_signal())
+        reporter(0.1)
+        with suppress(Cancelled):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        time.sleep(worker.LOOK_EVERY)
+        with pytest.raises(Cancelled):
+            reporter(0.2)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_setting_the_clock_changes_nothing(workspace, endless, monkeypatch):
+    job = start(workspace, endless, "v")
+    wait_for(job, "running")
+    real, boot = time.time, psutil._pslinux.boot_time
+    for hours in (-30, 30):  # what the machine says after its clock was set
+        monkeypatch.setattr(time, "time", lambda shift=3600 * hours: real() + shift)
+        monkeypatch.setattr(psutil._pslinux, "boot_time", lambda shift=3600 * hours: boot() + shift)
+        status = job.status()
+        assert status.state == "running" and status.seconds >= 0 and (status.seconds_left or 0) >= 0
+        assert born(status.pid) == pytest.approx(status.process_started, abs=1)
+    assert job.cancel(grace=10).state == "cancelled"
+
+
+def test_a_stopped_process_wakes_up_as_if_nothing_had_been(workspace, endless):
+    """A laptop that sleeps."""
+    job = start(workspace, endless, "v")
+    wait_for_message(job, "epoch")
+    os.kill(read_status(job.folder).pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    asleep = job.status()
+    os.kill(asleep.pid, signal.SIGCONT)
+    time.sleep(1.5)
+    assert (
+        asleep.state == "running"
+        and job.status().state == "running"
+        and job.status().updated > asleep.updated
+    )
+
+
+def test_what_a_start_left_that_came_to_nothing_is_swept(workspace, quick):
+    nothing = workspace.root / "jobs" / "20260101-000000-000000-corpus"
+    nothing.mkdir(parents=True)
+    (workspace.root / "jobs" / "mine").mkdir()  # not ours
+    counts = workspace.root / "counts"
+    counts.mkdir()
+    (counts / ".0123.tsv.77").write_text("half")
+    (counts / "0123.tsv").write_text("whole")
+    job = start(workspace, quick, "x")
+    assert left_in(workspace.root / "jobs") == [job.id, "mine"] and left_in(counts) == ["0123.tsv"]
+
+
+def test_the_log_tells_of_the_job_and_of_its_step(workspace, text, monkeypatch):
+    counting_step.use(monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]))
+    job = start(workspace, Spec("count", CountStep(60, 0.03), {"text": text}), "n")
+    assert job.wait(LONG).state == "done"
+    log = job.log()
+    assert all(
+        said in log
+        for said in ("waiting", "running: python -m vocadapt count", "begins at 0", "done after")
+    ), log
+    assert re.search(r"\d+% square \d", log)
+    assert not (job.folder / "checkpoint").exists()
+    assert job.log(lines=2).splitlines() == log.splitlines()[-2:]
+
+
+def test_a_progress_bar_in_the_log_is_one_line(workspace, quick):
+    job = start(workspace, quick, "x")
+    job.wait(LONG)
+    (job.folder / "log.txt").write_bytes(b"begin\n\r 10%\r 50%\r100%\r\nend\n")
+    assert job.log() == "begin\n100%\nend"
+
+
+def test_a_long_log_keeps_its_last_lines_and_is_appended_to(tmp_path):
+    path = tmp_path / "log.txt"
+    with path.open("ab") as log:  # as the job's process holds it
+        log.write(b"".join(b"line %05d\n" % number for number in range(1000)))
+        log.flush()
+        worker.shorten(path, longest=11_000, kept=105)
+        assert path.stat().st_size == 11_000
+        worker.shorten(path, longest=10_999, kept=105)
+        log.write(b"end\n")
+    lines = path.read_text().splitlines()
+    assert lines == [
+        "[the first 10,901 bytes of this log were removed]",
+        *(f"line {n:05d}" for n in range(991, 1000)),
+        "end",
+    ]
+    worker.shorten(tmp_path / "absent.txt")
+
+
+def test_the_log_of_a_job_that_goes_on_and_on_stays_short(workspace, quick, monkeypatch):
+    job = start(workspace, quick, "x")
+    job.wait(LONG)
+    log = job.folder / "log.txt"
+    log.write_bytes(b"again\n" * 4_000_000)
+    monkeypatch.setattr(worker.os, "kill", lambda process, number: None)
+    monkeypatch.setattr(worker, "PATIENCE", 0)
+    watching = threading.Thread(target=worker._watch, args=(job,))
+    watching.start()
+    end = time.monotonic() + SOON
+    while log.stat().st_size > worker.LONGEST_LOG:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    (job.folder / "cancel").touch()
+    watching.join(SOON)
+    assert not watching.is_alive() and job.log(lines=2) == "again\nagain"
+
+
+@pytest.mark.parametrize("still_full_at_the_end", [False, True])
+def test_a_disk_that_is_full_for_a_while_does_not_end_a_job(
+    workspace, text, monkeypatch, tmp_path, still_full_at_the_end
+):
+    """The step itself writes little: only status, metrics and checkpoint find no room."""
+    flag = tmp_path / "full"
+    counting_step.use(
+        monkeypatch, PYTHONPATH=str(Path(__file__).parents[2]), **{counting_step.FULL: str(flag)}
+    )
+    job = start(workspace, Spec("count", CountStep(100, 0.03), {"text": text}), "n")
+    wait_for(job, "running")
+    flag.write_text("" if still_full_at_the_end else "status")
+    time.sleep(1.5)
+    status = job.status()
+    if still_full_at_the_end:
+        status = job.wait(LONG)
+        assert status.state == "failed" and "disk is full" in status.error and status.remedy, (
+            job.log()
+        )
+        assert left_in(workspace.root / "corpora") == []
+        assert [path for path in job.folder.rglob(".*")] == []
+        flag.unlink()
+        resume(workspace, job)
+    else:
+        assert status.state == "running"
+        flag.unlink()
+    assert job.wait(LONG).state == "done", job.log()
+
+
+def test_a_status_on_a_full_disk_is_written_over_the_old_one(tmp_path, monkeypatch):
+    write_status(tmp_path, Status("running", message="x" * 300, pid=7))
+    size = (tmp_path / "status.json").stat().st_size
+
+    def full(path, value):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(strict_json, "write", full)
+    write_status(tmp_path, Status("failed", error="why", pid=7))
+    assert read_status(tmp_path) == Status("failed", error="why", pid=7)
+    assert (tmp_path / "status.json").stat().st_size == size
+
+
+def test_metrics_are_bounded_and_outlive_a_kill(tmp_path, monkeypatch):
+    monkeypatch.setattr("vocadapt.lab.jobs.status.MOST_LINES", 100)
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    metrics = Metrics(tmp_path, 1.0)
+    line = {"run": 1, "fraction": 0.5, "message": "m"}
+    for now[0] in range(1000):
+        metrics.add({**line, "seconds": now[0]})
+    kept = [found["seconds"] for found in read_metrics(tmp_path)]
+    assert kept == list(
+        range(0, 1000, 16)
+    )  # every second, then every other … as many as fit in a hundred lines
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"run": 1, "sec')
+    assert len(read_metrics(tmp_path)) == len(kept)
+    Metrics(tmp_path, 1.0).add({**line, "seconds": 2000})
+    assert [found["seconds"] for found in read_metrics(tmp_path)] == [*kept, 2000]
+
+
+def test_the_time_left_of_a_resumed_job_counts_from_where_it_went_on():
+    now = time.time()
+    status = Status(
+        "running", fraction=0.7, first=0.6, paced=now - 10, started=now - 15, updated=now
+    )
+    assert status.seconds_left == pytest.approx(30, abs=0.5)
+    assert replace(status, paced=now - 1).seconds_left is None  # too early to tell
+    assert replace(status, fraction=0.5).seconds_left is None  # it went back
+    assert replace(status, fraction=1.0).seconds_left == 0
+
+
+def test_the_time_left_follows_from_the_pace():
+    now = time.time()
+    status = Status("running", fraction=0.25, started=now - 10, updated=now)
+    assert status.seconds_left == pytest.approx(30, abs=0.5)
+    assert Status("running", started=now - 10).seconds_left is None
+    assert Status("running", fraction=0.25, started=now - 1, updated=now).seconds_left is None
+    assert Status("done", fraction=1.0, started=now - 10, updated=now).seconds == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("spec.json", ""),
+        ("spec.json", "[]"),
+        ("spec.json", "{}"),
+        ("spec.json", '{"spec": 3, "target": "x"}'),
+        ("spec.json", '{"spec": {"step": "fly"}, "target": "x", "overwrite": false}'),
+        ("status.json", '{"state": "runn'),
+        ("status.json", "\0"),
+        ("status.json", '{"state": "flying"}'),
+    ],
+)
+def test_a_job_that_cannot_be_read_is_not_listed(workspace, quick, file, content):
+    for name, asked in {"1-good": quick, "2-torn": quick}.items():
+        folder = workspace.root / "jobs" / name
+        folder.mkdir(parents=True)
+        order = {
+            "spec": asked.to_dict(),
+            "target": str(workspace.root / "corpora" / "x"),
+            "overwrite": False,
+        }
+        strict_json.write(folder / "spec.json", order)
+        strict_json.write(folder / "status.json", {"state": "done"})
+    (workspace.root / "jobs" / "2-torn" / file).write_text(content)
+    assert [job.id for job in list_jobs(workspace)] == ["1-good"]
+
+
+@pytest.mark.parametrize("kind", ["corpora", "vectors"])
+def test_an_upload_is_taken_in_and_not_left_twice(workspace, text, tiny_bert, kind):
+    upload = workspace.root / "uploads" / "mine.txt"
+    upload.parent.mkdir(parents=True)
+    upload.write_text(text.read_text() if kind == "corpora" else "aspirin 1 2\ndrug 3 4\n")
+    spec = {
+        "corpora": Spec("corpus", CorpusStep(copy=True), {"text": upload, "model": tiny_bert}),
+        "vectors": Spec("import", ImportStep(), {"file": upload}),
+    }[kind]
+    assert start(workspace, spec, "mine").wait(LONG).state == "done"
+    assert left_in(upload.parent) == []
+    made = workspace.artefact(kind, "mine")
+    assert made.stale(workspace) == []
+    assert str(upload) not in made.manifest.command
+    if kind == "corpora":
+        assert list(read_corpus([made.folder])) == list(read_corpus([text]))
+        assert f"words count {made.folder}" in made.manifest.command
+        assert counts_path(
+            workspace.root, read_corpus([made.folder]), open_model(tiny_bert).splitter
+        ).is_file()
+    else:
+        assert "vectors import mine.txt" in made.manifest.command
+
+
+def test_an_upload_stays_until_it_is_taken_in_and_other_files_always(workspace, text):
+    upload = workspace.root / "uploads" / "mine.txt"
+    upload.parent.mkdir(parents=True)
+    upload.write_text("")
+    assert (
+        start(workspace, Spec("corpus", CorpusStep(copy=True), {"text": upload}), "empty")
+        .wait(LONG)
+        .state
+        == "failed"
+    )
+    upload.write_text("the drug\n")
+    by_name = Spec(
+        "corpus", CorpusStep(), {"text": upload}
+    )  # refers to the file: the corpus is nothing without it
+    assert start(workspace, by_name, "named").wait(LONG).state == "done"
+    elsewhere = Spec("corpus", CorpusStep(copy=True), {"text": text})
+    assert start(workspace, elsewhere, "elsewhere").wait(LONG).state == "done"
+    assert upload.is_file() and text.is_file()
+
+
+def test_every_step_can_be_a_job():
+    assert all(step.about for step in STEPS.values())

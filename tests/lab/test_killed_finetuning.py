@@ -1,0 +1,66 @@
+"""`kill -9` while a job fine-tunes: it goes on from its newest whole checkpoint, to byte-equal
+predictions.
+"""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.lab.test_killed_jobs import LONG, kill
+from tests.material.finetuning import sentences, write_conll
+from vocadapt.lab.jobs.queue import list_jobs, resume, start
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.callbacks import begun
+from vocadapt.training.finetune.settings import FinetuneSettings
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = Workspace(tmp_path / "w")
+    yield found
+    for job in list_jobs(found):
+        job.cancel(grace=2)
+
+
+@pytest.mark.slow
+def test_three_kills_one_inside_a_checkpoint(workspace, tmp_path):
+    task, model = (
+        write_conll(tmp_path / "train.txt", sentences(60)),
+        build_tiny_bert(tmp_path / "bert"),
+    )
+    settings = FinetuneStep(
+        FinetuneSettings(epochs=60, batch=4, lr=1e-3, save_minutes=1e-4), kind="ner"
+    )  # 900 steps
+    spec = Spec("finetune", settings, {"model": model, "train": task, "test": task})
+    whole = start(workspace, spec, "whole")
+    assert whole.wait(4 * LONG).state == "done", whole.log()
+    job, rng = start(workspace, spec, "killed"), random.Random(3)
+    folder, seen = job.folder / "checkpoint" / "seed-1", ""
+    for moment in ("any", "checkpoint", "any"):
+        end = time.monotonic() + 2 * LONG
+        while (begun(folder) or "") == seen:
+            assert time.monotonic() < end and job.status().alive, job.log()
+            time.sleep(0.01)
+        if moment == "checkpoint":
+            while all(
+                (path / "trainer_state.json").is_file() for path in folder.glob("checkpoint-*")
+            ):
+                assert time.monotonic() < end and job.status().alive, job.log()
+        else:
+            time.sleep(rng.random())
+        kill(job)
+        seen = begun(folder) or ""
+        resume(workspace, job)
+    assert job.wait(4 * LONG).state == "done", job.log()
+    assert [state for state, _ in job.status().past] == ["interrupted"] * 3
+    for name in ("predictions.jsonl", "logits.safetensors"):
+        written = [
+            (workspace.folder("runs", run) / name).read_bytes() for run in ("whole", "killed")
+        ]
+        assert written[0] == written[1], name

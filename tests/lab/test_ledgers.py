@@ -1,0 +1,192 @@
+"""Two predictions by name: runs, cuts of one run, files of others; and every way in which they do
+not belong together.
+"""
+
+import json
+
+import pytest
+
+from tests.material.finetuning import one_thread, sentences, texts, tiny_adapted, write_conll
+from tests.material.runs import write_run
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.run_sources import corpus_of, training_examples
+from vocadapt.lab.reports.ledgers import PairSpec, open_pair
+from vocadapt.lab.steps.spec import FinetuneStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.training.finetune.run_files import load_run
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.tasks.base import Sentence, Text
+
+GOLD = (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cough"), ("O", "B-D")))
+RIGHT, NOTHING = [("O", "B-D"), ("O", "B-D")], [("O", "O"), ("O", "O")]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a really trained run of an adapted model, and the model's own."""
+    folder = tmp_path_factory.mktemp("trained")
+    tiny_adapted(folder)
+    train, test = (
+        write_conll(folder / f"{name}.txt", sentences(count, seed))
+        for name, seed, count in (("train", 0, 20), ("test", 3, 8))
+    )
+    given = {"model": str(folder / "adapted"), "train": str(train), "test": str(test)}
+    settings = FinetuneStep(FinetuneSettings(epochs=2, batch=5, lr=5e-3), kind="ner", limit=15)
+    with one_thread():
+        run_step(Spec("finetune", settings, given), folder / "runs" / "one")
+    return folder
+
+
+def runs(tmp_path, **said):
+    return [str(write_run(tmp_path / name, GOLD, {"base": own})) for name, own in said.items()]
+
+
+def test_two_runs(tmp_path):
+    found = open_pair(PairSpec(*runs(tmp_path, a=NOTHING, b=RIGHT)))
+    assert found.ledger.counts["fixed"] == 2 and (found.test.a, found.test.b) == (0.0, 1.0)
+    assert (
+        found.cuts == ("base", "base")
+        and found.by_cut == {}
+        and found.train is None
+        and not found.words.cuts
+    )
+    assert found.ending("ia") is None
+    assert [one.name for one in found.slicing().scores()] == ["suffix", "rest"]
+
+
+def test_the_cuts_of_one_run(trained):
+    run = str(trained / "runs" / "one")
+    found = open_pair(PairSpec(run))
+    assert found.cuts == ("base", "pooled") and list(found.by_cut) == ["base", "adapted", "pooled"]
+    assert (
+        found.words.word("tachycardia").new == ("tachycardia",)
+        and found.words.word("tachycardia").seen > 0
+    )
+    words = [
+        (word, tag)
+        for one in found.train
+        for word, tag in zip(one.words, one.tags, strict=True)
+        if word.endswith("ia")
+    ]
+    ending = found.ending("ia")
+    assert (ending.occurrences, ending.inside) == (
+        len(words),
+        sum(tag != "O" for _, tag in words),
+    ) and ending.inside > 0
+    assert found.ending("ia") is ending  # counted once
+    assert len(found.train) == 15 and set(found.slicing().available) >= {
+        "new-token",
+        "unseen",
+        "unseen-entity",
+    }
+    counts = open_pair(PairSpec(run, run, ("base", "adapted"))).ledger.counts
+    gold = sum(tag != "O" for example in found.split.examples for tag in example.tags)
+    assert sum(counts[name] for name in ("fixed", "broken", "both wrong", "both right")) == gold
+    for entry in found.ledger.entries:
+        vote = found.ledger.vote(entry)
+        assert vote is None or set(vote.said) == {"base", "adapted", "pooled"}
+
+
+def test_training_examples_that_were_changed_since_are_not_known(trained, tmp_path):
+    run = load_run(trained / "runs" / "one")
+    assert len(training_examples(run)) == 15 and corpus_of(run.folder) is None
+    path, kept = trained / "train.txt", (trained / "train.txt").read_text(encoding="utf-8")
+    path.write_text(kept + "\nmore\tO\n", encoding="utf-8")
+    assert training_examples(run) is None
+    path.write_text(kept, encoding="utf-8")
+    assert len(training_examples(run)) == 15
+    alone = write_run(tmp_path / "alone", GOLD, {"base": RIGHT})
+    assert training_examples(load_run(alone)) is None
+
+
+def test_predictions_of_others_against_gold_and_against_a_run(tmp_path):
+    gold = write_conll(tmp_path / "gold.txt", GOLD)
+    ours = write_conll(
+        tmp_path / "ours.txt",
+        tuple(Sentence(one.words, tags) for one, tags in zip(GOLD, RIGHT, strict=True)),
+    )
+    lines = [
+        json.dumps({"words": one.words, "tags": tags})
+        for one, tags in zip(GOLD, NOTHING, strict=True)
+    ]
+    theirs = tmp_path / "theirs.jsonl"
+    theirs.write_text("\n".join(lines), encoding="utf-8")
+    found = open_pair(PairSpec(str(theirs), str(ours), gold=str(gold), kind="ner"))
+    assert found.ledger.counts["fixed"] == 2 and found.sides[0].name == "theirs.jsonl"
+    (run,) = runs(tmp_path, run=RIGHT)
+    against = open_pair(PairSpec(str(theirs), run))
+    assert against.ledger.counts["fixed"] == 2 and against.cuts == ("", "base")
+    assert open_pair(PairSpec(run, str(theirs), gold=str(gold))).ledger.counts["broken"] == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            (Sentence(("no", "fever"), ("O", "B-D")), Sentence(("a", "cold"), ("O", "B-D"))),
+            "example 2 is another one",
+        ),
+        ((Sentence(("no", "fever"), ("O", "O")), GOLD[1]), "example 1 has other labels"),
+        ((*GOLD, Sentence(("x", "y"), ("O", "O"))), "2 and 3 of them"),
+    ],
+)
+def test_other_examples_are_refused_and_the_first_that_differs_is_said(tmp_path, other, said):
+    first = write_run(tmp_path / "a", GOLD, {"base": RIGHT})
+    second = write_run(tmp_path / "b", other, {"base": [("O",) * 2] * len(other)})
+    with pytest.raises(InputError, match="were not tested on the same examples") as caught:
+        open_pair(PairSpec(str(first), str(second)))
+    assert said in str(caught.value) or said in caught.value.problem
+
+
+def test_other_tasks_and_missing_parts_are_messages(tmp_path):
+    (ner,) = runs(tmp_path, ner=RIGHT)
+    labelled = texts(2)
+    said = {"base": [one.labels for one in labelled]}
+    other = str(write_run(tmp_path / "text", labelled, said, kind="classification"))
+    bare = tmp_path / "bare.txt"
+    bare.write_text("no\tO\nfever\tB-D\n", encoding="utf-8")
+    for asked, problem in (
+        (PairSpec(ner, other), "different tasks"),
+        (PairSpec(ner, kind="qa"), "different tasks"),
+        (PairSpec(str(bare), str(bare)), "need the kind"),
+        (PairSpec(str(bare), str(bare), kind="ner"), "need what is right"),
+        (PairSpec(ner, str(tmp_path / "nowhere")), "no such run or file"),
+        (PairSpec(ner, str(bare)), "holds 1 sentences, the gold file 2"),
+        (PairSpec(ner, ner, ("base", "adapted")), "no 'adapted' cut"),
+        (PairSpec(ner, scorer="squad"), "no score 'squad'"),
+    ):
+        with pytest.raises(InputError) as caught:
+            open_pair(asked)
+        assert problem in caught.value.problem, asked
+
+
+def test_without_labels_there_is_nothing_to_compare(tmp_path):
+    files = [
+        write_conll(tmp_path / name, GOLD, tags)
+        for name, tags in (("gold.txt", False), ("ours.txt", True))
+    ]
+    with pytest.raises(InputError, match="holds no labels"):
+        open_pair(PairSpec(str(files[1]), str(files[1]), gold=str(files[0]), kind="ner"))
+
+
+def test_relations_in_files(tmp_path):
+    gold = tmp_path / "gold.jsonl"
+    rows = [Text("1", "@A$ makes @B$", ("cause",)), Text("2", "@A$ and @B$", ("false",))]
+    gold.write_text(
+        "\n".join(
+            json.dumps({"id": one.id, "text": one.text, "label": one.labels[0]}) for one in rows
+        )
+    )
+    names = []
+    for name, labels in (("a", ("false", "cause")), ("b", ("cause", "false"))):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(
+            "\n".join(
+                json.dumps({"id": str(n), "label": label})
+                for n, label in enumerate(labels, start=1)
+            )
+        )
+        names.append(str(path))
+    found = open_pair(PairSpec(*names, gold=str(gold), kind="relations")).ledger
+    assert found.counts["fixed"] == 1 and found.counts["false alarm removed"] == 1
+    assert found.entries[0].first.error == "none"

@@ -1,0 +1,244 @@
+"""Presets …+mlm: adaptation and masked-word training as one command and one artefact, what was kept
+and what was not.
+"""
+
+import json
+from argparse import Namespace
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.conftest import TINY_TOKENS
+from tests.material.lab import NEW
+from vocadapt.cli import main
+from vocadapt.cli.vocabulary.adapt import _followed
+from vocadapt.lab.steps.spec import ModelStep, Spec, VectorsStep
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.adapted_model import before_of
+from vocadapt.models.language_model import open_model
+from vocadapt.recipe import FOLLOWED, PRESETS, is_preset, preset
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.training.masked.stages import new_ids
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
+QUICK = ["--tokens", "1024", "--length", "16", "--batch", "8", "--lr", "0.003"]
+
+
+@pytest.fixture(scope="module")
+def long_vectors(tmp_path_factory, tiny_bert, long_text):
+    step = VectorsStep(word2vec=Word2VecSettings(epochs=1, workers=1))
+    spec = Spec("vectors", step, {"text": str(long_text), "model": str(tiny_bert)})
+    return run_step(spec, tmp_path_factory.mktemp("vectors") / "v").folder
+
+
+@pytest.fixture
+def target(make_bert):
+    """Another model, whose vocabulary has the words of the text that tiny-bert lacks."""
+    return make_bert("target", tokens=[*TINY_TOKENS, *NEW])
+
+
+def made(capsys, out, *given):
+    assert main(["adapt", *map(str, given), "--out", str(out), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def state(folder):
+    return open_model(folder).network.state_dict()
+
+
+def test_green_bert_and_then_its_rows(tiny_bert, long_text, tmp_path, capsys):
+    given = ("--model", tiny_bert, "--corpus", long_text)
+    made(capsys, tmp_path / "a", "--preset", "green-bert", *given, "--no-certificate")
+    answer = made(
+        capsys, tmp_path / "b", "--preset", "green-bert+mlm", *given, *QUICK[2:], "--tokens", "5120"
+    )
+    told, before, after = answer["numbers"]["further"], state(tmp_path / "a"), state(tmp_path / "b")
+    assert (told["stage"], told["tokens"], told["steps"]) == ("embeddings", 5120, 40) and answer[
+        "numbers"
+    ]["certificate"] is True
+    assert told["loss_per_character"]["after"] < told["loss_per_character"]["before"]
+    model = open_model(tmp_path / "b")
+    new = new_ids(model)
+    assert {model.vocabulary.tokens[i] for i in new} == set(NEW) and before_of(model) is not None
+    moved = {name for name in after if not torch.equal(before[name], after[name])} - {
+        "cls.predictions.decoder.weight"
+    }
+    assert moved - {"cls.predictions.decoder.bias"} == {ROWS, BIAS}
+    assert set((before[ROWS] != after[ROWS]).any(dim=1).nonzero().flatten().tolist()) <= set(new)
+    record = json.loads((tmp_path / "b" / "vocadapt.json").read_text())
+    assert (
+        record["certificate"]["passed"]
+        and "certified" not in record
+        and len(record["pretraining"]) == 1
+    )
+    card = (tmp_path / "b" / "README.md").read_text(encoding="utf-8")
+    assert (
+        "checks that everything else is as it was" in card
+        and "trained further: stage `embeddings`" in card
+    )
+    assert not list((tmp_path / "b").glob(".*")) and is_preset(preset("green-bert+mlm"))
+    assert (
+        "recipe.toml" in json.loads((tmp_path / "b" / "manifest.json").read_text())["command"]
+    )  # its budget was changed
+
+
+def test_a_transfer_and_then_everything(tiny_bert, target, long_text, tmp_path, capsys):
+    source = tiny_bert
+    given = (
+        "--model",
+        source,
+        "--target",
+        target,
+        "--corpus",
+        long_text,
+        "--stage",
+        "continued",
+        *QUICK,
+    )
+    answer = made(capsys, tmp_path / "m", "--preset", "transfer-syntactic+mlm", *given)
+    assert answer["numbers"]["certificate"] is True and answer["numbers"]["further"]["frozen"] == 0
+    record = json.loads((tmp_path / "m" / "vocadapt.json").read_text())
+    assert record["certificate"]["passed"] and record["certified"] == "before the training"
+    assert "**Certificate passed** before the training" in (tmp_path / "m" / "README.md").read_text(
+        encoding="utf-8"
+    )
+    model = open_model(tmp_path / "m")
+    assert model.vocabulary.tokens == open_model(target).vocabulary.tokens
+    assert type(model.network) is type(open_model(source).network)
+    layer = "bert.encoder.layer.0.output.dense.weight"
+    assert not torch.equal(state(source)[layer], state(tmp_path / "m")[layer])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("transfer-syntactic+mlm", "--target"), ("green-bert+mlm", "--vectors")],
+    ids=["transfer", "vectors"],
+)
+def test_a_text_for_the_training_alone_is_not_counted_for_the_plan(
+    given, tiny_bert, target, long_vectors, long_text, tmp_path, capsys, monkeypatch
+):
+    def counting(*arguments, **options):
+        raise AssertionError("the plan does not look at counts")
+
+    monkeypatch.setattr("vocadapt.lab.steps.adapt.kept_counts", counting)
+    monkeypatch.setattr("vocadapt.pipeline.count_words", counting)
+    name, option = given
+    source = target if option == "--target" else long_vectors
+    options = (
+        "--model",
+        tiny_bert,
+        option,
+        source,
+        "--corpus",
+        long_text,
+        "--no-certificate",
+        *QUICK,
+    )
+    numbers = made(capsys, tmp_path / "m", "--preset", name, *options)["numbers"]
+    assert numbers["added"] >= len(NEW) and numbers["further"]["tokens"] == 1024
+    assert preset(name).needs == {"text", option.removeprefix("--")}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--preset", "transfer-semantic+mlm", "--target", "TARGET"], "needs a text"),
+        (
+            ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--length", "100"],
+            "64 wordpieces at most",
+        ),
+        (["--preset", "green-bert", "--corpus", "TEXT", "--tokens", "100"], "none was asked for"),
+        (["--preset", "green-bert", "--corpus", "TEXT", "--stage", "extension"], "no extension"),
+        (["--preset", "exbert-s3", "--corpus", "TEXT", "--stage", "continued"], "is an exBERT"),
+        (
+            ["--preset", "green-bert+mlm", "--corpus", "TEXT", "--tokens", "5", "--hours", "1"],
+            "not allowed with",
+        ),
+    ],
+)
+def test_mistakes_are_one_message_and_leave_nothing(
+    given, said, tiny_bert, target, long_text, tmp_path, capsys
+):
+    named = {"TARGET": str(target), "TEXT": str(long_text)}
+    command = [
+        "adapt",
+        "--model",
+        str(tiny_bert),
+        *(named.get(part, part) for part in given),
+        "--out",
+        str(tmp_path / "w" / "m"),
+    ]
+    assert main(command) == 2
+    found = capsys.readouterr()
+    assert said in found.err and len(found.err.splitlines()) <= 3 and not (tmp_path / "w").exists()
+
+
+def test_a_budget_on_the_command_line_takes_the_place_of_the_recipes(tmp_path):
+    recipe = PRESETS["green-bert+mlm"]
+    recipe = replace(
+        recipe,
+        further=replace(
+            recipe.further, training=recipe.further.training.with_changes(tokens=5_000_000)
+        ),
+    )
+    options = Namespace(
+        stage=None, epochs=3.0, tokens=None, hours=None, length=None, batch=None, lr=None
+    )
+    training = _followed(recipe, options).further.training
+    assert (training.budget, training.epochs, training.tokens, training.hours) == (
+        "epochs",
+        3.0,
+        0,
+        0.0,
+    )
+    options.epochs, options.lr = None, 2e-3
+    training = _followed(recipe, options).further.training
+    assert (training.budget, training.tokens, training.lr) == (
+        "tokens",
+        5_000_000,
+        2e-3,
+    )  # none is said: it keeps its own
+
+
+def test_a_model_without_a_masked_word_head_is_refused_at_once(
+    make_bert, long_text, tmp_path, capsys
+):
+    command = [
+        "adapt",
+        "--preset",
+        "green-bert+mlm",
+        "--model",
+        str(make_bert(head="BertModel")),
+        "--corpus",
+        str(long_text),
+    ]
+    capsys.readouterr()
+    assert main([*command, "--length", "16", "--out", str(tmp_path / "m")]) == 2
+    found = capsys.readouterr().err
+    assert "no masked-word head" in found, found
+
+
+def test_progress_never_runs_backwards(tiny_bert, long_text, tmp_path):
+    seen = []
+    recipe = replace(preset("green-bert+mlm"), vectors=Word2VecSettings(epochs=1, workers=1))
+    training = replace(recipe.further.training, tokens=256, length=16, batch=8)
+    for stage in ("embeddings", "continued"):
+        asked = replace(recipe, further=replace(recipe.further, stage=stage, training=training))
+        spec = Spec("model", ModelStep(asked), {"model": str(tiny_bert), "text": str(long_text)})
+        run_step(spec, tmp_path / stage, lambda fraction, message="": seen.append(fraction or 0.0))
+        assert seen == sorted(seen) and seen[-1] > 0.9
+        seen.clear()
+
+
+def test_every_such_preset_is_its_own_with_training_behind():
+    assert [name for name in PRESETS if name.endswith("+mlm")] == [
+        f"{name}+mlm" for name in FOLLOWED
+    ]
+    for name in FOLLOWED:
+        assert PRESETS[f"{name}+mlm"].needs == PRESETS[name].needs | {"text"}
+        assert (
+            PRESETS[f"{name}+mlm"].further.stage == "embeddings" and not PRESETS[name].further.stage
+        )

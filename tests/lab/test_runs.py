@@ -1,0 +1,121 @@
+"""The runs of a workspace as values."""
+
+import json
+
+import pytest
+
+from tests.material.runs import write_run, write_runs
+from vocadapt.errors import InputError
+from vocadapt.lab.artifacts.runs import (
+    open_runs,
+    opened,
+    passed_over,
+    runs_and_unreadable,
+    runs_of,
+    tasks_of,
+)
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.training.tasks.base import Sentence
+
+GOLD = (Sentence(("No", "fever", "."), ("O", "B-D", "O")), Sentence(("A", "cough"), ("O", "B-D")))
+RIGHT, HALF, NONE = (
+    [("O", "B-D", "O"), ("O", "B-D")],
+    [("O", "B-D", "O"), ("O", "O")],
+    [("O", "O", "O"), ("O", "O")],
+)
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """Two sets of runs: one seed under one cut, two seeds under three."""
+    found = Workspace(tmp_path / "w")
+    write_runs(found, "base", GOLD, {1: {"base": HALF}})
+    write_runs(
+        found,
+        "green",
+        GOLD,
+        {
+            1: {"base": HALF, "adapted": RIGHT, "pooled": RIGHT},
+            2: {"base": HALF, "adapted": NONE, "pooled": HALF},
+        },
+    )
+    return found
+
+
+def test_a_set_of_runs_has_the_scores_of_every_seed(workspace):
+    green = open_runs(workspace.root / "runs" / "green")
+    assert (green.name, green.task, green.kind, green.model, green.seeds) == (
+        "green",
+        "toy",
+        "ner",
+        "green",
+        (1, 2),
+    )
+    assert (green.cuts, green.cut, green.metric) == (("base", "adapted", "pooled"), "pooled", "f1")
+    assert green.values() == (
+        1.0,
+        pytest.approx(2 / 3),
+    )  # 1 of 1 predicted is right, 1 of 2 found: F1 2/3
+    assert green.values("adapted", "recall") == (1.0, 0.0)
+    summary = green.summary()
+    assert summary.mean == pytest.approx(5 / 6) and summary.sd == pytest.approx((1 / 3) / 2**0.5)
+    assert green.examples_per_second == 15.0  # 30 examples in 2 seconds, twice
+
+
+def test_one_seed_has_no_deviation_and_one_cut_is_the_one_that_counts(workspace):
+    base = open_runs(workspace.root / "runs" / "base")
+    assert base.summary().sd is None and base.cut == "base" and base.seeds == (1,)
+
+
+def test_the_runs_of_a_workspace_newest_first_and_of_a_task(workspace):
+    write_runs(workspace, "other", GOLD, {1: {"base": NONE}}, task="another")
+    found = runs_of(workspace)
+    assert [one.name for one in found] == ["other", "green", "base"]
+    assert [one.name for one in runs_of(workspace, "toy")] == ["green", "base"]
+    assert tasks_of(found) == ["another", "toy"]
+
+
+def test_what_cannot_be_read_is_passed_over_and_named(workspace):
+    (workspace.root / "runs" / "base" / "run.json").write_text("{", encoding="utf-8")
+    record = workspace.root / "runs" / "green" / "seed-2" / "run.json"
+    assert [one.name for one in runs_of(workspace)] == ["green"]
+    record.write_text(json.dumps({"seed": 2}), encoding="utf-8")
+    assert runs_of(workspace) == []
+    asked = []
+    runs, found = runs_and_unreadable(
+        workspace, lambda artefact: asked.append(artefact.name) or opened(artefact)
+    )
+    assert runs == [] and asked == ["green", "base"]  # each once
+    assert (
+        list(found) == ["green", "base"]
+        and "not valid JSON" in found["base"]
+        and "not one of a run" in found["green"]
+    )
+    told = passed_over(found, 2)
+    assert (
+        told.startswith("2 of 2 runs cannot be read and are passed over: green (")
+        and "; base (" in told
+    )
+    assert (
+        passed_over({}, 7) == ""
+        and passed_over({"a": "why."}, 1)
+        == "1 of 1 run cannot be read and is passed over: a (why)."
+    )
+    assert (
+        passed_over({"a": "x", "b": "y."}, 7)
+        == "2 of 7 runs cannot be read and are passed over: a (x); b (y)."
+    )
+    with pytest.raises(InputError, match="not one of a run"):
+        open_runs(workspace.root / "runs" / "green")
+
+
+def test_a_folder_without_a_manifest_is_a_set_of_runs_too(tmp_path):
+    found = open_runs(write_run(tmp_path / "alone", GOLD, {"base": RIGHT}, seed=7))
+    assert found.artefact is None and found.seeds == (7,)
+    with pytest.raises(InputError, match="expected a run"):
+        open_runs(tmp_path)
+
+
+def test_a_run_without_labels_to_score_has_no_cut(tmp_path):
+    found = open_runs(write_run(tmp_path / "bare", GOLD, {"base": RIGHT}, scores={}))
+    assert found.cuts == () and found.cut == ""

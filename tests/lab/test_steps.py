@@ -1,0 +1,544 @@
+import json
+import shlex
+from argparse import Namespace
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from tests.material.lab import KNOWN, NEW, QUICK, write_text
+from vocadapt.cli.parser import Parser
+from vocadapt.cli.run import COMMANDS, find
+from vocadapt.cores import count_cores
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.artifacts.alignments import load_judged
+from vocadapt.lab.artifacts.corpora import counts_path, kept_counts, read_corpus
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import (
+    FORMS,
+    AlignmentStep,
+    ContextualStep,
+    ConvertStep,
+    CorpusStep,
+    FinetuneStep,
+    FurtherStep,
+    ImportStep,
+    MapStep,
+    ModelStep,
+    Spec,
+    VectorsStep,
+)
+from vocadapt.lab.steps.steps import STEPS, run_step
+from vocadapt.lab.workspace.workspace import Workspace, open_artefact
+from vocadapt.models.contextual.occurrences import ContextualSettings
+from vocadapt.models.language_model import open_model
+from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.spaces.alignment.alignment import Alignment, AlignmentSettings, AnchorFilter
+from vocadapt.spaces.io.storage import load_space
+from vocadapt.spaces.projection.methods import ProjectionSettings
+from vocadapt.spaces.projection.token_choice import TokenChoice
+from vocadapt.spaces.word2vec.trainer import Word2VecSettings
+from vocadapt.text.corpus import CorpusSettings
+from vocadapt.text.words import Splitter
+from vocadapt.training.finetune.settings import training_preset
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.stages import pretraining_preset
+from vocadapt.vocabulary.initializers.initialize import RowSettings
+
+
+@pytest.fixture(scope="module")
+def vectors(vectors):
+    return open_artefact(vectors)
+
+
+def test_every_step_has_a_form_and_a_function():
+    assert set(STEPS) == set(FORMS)
+
+
+def test_vectors_are_trained_in_the_models_words_and_width(vectors):
+    space = load_space(vectors.folder)
+    assert space.dim == 16
+    assert set(space.words) == {*KNOWN, *NEW, "."}
+    assert vectors.manifest.numbers == {
+        "words": 39,
+        "dim": 16,
+        "occurrences": 3300,
+        "new_words": 5,
+        "workers": 1,
+    }
+
+
+def test_the_manifest_tells_all(vectors, text, tiny_bert):
+    manifest = vectors.manifest
+    assert (manifest.kind, manifest.name, manifest.seed) == ("vectors", "v", 1)
+    assert manifest.settings["word2vec"]["epochs"] == 1
+    assert manifest.inputs["text"].paths == (str(text),)
+    assert manifest.inputs["model"].paths == (str(tiny_bert),)
+    assert {"python", "vocadapt", "gensim", "numpy"} <= set(manifest.versions)
+    assert manifest.seconds > 0
+    assert manifest.command.startswith("python -m vocadapt vectors train")
+
+
+def test_one_worker_gives_the_same_vectors_again(vectors, text, tiny_bert, tmp_path):
+    np.random.seed(77)  # noqa: NPY002 - disturbed on purpose
+    again = run_step(
+        Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert}),
+        tmp_path / "again",
+    )
+    assert (again.folder / "vectors.safetensors").read_bytes() == (
+        vectors.folder / "vectors.safetensors"
+    ).read_bytes()
+
+
+def test_an_alignment_holds_the_map_the_table_and_the_anchors(vectors, tiny_bert, tmp_path):
+    step = AlignmentStep(AlignmentSettings("ridge"), folds=3, compare=True)
+    made = run_step(
+        Spec("alignment", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "a"
+    )
+    assert Alignment.load(made.folder).settings == AlignmentSettings("ridge")
+    judged = load_judged(made.folder)
+    assert judged.maps[0]["method"] == "ridge"
+    assert {row["method"] for row in judged.maps} >= {"least-squares", "identity", "random"}
+    assert sum(row["best"] for row in judged.maps) == 1
+    assert judged.maps[0]["against_first"] is None and judged.maps[1]["against_first"]["folds"] == 3
+    assert len(judged.anchors) == made.manifest.numbers["anchors"] == 34
+    assert {anchor.word for anchor in judged.anchors} == {*KNOWN, "."}
+    assert made.manifest.numbers["best"]["method"]
+    assert made.manifest.numbers["verdict"] == "chance"
+
+
+@pytest.mark.parametrize("given", ["vectors", "text"])
+def test_a_model_is_adapted_certified_and_keeps_its_recipe(
+    vectors, text, tiny_bert, tmp_path, given
+):
+    recipe = replace(PRESETS["green-bert"], vectors=QUICK)
+    source = {"vectors": vectors.folder} if given == "vectors" else {"text": text}
+    made = run_step(
+        Spec("model", ModelStep(recipe), {"model": tiny_bert, **source}), tmp_path / "m"
+    )
+    assert made.manifest.numbers["added"] == 5
+    assert made.manifest.numbers["certificate"] is True
+    record = json.loads((made.folder / "vocadapt.json").read_text())
+    assert record["certificate"]["passed"] is True
+    assert set(NEW) <= set(open_model(made.folder).vocabulary.tokens)
+    assert (made.folder / "recipe.toml").is_file()
+
+
+def test_departures_from_the_exact_word_rule_are_counted_on_the_text_behind_the_vectors(
+    tiny_bert, tmp_path
+):
+    text = tmp_path / "symbols.txt"
+    text.write_text(
+        write_text(tmp_path / "plain.txt").read_text(encoding="utf-8") + "sepsis® and sepsis_x\n",
+        encoding="utf-8",
+    )
+    inputs = {"text": text, "model": tiny_bert}
+    vectors = run_step(Spec("vectors", VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
+    step = ModelStep(PRESETS["green-bert-random"], certify=False)
+    made = run_step(
+        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m"
+    )
+    assert (
+        made.manifest.numbers["departures"] == 1
+    )  # sepsis does not fire beside the underscore; sepsis® is a word
+    text.write_text("sepsis_x again, and this was not trained on\n", encoding="utf-8")
+    edited = run_step(
+        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "edited"
+    )
+    assert "departures" not in edited.manifest.numbers
+    assert "has changed since" in edited.manifest.numbers["departures_not_counted"]
+    assert "was not counted (the training text" in (edited.folder / "README.md").read_text(
+        encoding="utf-8"
+    )
+    assert (
+        "not_counted"
+        in json.loads((edited.folder / "vocadapt.json").read_text())["departures"].popitem()[0]
+    )
+    assert "departures_not_counted" not in made.manifest.numbers
+    text.unlink()
+    gone = run_step(
+        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "gone"
+    )
+    assert "departures" not in gone.manifest.numbers
+
+
+def test_a_text_that_fails_while_departures_are_counted_does_not_fail_the_model(
+    vectors, tiny_bert, tmp_path, monkeypatch
+):
+    def unreadable(*arguments):
+        raise InputError("not UTF-8")
+
+    monkeypatch.setattr("vocadapt.lab.steps.adapt.departures_on", unreadable)
+    step = ModelStep(PRESETS["green-bert-random"], certify=False)
+    made = run_step(
+        Spec("model", step, {"vectors": vectors.folder, "model": tiny_bert}), tmp_path / "m"
+    )
+    assert made.manifest.numbers["added"] == 5 and "departures" not in made.manifest.numbers
+    assert "no longer be read" in made.manifest.numbers["departures_not_counted"]
+
+
+def test_the_words_file_lies_in_the_draft_and_is_gone_in_the_end(
+    text, tiny_bert, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "never-used"))
+    inputs, recipe = (
+        {"text": text, "model": tiny_bert},
+        replace(PRESETS["green-bert-random"], vectors=replace(QUICK, workers=0)),
+    )
+    made = run_step(Spec("vectors", VectorsStep(word2vec=QUICK), inputs), tmp_path / "v")
+    assert {path.name for path in made.folder.iterdir()} == {
+        "manifest.json",
+        "vectors.safetensors",
+        "words.txt",
+    }
+    adapted = run_step(Spec("model", ModelStep(recipe, certify=False), inputs), tmp_path / "m")
+    assert not [
+        path
+        for path in adapted.folder.rglob("*")
+        if path.name.startswith("vocadapt-") or path.name == "sentences.txt"
+    ]
+    assert adapted.manifest.numbers["workers"] == count_cores()
+
+
+def test_cased_words_are_folded_before_they_are_looked_up_in_the_text(text, tiny_bert, tmp_path):
+    file = tmp_path / "foreign.vec"
+    file.write_text("3 2\nWarfarin 1 2\nParis 5 6\ndrug 7 8\n")
+    inputs = {"file": file, "model": tiny_bert, "text": text}
+    made = run_step(Spec("import", ImportStep(fold=True), inputs), tmp_path / "v")
+    assert load_space(made.folder).words == ("warfarin", "drug")
+    assert (
+        "2 of 3 words stand in the text: the others are left out" in made.manifest.numbers["notes"]
+    )
+    file.write_text("1 2\nParis 5 6\n")
+    with pytest.raises(InputError, match="None of the 1 words"):
+        run_step(Spec("import", ImportStep(fold=True), inputs), tmp_path / "none")
+
+
+@pytest.mark.parametrize("given", ["vectors", "text"])
+def test_a_model_made_through_a_map_at_chance_says_so(vectors, text, tiny_bert, tmp_path, given):
+    step = ModelStep(replace(PRESETS["green-bert"], vectors=QUICK), certify=False)
+    source = {"vectors": vectors.folder} if given == "vectors" else {"text": text}
+    numbers = run_step(
+        Spec("model", step, {**source, "model": tiny_bert}), tmp_path / "m"
+    ).manifest.numbers
+    assert numbers["verdict"] == "chance"  # the tiny model's rows are random
+    assert 0 <= numbers["p@5"] <= 1 and numbers["chance@5"] == pytest.approx(5 / 34)
+
+
+def test_what_others_put_into_an_artefact_is_never_overwritten(vectors, text, tiny_bert, tmp_path):
+    spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
+    made = run_step(spec, tmp_path / "v")
+    run_step(spec, tmp_path / "v", overwrite=True)
+    (made.folder / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"also holds notes\.txt"):
+        run_step(spec, tmp_path / "v", overwrite=True)
+    assert (made.folder / "notes.txt").read_text() == "mine"
+
+
+def test_adapting_needs_exactly_one_source(vectors, text, tiny_bert, tmp_path):
+    for inputs in ({}, {"vectors": vectors.folder, "text": text}):
+        with pytest.raises(InputError, match="needs word vectors or a text"):
+            run_step(Spec("model", ModelStep(), {"model": tiny_bert, **inputs}), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_vectors_are_imported_limited_folded_and_filtered(text, tiny_bert, tmp_path):
+    file = tmp_path / "foreign.vec"
+    file.write_text("4 2\nAspirin 1 2\naspirin 3 4\nParis 5 6\ndrug 7 8\n")
+    plain = run_step(Spec("import", ImportStep(limit=2), {"file": file}), tmp_path / "plain")
+    assert load_space(plain.folder).words == ("Aspirin", "aspirin")
+    folded = run_step(
+        Spec("import", ImportStep(fold=True), {"file": file, "model": tiny_bert}),
+        tmp_path / "folded",
+    )
+    assert load_space(folded.folder).words == ("aspirin", "paris", "drug")
+    assert folded.manifest.numbers["notes"]
+    filtered = run_step(
+        Spec("import", ImportStep(), {"file": file, "model": tiny_bert, "text": text}),
+        tmp_path / "filtered",
+    )
+    assert load_space(filtered.folder).words == ("aspirin", "drug")
+    with pytest.raises(InputError, match="need a model"):
+        run_step(Spec("import", ImportStep(fold=True), {"file": file}), tmp_path / "x")
+
+
+def test_a_corpus_refers_to_its_files_or_copies_them(text, tiny_bert, tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    by_name = run_step(
+        Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert}),
+        workspace.folder("corpora", "a"),
+    )
+    copied = run_step(
+        Spec("corpus", CorpusStep(copy=True), {"text": text}), workspace.folder("corpora", "b")
+    )
+    assert read_corpus([by_name.folder]).files == (text,)
+    assert read_corpus([copied.folder]).files == (copied.folder / "text" / "0000-text.txt",)
+    assert list(read_corpus([copied.folder])) == list(read_corpus([text]))
+    assert by_name.manifest.numbers == {
+        "files": 1,
+        "bytes": text.stat().st_size,
+        "words": 3300,
+        "distinct": 39,
+        "lines": 300,
+    }
+
+
+def test_a_corpus_brings_its_own_settings(text, tmp_path):
+    settings = CorpusSettings(sample=0.1)
+    made = run_step(Spec("corpus", CorpusStep(corpus=settings), {"text": text}), tmp_path / "c")
+    assert read_corpus([made.folder]).settings == settings
+    with pytest.raises(InputError, match="its own settings"):
+        read_corpus([made.folder], CorpusSettings(sample=0.5))
+    with pytest.raises(InputError, match="its own settings"):
+        read_corpus([made.folder, text])
+
+
+def test_a_name_that_is_too_long_and_a_negative_seed_are_said(text, tiny_bert, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_corpus(["x" * 5000])
+    with pytest.raises(InputError, match=r"seed.: expected a whole number from 0 "):
+        CorpusSettings(seed=-1)
+    for long in ("x" * 300, "x/" * 3000, "nothing"):
+        with pytest.raises(InputError):
+            run_step(
+                Spec("vectors", VectorsStep(), {"text": long, "model": tiny_bert}), tmp_path / "v"
+            )
+        with pytest.raises(InputError):
+            run_step(
+                Spec("alignment", AlignmentStep(), {"vectors": long, "model": tiny_bert}),
+                tmp_path / "a",
+            )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_counts_are_kept_by_content(text, tmp_path):
+    corpus, splitter = read_corpus([text]), Splitter.bert()
+    counts = kept_counts(tmp_path, corpus, splitter)
+    kept = counts_path(tmp_path, corpus, splitter)
+    kept.write_text(kept.read_text().replace("aspirin", "aspirim"))
+    assert "aspirim" in kept_counts(tmp_path, corpus, splitter).counts  # read, not counted
+    assert "aspirin" in counts.counts
+    other = write_text(tmp_path / "other.txt", seed=2)
+    assert counts_path(tmp_path, read_corpus([other]), splitter) != kept
+    assert counts_path(tmp_path, corpus, Splitter.bert(lowercase=False)) != kept
+    assert [path.suffix for path in (tmp_path / "counts").iterdir()] == [".tsv"]
+
+
+def test_a_step_that_fails_or_is_cancelled_leaves_nothing(text, tiny_bert, tmp_path):
+    def stop(fraction, message=""):
+        raise Cancelled
+
+    spec = Spec("vectors", VectorsStep(word2vec=QUICK), {"text": text, "model": tiny_bert})
+    with pytest.raises(Cancelled):
+        run_step(spec, tmp_path / "w" / "v", stop)
+    impossible = replace(QUICK, min_count=10_000)
+    with pytest.raises(InputError, match="none of the"):
+        run_step(replace(spec, settings=VectorsStep(word2vec=impossible)), tmp_path / "w" / "v")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_that_changes_during_the_step_makes_the_result_stale(tiny_bert, tmp_path):
+    text, workspace = write_text(tmp_path / "text.txt"), Workspace(tmp_path / "w")
+
+    def edit(fraction, message=""):
+        text.write_text("another text")
+
+    spec = Spec("corpus", CorpusStep(), {"text": text, "model": tiny_bert})
+    made = run_step(spec, workspace.folder("corpora", "c"), edit)
+    assert made.stale(workspace) == ["text.txt was changed since"]
+
+
+SPECS = [
+    Spec(
+        "corpus",
+        CorpusStep(corpus=CorpusSettings("body", 5, 0.5, 7, True)),
+        {"text": ["a.txt", "b.txt"], "model": "m"},
+    ),
+    Spec("vectors", VectorsStep(), {"text": ["a b.txt"], "model": "m"}),
+    Spec(
+        "vectors",
+        VectorsStep(
+            CorpusSettings(seed=3, sample=0.5),
+            Word2VecSettings(7, 2, 3, 4, True, 0.05, 6, 1e-4, 9, 1),
+        ),
+        {"text": ["a.txt", "b.txt"], "model": "m"},
+        offline=True,
+    ),
+    Spec(
+        "vectors",
+        VectorsStep(word2vec=Word2VecSettings(dim=8)),
+        {"text": ["a.txt"], "model": "vocab.txt"},
+        casing="uncased",
+    ),
+    Spec("vectors", VectorsStep(resample=3), {"text": ["a.txt"], "model": "m"}),
+    Spec("contextual", ContextualStep(), {"text": ["a.txt"], "model": "m"}),
+    Spec(
+        "contextual",
+        ContextualStep(
+            CorpusSettings("b", 2, 0.5, 3, True),
+            ContextualSettings(0, 7, 64, 8, "tokens", 2, 100, 9),
+        ),
+        {"text": ["a.txt", "b c.txt"], "model": "m", "words": "w.txt"},
+        offline=True,
+    ),
+    Spec("import", ImportStep(fold=True), {"file": "x.vec", "model": "vocab.txt"}, casing="cased"),
+    Spec("import", ImportStep(), {"file": "x.vec"}),
+    Spec(
+        "import",
+        ImportStep(10, True, "mean", CorpusSettings(field="x")),
+        {"file": "f", "words": "w", "model": "m", "text": ["a", "b"]},
+    ),
+    Spec("alignment", AlignmentStep(), {"vectors": "v", "model": "m"}),
+    Spec(
+        "alignment",
+        AlignmentStep(
+            AlignmentSettings(
+                "ridge", True, True, 0.5, "log", AnchorFilter(True, True, True, 4), 8
+            ),
+            5,
+            True,
+        ),
+        {"vectors": "v", "model": "m"},
+    ),
+    Spec("model", ModelStep(), {"model": "m", "vectors": "v"}),
+    Spec(
+        "model",
+        ModelStep(PRESETS["green-bert-replace"], CorpusSettings(seed=4), False),
+        {"model": "m", "text": ["a", "b"]},
+    ),
+    Spec(
+        "finetune",
+        FinetuneStep(
+            training_preset("exbert", epochs=2, with_dev=True, ungrouped=True),
+            "both",
+            (3, 4),
+            "ner",
+            "token",
+            limit=9,
+        ),
+        {"model": "m", "train": "a.txt", "test": "b.txt"},
+    ),
+    Spec("model", ModelStep(PRESETS["exbert-s3"]), {"model": "m", "text": ["a"]}),
+    Spec(
+        "further",
+        FurtherStep(
+            CorpusSettings(sample=0.05),
+            FurtherSettings(
+                "extension", True, keep_minutes=5.0, training=pretraining_preset("exbert", lr=2e-4)
+            ),
+        ),
+        {"model": "m", "text": ["a", "b"]},
+    ),
+    *(
+        Spec(
+            "further",
+            FurtherStep(
+                further=FurtherSettings("whole", training=pretraining_preset("exbert", **budget))
+            ),
+            {"model": "m", "text": ["a"]},
+        )
+        for budget in ({"hours": 1.5}, {"tokens": 5_000_000}, {"epochs": 1.0})
+    ),
+    Spec("convert", ConvertStep(), {"model": "m"}, offline=True),
+    Spec("map", MapStep(), {"space": "m"}),
+    Spec(
+        "map",
+        MapStep(TokenChoice(around="--x $y$ <s>", search="-a")),
+        {"space": "m", "other": "n"},
+        offline=True,
+    ),
+    Spec(
+        "map",
+        MapStep(
+            TokenChoice(7, 2, True, True, True, "count", 3, 9, "x", "y", 5),
+            ProjectionSettings("umap", 9.5, 4.0, 300, 70.0, 6, 0.3, "euclidean", 20, 8, "openTSNE"),
+        ),
+        {"space": "m"},
+    ),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.step)
+def test_a_spec_survives_json(spec):
+    assert Spec.from_json(spec.to_json()) == spec
+
+
+@pytest.mark.parametrize(
+    "spec", [spec for spec in SPECS if spec.step != "corpus"], ids=lambda spec: spec.step
+)
+def test_the_command_line_of_a_spec_means_the_spec(spec, tmp_path, monkeypatch):
+    """The command shown for a step, parsed by that command, asks for the same step."""
+    asked = []
+    name, rest = find(shlex.split(command_of(spec, tmp_path / "out"))[3:])
+    module = import_module(f"vocadapt.cli.{COMMANDS[name][0]}")
+    monkeypatch.setattr(
+        module, "write", lambda spec, options, progress: asked.append((spec, options.out)) or 1 / 0
+    )
+    command = getattr(module, COMMANDS[name][1])
+    parser = Parser(name, "")
+    command.options(parser)
+    with pytest.raises(ZeroDivisionError):
+        command.run(parser.parse(rest), Namespace())
+    assert asked == [(spec, str(tmp_path / "out"))]
+
+
+def test_a_recipe_of_ones_own_is_repeated_from_the_file_beside_the_model(
+    vectors, tiny_bert, tmp_path
+):
+    recipe = Recipe("mine", rows=RowSettings("random-normal", 3))
+    spec = Spec(
+        "model", ModelStep(recipe, certify=False), {"model": tiny_bert, "vectors": vectors.folder}
+    )
+    made = run_step(spec, tmp_path / "m")
+    assert f"--recipe {tmp_path / 'm' / 'recipe.toml'} --no-certificate" in made.manifest.command
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"step": "fly"}, "Unknown step 'fly'"),
+        ({"step": "vectors", "inputs": {"model": "m"}}, "needs text"),
+        (
+            {"step": "vectors", "inputs": {"text": "t", "model": ["a", "b"]}},
+            "takes one model, got 2",
+        ),
+        (
+            {"step": "vectors", "inputs": {"text": "t", "model": "m", "moon": "x"}},
+            "takes no 'moon'",
+        ),
+        (
+            {"step": "vectors", "settings": {"word2vec": {"epoch": 1}}, "inputs": {}},
+            "no setting 'epoch'",
+        ),
+        (
+            {"step": "vectors", "settings": {"word2vec": {"epochs": "1"}}, "inputs": {}},
+            "expected int",
+        ),
+        ({"step": "vectors", "settings": [], "inputs": {}}, "expected tables"),
+        ({"step": "vectors", "inputs": {"text": "t", "model": "m"}, "shell": "rm"}, "no 'shell'"),
+        (
+            {"step": "vectors", "inputs": {"text": "t", "model": "m"}, "casing": "camel"},
+            "Unknown casing 'camel'",
+        ),
+        (
+            {"step": "import", "inputs": {"file": "f"}, "casing": "cased"},
+            "bare vocab.txt, and none was given",
+        ),
+        ({}, "the step is missing"),
+    ],
+)
+def test_a_bad_spec_says_what_is_wrong(values, said):
+    with pytest.raises(InputError, match=said):
+        Spec.from_dict(values)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_result_never_takes_the_place_of_what_it_is_made_from(tmp_path, tiny_bert, above):
+    place = tmp_path / "lib" / "model"
+    recipe = preset("reduced-last-10")
+    made = run_step(Spec("model", ModelStep(recipe, certify=False), {"model": tiny_bert}), place)
+    again = Spec("model", ModelStep(recipe, certify=False), {"model": made.folder})
+    with pytest.raises(InputError, match="is, or holds, the model that it would be made from"):
+        run_step(again, place.parent if above else place, overwrite=True)
+    assert (place / "model.safetensors").is_file()

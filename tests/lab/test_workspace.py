@@ -1,0 +1,510 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.files import open_file
+from vocadapt.lab.workspace import strict_json
+from vocadapt.lab.workspace.locks import held, hold, take
+from vocadapt.lab.workspace.manifest import Manifest, content_stamp, seen_stamp, take_input
+from vocadapt.lab.workspace.workspace import (
+    KINDS,
+    Workspace,
+    adapted_models,
+    check_name,
+    open_artefact,
+    writing,
+)
+from vocadapt.lab.workspace.writing import check_free_file, sweep, writing_file
+
+ROOT = Path(__file__).parents[2]
+BAD_NAMES = [
+    "",
+    ".",
+    "..",
+    "../../x",
+    "x\u202e",
+    "a;rm",
+    "a/b",
+    "a\\b",
+    "/etc/passwd",
+    "C:\\x",
+    "C:",
+    "\\\\server\\share",
+    "nul\0byte",
+    "\0",
+    ".hidden",
+    "-flag",
+    "_x",
+    "a" * 81,
+    "a" * 200,
+    "CON",
+    "con.txt",
+    "NUL",
+    "Lpt1",
+    "com9.tar.gz",
+    "AUX",
+    "x.",
+    "x ",
+    " x",
+    "a b",
+    "a\nb",
+    "%2e%2e",
+    "a%2fb",
+    "~",
+    "~root",
+    "a:b",
+    "a*",
+    "$HOME",
+    "é",
+    "ａ",
+]
+
+
+def manifest(name="x", kind="vectors", **values):
+    return Manifest(kind=kind, name=name, settings={}, **values)
+
+
+def put(workspace, kind, name, inputs=None, text="1"):
+    with writing(workspace.folder(kind, name), overwrite=True) as draft:
+        (draft / "content").write_text(text)
+        manifest(name, kind, inputs=inputs or {}).save(draft)
+    return workspace.artefact(kind, name)
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_bad_name_is_refused_everywhere(tmp_path, name):
+    workspace = Workspace(tmp_path / "w")
+    for kind in KINDS:
+        with pytest.raises(InputError):
+            workspace.folder(kind, name)
+    with pytest.raises(InputError, match="cannot be a name"):
+        check_name(name)
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "biomed", "2026-11-20", "x.y_z-1", "a" * 80, "console", "nullable"]
+)
+def test_a_good_name_is_a_folder_of_the_workspace(tmp_path, name):
+    assert Workspace(tmp_path).folder("vectors", name) == tmp_path / "vectors" / name
+
+
+@pytest.mark.parametrize("wish", [*BAD_NAMES, "My file (2).txt", "biomed"])
+def test_a_free_name_is_a_good_one_whatever_was_wished(tmp_path, wish):
+    check_name(Workspace(tmp_path).free_name("vectors", wish))
+
+
+def test_a_free_name_counts_up(tmp_path):
+    workspace = Workspace(tmp_path)
+    put(workspace, "vectors", "biomed")
+    assert workspace.free_name("vectors", "biomed") == "biomed-2"
+    assert workspace.free_name("models", "biomed") == "biomed"
+
+
+def test_a_link_out_of_the_workspace_is_refused(tmp_path):
+    (tmp_path / "w" / "vectors").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "w" / "vectors" / "x").symlink_to(tmp_path / "outside")
+    with pytest.raises(InputError, match="out of the workspace"):
+        Workspace(tmp_path / "w").folder("vectors", "x")
+
+
+def test_an_artefact_is_written_listed_and_read_again(tmp_path):
+    workspace = Workspace(tmp_path)
+    put(workspace, "vectors", "first")
+    put(workspace, "vectors", "second")
+    assert [found.name for found in workspace.artefacts("vectors")] == ["second", "first"]
+    assert workspace.artefact("vectors", "first").kind == "vectors"
+    with pytest.raises(InputError, match=r"no vectors named third.*\nThere: second, first"):
+        workspace.artefact("vectors", "third")
+
+
+def test_a_converted_model_is_not_an_adapted_one(tmp_path):
+    from vocadapt.ui.home.walk import WALK, headline, made_by
+
+    workspace = Workspace(tmp_path)
+    for name, numbers in {"adapted": {"added": 5}, "converted": {"tensors": 3}}.items():
+        with writing(workspace.folder("models", name)) as draft:
+            manifest(name, "models", numbers=numbers).save(draft)
+    [adapted] = adapted_models(workspace)
+    assert adapted.name == "adapted"
+    assert made_by(next(stop for stop in WALK if stop.kind == "models"), workspace) == [adapted]
+    assert [headline(model) for model in workspace.artefacts("models")] == [
+        "converted",
+        "adapted · 5 words added",
+    ]
+
+
+def test_the_manifest_comes_back_as_it_was(tmp_path):
+    (tmp_path / "text").write_text("x")
+    one = manifest(
+        inputs={"text": take_input([tmp_path / "text"])},
+        numbers={"words": 3},
+        seed=1,
+        seconds=0.5,
+        command="c",
+    )
+    one.save(tmp_path)
+    assert Manifest.load(tmp_path) == replace(one, files=("text",))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"kind": 1}',
+        '{"kind": "x", "name": "x", "settings": {}, "inputs": 3}',
+        "\0",
+        "NaN",
+    ],
+)
+def test_a_foreign_manifest_is_refused_and_not_listed(tmp_path, content):
+    folder = tmp_path / "vectors" / "x"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(InputError):
+        open_artefact(folder)
+    assert Workspace(tmp_path).artefacts("vectors") == []
+
+
+@pytest.mark.parametrize("error", [RuntimeError, Cancelled, KeyboardInterrupt, SystemExit])
+def test_nothing_stays_when_the_writer_fails(tmp_path, error):
+    with pytest.raises(error), writing(tmp_path / "deep" / "er" / "x") as draft:
+        (draft / "half").write_text("half")
+        raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_artefact_survives_a_writer_that_fails(tmp_path):
+    workspace = Workspace(tmp_path)
+    stamp = put(workspace, "vectors", "x").stamp
+    with pytest.raises(RuntimeError), writing(workspace.folder("vectors", "x"), overwrite=True):
+        raise RuntimeError
+    assert workspace.artefact("vectors", "x").stamp == stamp
+    assert os.listdir(tmp_path / "vectors") == ["x"]
+
+
+def test_what_is_there_is_not_overwritten_unless_asked(tmp_path):
+    workspace = Workspace(tmp_path)
+    before = put(workspace, "vectors", "x", text="1")
+    with pytest.raises(InputError, match="already exists"), writing(before.folder):
+        pass
+    after = put(workspace, "vectors", "x", text="2")
+    assert (after.folder / "content").read_text() == "2"
+    assert after.stamp != before.stamp
+    assert os.listdir(tmp_path / "vectors") == ["x"]
+
+
+def test_a_folder_of_somebody_else_is_never_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years")
+    with (
+        pytest.raises(InputError, match="not something vocadapt wrote"),
+        writing(tmp_path / "mine", overwrite=True),
+    ):
+        pass
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}",
+        '{"name": "My web app", "icons": []}',
+        '{"kind": "x", "name": "x", "settings": {}, "inputs": {}}',
+    ],
+)
+def test_a_folder_with_a_manifest_of_somebody_else_is_never_overwritten(tmp_path, content):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "manifest.json").write_text(content)
+    with (
+        pytest.raises(InputError, match="not something vocadapt wrote"),
+        writing(tmp_path / "app", overwrite=True),
+    ):
+        pass
+    assert (tmp_path / "app" / "manifest.json").read_text() == content
+
+
+def test_hidden_files_of_somebody_else_are_never_swept(tmp_path):
+    mine = [
+        ".letter.draft",
+        ".letter.2026.draft",
+        ".notes.old",
+        ".a.0123456789ab.old",
+        ".a.0123456789AB.draft",
+    ]
+    for name in mine:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text").write_text("years")
+    files = [".b.0123456789ab.draft", ".c.0123456789ab.old", ".bashrc.x.old"]
+    for name in files:
+        (tmp_path / name).write_text("years")
+    for path in tmp_path.iterdir():
+        os.utime(path, (1, 1))
+    sweep(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted(mine + files)
+
+
+def test_an_empty_folder_is_free_and_a_file_is_not(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with writing(tmp_path / "empty") as draft:
+        manifest().save(draft)
+    assert open_artefact(tmp_path / "empty").kind == "vectors"
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="file"), writing(place):
+            pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+    with pytest.raises(InputError, match="disk is full"), writing(tmp_path / "x") as draft:
+        (draft / "vectors").symlink_to("/dev/full")
+        with (draft / "vectors").open("w") as file:
+            file.write("x" * 100_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_upload_onto_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+    import errno
+    import io
+
+    from vocadapt.ui.components.intake import save_uploads
+
+    class Upload(io.BytesIO):
+        name = "text.txt"
+
+        def read(self, size=-1):
+            if self.tell():
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().read(1)
+
+    with pytest.raises(InputError, match=r"text\.txt: the disk is full"):
+        save_uploads([Upload(b"many words")], Workspace(tmp_path))
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_under_safetensors_is_said_too(tmp_path):
+    with pytest.raises(InputError, match="disk is full"), writing(tmp_path / "x"):
+        raise RuntimeError("I/O error: No space left on device (os error 28)")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), PermissionError(13, "no"), ValueError("x")]
+)
+def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, error):
+    (tmp_path / "a.csv").write_text("old")
+    said = "disk is full" if error.args[0] == 28 else "cannot be written: no"
+    with (
+        (
+            pytest.raises(ValueError)
+            if isinstance(error, ValueError)
+            else pytest.raises(InputError, match=said)
+        ),
+        writing_file(tmp_path / "a.csv") as draft,
+    ):
+        draft.write_text("half")
+        raise error
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.csv", "old")]
+
+
+def test_a_file_is_written_where_its_link_leads_and_checked_beforehand(tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "far.csv")
+    check_free_file(tmp_path / "link.csv")
+    with writing_file(tmp_path / "link.csv") as draft:
+        draft.write_text("new")
+        assert draft.suffix == ".csv" and not (tmp_path / "far.csv").exists()
+    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "far.csv").read_text() == "new"
+    check_free_file(tmp_path / "far.csv", overwrite=True)
+    for path, said in (
+        (tmp_path / "far.csv", "already exists"),
+        (tmp_path / "none" / "a", "there is no folder"),
+        (tmp_path, "is not a file"),
+        (Path(os.devnull), "is not a file"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check_free_file(path, overwrite=path.name != "far.csv")
+
+
+def test_every_file_may_be_read_by_whom_the_manifest_may(tmp_path):
+    with writing(tmp_path / "x") as draft:
+        (draft / "private").write_text("x")
+        (draft / "private").chmod(0o600)
+        manifest().save(draft)
+    assert (tmp_path / "x" / "private").stat().st_mode == (
+        tmp_path / "x" / "manifest.json"
+    ).stat().st_mode
+
+
+KILLED_WRITER = """
+import sys, time
+from pathlib import Path
+from vocadapt.lab.workspace.workspace import writing
+with writing(Path(sys.argv[1])) as draft:
+    (draft / "half").write_text("half")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_writer_leaves_is_not_listed_and_is_swept(tmp_path):
+    command = [sys.executable, "-c", KILLED_WRITER, str(tmp_path / "vectors" / "x")]
+    writer = subprocess.Popen(
+        command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True
+    )
+    assert writer.stdout.readline() == "writing\n"
+    [draft] = (tmp_path / "vectors").iterdir()
+    assert held(draft)
+    sweep(tmp_path / "vectors")
+    assert draft.exists()  # its writer lives
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    assert Workspace(tmp_path).artefacts("vectors") == []
+    sweep(tmp_path / "vectors")
+    assert not draft.exists()
+
+
+def test_a_writer_whose_fresh_draft_is_swept_makes_another(tmp_path, monkeypatch):
+    from vocadapt.lab.workspace import writing as module
+
+    swept = []
+
+    def late(folder):
+        if not swept:  # a sweeper comes between making the draft and locking it
+            swept.append(folder)
+            sweep(folder.parent)
+        return take(folder)
+
+    monkeypatch.setattr(module, "take", late)
+    with writing(tmp_path / "x") as draft:
+        assert swept and draft != swept[0] and not swept[0].exists()
+        manifest().save(draft)
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_of_two_writers_of_one_artefact_the_first_wins(tmp_path):
+    with pytest.raises(InputError, match="already exists"), writing(tmp_path / "x") as second:
+        with writing(tmp_path / "x") as first:
+            (first / "content").write_text("first")
+            manifest().save(first)
+        manifest().save(second)
+    assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x" / "content").read_text() == "first"
+
+
+def test_an_artefact_whose_replacement_was_killed_is_put_back(tmp_path):
+    put(Workspace(tmp_path), "vectors", "x", text="finished")
+    os.replace(tmp_path / "vectors" / "x", tmp_path / "vectors" / ".x.0123456789ab.old")
+    sweep(tmp_path / "vectors")
+    assert (tmp_path / "vectors" / "x" / "content").read_text() == "finished"
+
+
+def test_a_lock_is_held_until_it_is_let_go(tmp_path):
+    assert not held(tmp_path)
+    with hold(tmp_path):
+        assert held(tmp_path)
+        assert take(tmp_path) is None
+        with pytest.raises(BlockingIOError), hold(tmp_path):
+            pass
+    assert not held(tmp_path)
+    assert not held(tmp_path / "gone")
+
+
+def test_a_changed_input_makes_an_artefact_stale(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    text = tmp_path / "text.txt"
+    text.write_text("one")
+    made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
+    assert made.stale(workspace) == []
+    os.utime(text, (1, 1))
+    assert made.stale(workspace) == []  # touched, not changed
+    text.write_text("two")
+    assert made.stale(workspace) == ["text.txt was changed since"]
+    text.unlink()
+    assert made.stale(workspace) == ["text.txt is gone"]
+
+
+def test_a_touched_input_is_read_once_not_at_every_turn(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path / "w")
+    text = tmp_path / "text.txt"
+    text.write_text("one")
+    made = put(workspace, "vectors", "x", {"text": take_input([text], workspace.root)})
+    os.utime(text, (1, 1))
+    opened = []
+    monkeypatch.setattr(
+        "vocadapt.lab.workspace.manifest.open_file",
+        lambda path: opened.append(path) or open_file(path),
+    )
+    assert [made.stale(workspace) for _ in range(3)] == [[], [], []]
+    assert opened.count(text) == 1
+
+
+def test_a_rebuilt_input_makes_stale_what_follows_from_it(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    vectors = put(workspace, "vectors", "biomed")
+    aligned = put(
+        workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)}
+    )
+    model = put(
+        workspace, "models", "m", {"alignment": take_input([aligned.folder], workspace.root)}
+    )
+    assert aligned.stale(workspace) == model.stale(workspace) == []
+    put(workspace, "vectors", "biomed")
+    assert aligned.stale(workspace) == ["vectors biomed was rebuilt since"]
+    assert model.stale(workspace) == ["alignments a is itself out of date"]
+
+
+def test_a_workspace_may_be_moved(tmp_path):
+    workspace = Workspace(tmp_path / "w")
+    vectors = put(workspace, "vectors", "biomed")
+    put(workspace, "alignments", "a", {"vectors": take_input([vectors.folder], workspace.root)})
+    os.replace(tmp_path / "w", tmp_path / "moved")
+    moved = Workspace(tmp_path / "moved")
+    assert moved.artefact("alignments", "a").stale(moved) == []
+
+
+def test_stamps_depend_on_content_and_names_alone(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x").write_text("same")
+    assert content_stamp([tmp_path / "a"]) == content_stamp([tmp_path / "b"])
+    (tmp_path / "b" / ".hidden").write_text("editor's")
+    assert content_stamp([tmp_path / "a"]) == content_stamp([tmp_path / "b"])
+    os.replace(tmp_path / "b" / "x", tmp_path / "b" / "y")
+    assert content_stamp([tmp_path / "a"]) != content_stamp([tmp_path / "b"])
+    before = seen_stamp([tmp_path / "a"])
+    os.utime(tmp_path / "a" / "x", (1, 1))
+    assert seen_stamp([tmp_path / "a"]) != before
+
+
+def test_a_workspace_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "w").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        Workspace(tmp_path / "w")
+
+
+@pytest.mark.parametrize("open_with", ["[", '{"a":'])
+def test_json_that_is_nested_without_end_is_refused(open_with):
+    with pytest.raises(InputError, match="deep: expected JSON, but "):
+        strict_json.loads(open_with * 200_000, "deep")
+
+
+def test_strict_json_has_no_nan(tmp_path):
+    import numpy as np
+
+    text = strict_json.dumps(
+        {"a": float("nan"), "b": [np.float32("inf"), np.int64(3)], "c": (Path("x"), np.arange(2))}
+    )
+    assert json.loads(text) == {"a": None, "b": [None, 3], "c": ["x", [0, 1]]}
+    with pytest.raises(InputError, match="NaN"):
+        strict_json.loads('{"a": NaN}', "x")

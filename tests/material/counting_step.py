@@ -1,0 +1,145 @@
+"""A step made for the tests of jobs, and the process that can run it: quick, deterministic, with a
+checkpoint, and mortal.
+
+It sums squares, keeps its checkpoint after every tenth, and writes the sums down: the same text
+however often it was killed. Run as a program it is the worker of such a job. DIE names a moment at
+which the process kills itself, as `kill -9` would; FULL names a file that, while it is there, makes
+the disk full for the files that its text names, or for all.
+"""
+
+import errno
+import logging
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vocadapt.lab.jobs import queue
+from vocadapt.lab.steps import command_lines, steps
+from vocadapt.lab.steps import spec as specs
+from vocadapt.lab.steps.settings import Unseeded
+from vocadapt.lab.workspace import strict_json
+
+DIE, FULL = "VOCADAPT_TEST_DIE", "VOCADAPT_TEST_FULL"
+RESULT, KEPT = "sums.txt", "kept.json"
+MOMENTS = (
+    "checkpoint before",
+    "checkpoint after",
+    "placed before",
+    "placed after",
+    "put aside after",
+    "ready",
+    "done before",
+    "cleared before",
+)
+log = logging.getLogger("vocadapt.counting")
+
+
+@dataclass(frozen=True)
+class CountStep(Unseeded):
+    """How many squares are summed, and how long each takes, in seconds."""
+
+    numbers: int = 40
+    pause: float = 0.01
+
+
+def count(task: steps.Task, settings: CountStep) -> steps.Numbers:
+    sums = kept(task)
+    log.info("begins at %d", len(sums))
+    while len(sums) < settings.numbers:
+        task.progress(len(sums) / settings.numbers, f"square {len(sums)}")
+        sums.append((sums[-1] if sums else 0) + len(sums) ** 2)
+        (task.draft / RESULT).write_text("half", encoding="utf-8")
+        if task.checkpoint and len(sums) % max(1, settings.numbers // 10) == 0:
+            strict_json.write(task.checkpoint / KEPT, {"sums": sums})
+        time.sleep(settings.pause)
+    (task.draft / RESULT).write_text("\n".join(map(str, sums)), encoding="utf-8")
+    return {"words": len(sums), "begun_at": len(kept(task))}
+
+
+def kept(task: steps.Task) -> list[int]:
+    if task.checkpoint is None or not (task.checkpoint / KEPT).exists():
+        return []
+    return list(
+        strict_json.loads((task.checkpoint / KEPT).read_text(encoding="utf-8"), KEPT)["sums"]
+    )
+
+
+def register(put: Callable[[dict, str, object], None] = dict.__setitem__) -> None:
+    put(specs.FORMS, "count", specs.Form(CountStep, "corpora", ("text",)))
+    put(steps.STEPS, "count", steps.Step(count, "Sum squares", ()))
+    put(command_lines.WORDS, "count", ("count",))
+    put(command_lines.FLAGS, "count", {"numbers": "--numbers", "pause": "--pause"})
+
+
+def use(monkeypatch, **environment: str) -> None:
+    """Let jobs of this test know the step."""
+    register(monkeypatch.setitem)
+    monkeypatch.setattr(queue, "WORKER", (str(Path(__file__).resolve()),))
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def mortal(moment: str) -> None:
+    """Die by SIGKILL at a moment that is named."""
+    replace, rmtree = os.replace, shutil.rmtree
+
+    def die(name: str) -> None:
+        if name == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def named(source: Path, target: Path) -> str:
+        if Path(target).name == KEPT:
+            return "checkpoint"
+        if Path(target).name == queue.STATUS:
+            return "done" if '"done"' in Path(source).read_text(encoding="utf-8") else ""
+        return (
+            "put aside"
+            if str(target).endswith(".old")
+            else "placed"
+            if str(source).endswith(".draft")
+            else ""
+        )
+
+    def mortal_replace(source: Path, target: Path) -> None:
+        name = named(source, target)
+        die(f"{name} before")
+        replace(source, target)
+        die(f"{name} after")
+
+    def mortal_rmtree(path: Path, ignore_errors: bool = False) -> None:
+        if Path(path).name == queue.CHECKPOINT and (Path(path) / KEPT).exists():
+            (Path(path) / KEPT).unlink()
+            die("cleared before")
+        rmtree(path, ignore_errors=ignore_errors)
+
+    os.replace, shutil.rmtree = mortal_replace, mortal_rmtree
+    die("ready")
+
+
+def full(flag: Path) -> None:
+    """Have no room as long as the flag stands."""
+    write = Path.write_text
+
+    def fails(path: Path, *arguments: object, **more: object) -> int:
+        if flag.exists() and flag.read_text(encoding="utf-8") in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write(path, *arguments, **more)  # type: ignore[arg-type]
+
+    Path.write_text = fails  # type: ignore[method-assign,assignment]
+
+
+if __name__ == "__main__":
+    from tests.material import counting_step  # the module that the step lives in, not the program
+    from vocadapt.cli import main
+
+    counting_step.register()
+    if DIE in os.environ:
+        mortal(os.environ[DIE])
+    if FULL in os.environ:
+        full(Path(os.environ[FULL]))
+    sys.exit(main(["job", sys.argv[1]]))

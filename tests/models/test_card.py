@@ -1,0 +1,182 @@
+"""The model card: what it says is so, and its snippet runs where vocadapt cannot be imported."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SPECIAL, TINY_TOKENS
+from tests.models.test_adapted_model import adapted_folder
+from vocadapt.models.adapted_model import add_to_record
+from vocadapt.models.card import code, model_card, new_words
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, adapt
+from vocadapt.recipe import preset
+
+WITHOUT = "import sys; sys.modules['vocadapt'] = None\n"  # any import of it now fails
+
+
+def card(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_snippet_of_a_saved_card_runs_without_vocadapt(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = adapted_folder(tiny_bert, tmp_path / "out")
+    found = re.search(r"```python\n(.*?)```", card(folder), re.DOTALL)
+    assert found and len(found[1].splitlines()) == 5
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", WITHOUT + found[1]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "['tachycardia', 'euthymia', 'hypertension']",
+        "torch.Size([1, 5, 16])",
+    ]
+
+
+def test_a_card_says_what_is_known_and_what_is_not(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = adapted_folder(tiny_bert, tmp_path / "out")
+    before = card(folder)
+    assert (
+        "3 more words" in before
+        and "No certificate was made" in before
+        and "From: not recorded" in before
+    )
+    assert "how often was not counted (no text was at hand)" in before
+    assert (
+        "## Limits" in before
+        and "follows the base model's" in before
+        and "base_model:" not in before
+    )
+    add_to_record(
+        folder,
+        data={"role": "text", "name": "trials", "words": 12000},
+        certificate={
+            "passed": False,
+            "checks": [{"name": "outputs", "passed": False}, {"name": "size", "passed": True}],
+        },
+        quality={"verdict": "chance", "p@5": 0.01, "chance@5": 0.011},
+        departures={"departures": 2, "added_occurrences": 900},
+    )
+    after = card(folder)
+    assert (
+        "FAILED** in 1 of 2 checks: outputs" in after
+        and "the text `trials` (12,000 words)" in after
+    )
+    assert "at chance" in after and "2 times in 900" in after
+    assert "certificate" in json.loads((folder / "vocadapt.json").read_text(encoding="utf-8"))
+
+
+def test_a_model_of_the_hub_is_named_as_there(tiny_bert: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--org--tiny" / "snapshots" / "0123abc"
+    shutil.copytree(tiny_bert, snapshot)
+    text = card(adapted_folder(snapshot, tmp_path / "out"))
+    assert "base_model: org/tiny\n" in text and "# org/tiny, with 3 more words" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("heart", "`heart`"), ("`", "`` ` ``"), ("a``b", "``` a``b ```")]
+)
+def test_words_are_shown_as_they_are(text: str, shown: str) -> None:
+    assert code(text) == shown
+
+
+def test_hostile_words_stay_inside_their_quotes(tiny_bert: Path, tmp_path: Path) -> None:
+    record = json.loads(
+        (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
+    )
+    record["plan"]["added_tokens"] = [["'''", [], 1], ["`", [], 1], ["\\\n```", [], 1]]
+    snippet = re.search(r"```python\n(.*?)\n```\n", model_card(record), re.DOTALL)
+    assert snippet and len(snippet[1].splitlines()) == 5
+    compile(snippet[1], "snippet", "exec")
+
+
+def test_of_many_ways_the_most_frequent_are_told_with_how_many_rows(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    record = json.loads(
+        (adapted_folder(tiny_bert, tmp_path / "out") / "vocadapt.json").read_text(encoding="utf-8")
+    )
+    made = [0, 1, 1, 1, 2, 2, 3, 4]
+    record["provenance"] = {
+        "how": [*"abcde"],
+        "tokens": {f"t{i}": [place, []] for i, place in enumerate(made)},
+    }
+    assert "The new rows: b (3 of 8); c (2 of 8); a (1 of 8); in 2 other ways (2).\n" in model_card(
+        record
+    )
+    record["provenance"]["tokens"] = {"t0": [0, []], "t1": [1, []]}
+    record["provenance"]["how"] = ["a", "b"]
+    assert "The new rows: a (1 of 2); b (1 of 2).\n" in model_card(record)
+
+
+OTHERS = {
+    "reduced-last-5": "with 143 tokens instead of 151",
+    "reinit-normal": "with 151 rows made anew",
+    "transfer-syntactic": "with 2 new tokens among 153",
+    "combined-random-5": "with 2 new tokens among 151",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_card_of_a_model_without_words_behind_the_old_ones(
+    name: str, tiny_bert: Path, make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    first = [*SPECIAL, "##emia", "insulin", *TINY_TOKENS[5:]]
+    target = (
+        open_model(make_bert(tokens=first)) if name.startswith(("transfer", "combined")) else None
+    )
+    recipe = preset(name)
+    folder = adapt(recipe, open_model(tiny_bert), Sources(target=target)).save(
+        tmp_path / "out", recipe.to_dict()
+    )
+    text = card(folder)
+    assert (
+        OTHERS[name] in text
+        and "behind the" not in text
+        and "The new rows: ." not in text
+        and "Examples: ." not in text
+    )
+    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found and len(found[1].splitlines()) == 5
+    shown = "insulin" if target else "The patient was treated"
+    assert f"tokenize('{shown}" in found[1]
+    exec(found[1].replace("'.'", repr(str(folder))), {})
+
+
+def test_a_model_that_lost_tokens_says_that_words_are_cut_otherwise(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    text = card(
+        adapt(preset("reduced-last-5"), open_model(tiny_bert), Sources()).save(tmp_path / "out")
+    )
+    assert (
+        "cut otherwise than before" in text
+        and "A new word" not in text
+        and "No row was made anew." in text
+    )
+
+
+def test_the_new_words_that_are_shown_are_words_before_they_are_symbols():
+    added = [
+        ["©", 9],
+        ["##ase", 8],
+        ["statins", 7],
+        ["silent", 6],
+        ["ii", 5],
+        ["b-cell", 4],
+        ["fevers", 3],
+        ["hypertension", 2],
+    ]
+    plan = {"added_tokens": added, "silent_tokens": ["silent"], "continuation": "##"}
+    assert new_words(plan, 3) == ["statins", "hypertension", "©"]
+    assert new_words(plan, 9) == ["statins", "hypertension", "©", "ii", "b-cell", "fevers"]

@@ -1,0 +1,326 @@
+"""`adapt --preset exbert-…`: what the folder holds, what its certificate proves, and who can use
+it.
+"""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.material.finetuning import sentences, write_conll
+from tests.material.lab import NEW, write_text
+from tests.models.test_certificate import change
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
+from vocadapt.models.contextual.masked_loss import head_on
+from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
+from vocadapt.models.contextual.word_vectors import vectors_in_context
+from vocadapt.models.exbert.extend import gates
+from vocadapt.models.extension_size import ModuleSettings, of_extension
+from vocadapt.models.heads import with_fresh_head
+from vocadapt.models.language_model import open_model
+from vocadapt.models.layers import input_rows, is_tied
+from vocadapt.recipe import PRESETS, Recipe, preset
+from vocadapt.training.finetune.run_files import runs_in
+from vocadapt.vocabulary.plan.plan import PlanSettings
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+EXBERT = [name for name in PRESETS if name.startswith("exbert")]
+
+
+@pytest.fixture(scope="module")
+def exbert(tmp_path_factory, tiny_bert):
+    """tiny-bert with the module of s3 and tokens of a small text; read only."""
+    place = tmp_path_factory.mktemp("exbert")
+    text = write_text(place / "text.txt")
+    return made("exbert-s3", place / "m", tiny_bert, text, certify=True)
+
+
+def made(name, out, model, text=None, **options):
+    recipe = preset(name)
+    inputs = {"model": str(model), **({"text": str(text)} if "counts" in recipe.needs else {})}
+    return run_step(
+        Spec("model", ModelStep(recipe, **{"certify": False, **options}), inputs), out
+    ).folder
+
+
+def numbers_of(folder):
+    return json.loads((folder / "manifest.json").read_text())["numbers"]
+
+
+def failed(before, after):
+    edit = Edit(open_model(before), open_model(after))
+    return [name for name in CHECKS if name != "reload" and not run_check(name, edit).passed]
+
+
+def test_it_is_made_certified_and_tells_its_size(exbert, tiny_bert):
+    numbers, model = numbers_of(exbert), open_model(exbert)
+    assert numbers["certificate"] is True
+    # by hand: 3 · (16 · 6 + 6) + (6 · 16 + 16) + (16 · 8 + 8) + (8 · 16 + 16) + 64 = 762, a gate of
+    # 17, two layers
+    assert numbers["module"] == {
+        "hidden": 6,
+        "intermediate": 8,
+        "share": 762 / 2224,
+        "parameters": 2 * (762 + 17),
+    }
+    assert (
+        type(model.network).__name__ == "ExBertForMaskedLM"
+        and is_tied(model.network)
+        and len(gates(model.network)) == 2
+    )
+    before = len(open_model(tiny_bert).vocabulary)
+    assert (
+        model.config["extension_vocab_size"] == numbers["added"] == len(model.vocabulary) - before
+    )
+    record = json.loads((exbert / "vocadapt.json").read_text())
+    checks = {check["name"]: check["detail"] for check in record["certificate"]["checks"]}
+    assert (
+        "with every gate at 1" in checks["outputs"]
+        and "came with the extension" in checks["other tensors"]
+    )
+    assert "with vocadapt.models.exbert imported" in checks["reload"]
+
+
+def test_its_tokens_are_wordpieces_by_insertion(exbert, tiny_bert):
+    model, before = open_model(exbert), open_model(tiny_bert)
+    added = set(model.vocabulary.tokens) - set(before.vocabulary.tokens)
+    assert set(NEW) <= added and any(token.startswith("##") for token in added)
+    assert model.vocabulary.cut("euthymia") == ("euthymia",) and not model.vocabulary.whole
+    rows = input_rows(model.network)[len(before.vocabulary) :].detach().numpy()
+    assert abs(rows.std() - 0.02) < 0.002 and np.array_equal(
+        rows, model.space.matrix[len(before.vocabulary) :]
+    )
+
+
+def test_the_card_says_what_to_import(exbert):
+    card = (exbert / "README.md").read_text(encoding="utf-8")
+    assert (
+        "import vocadapt.models.exbert\nfrom transformers import" in card
+        and "vocadapt is not needed" not in card
+    )
+    assert "pretrain --stage extension" in card and "34.3%" in card
+
+
+@pytest.mark.parametrize("name", EXBERT)
+def test_every_preset_keeps_what_it_should(name, tiny_bert, tmp_path):
+    out = made(name, tmp_path / "m", tiny_bert, write_text(tmp_path / "t.txt"))
+    assert failed(tiny_bert, out) == []
+    kind = type(open_model(out).network).__name__
+    assert kind == ("BertForMaskedLM" if name == "exbert-no-module" else "ExBertForMaskedLM")
+    assert (numbers_of(out)["added"] == 0) == (name == "exbert-no-vocabulary")
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["BertModel", "BertForPreTraining", "BertForTokenClassification", "BertForQuestionAnswering"],
+)
+def test_other_heads_are_kept_too(head, make_bert, tmp_path):
+    source = make_bert(head=head)
+    out = made("exbert-s1", tmp_path / "m", source, write_text(tmp_path / "t.txt"))
+    assert failed(source, out) == [] and type(open_model(out).network).__name__ == f"Ex{head}"
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("bert.encoder.layer.1.output.dense.weight", "other tensors"),
+        ("bert.encoder.layer.1.output.dense.weight", "outputs"),
+        ("bert.embeddings.word_embeddings.weight", "kept rows"),
+    ],
+)
+def test_a_touched_original_tensor_fails_the_certificate(name, check, tiny_bert, tmp_path):
+    out = made("exbert-s3", tmp_path / "m", tiny_bert, write_text(tmp_path / "t.txt"))
+
+    def nudge(tensors):
+        tensors[name][8] += 1e-3
+
+    change(out, nudge)
+    assert check in failed(tiny_bert, out)
+
+
+def test_a_tensor_that_belongs_to_no_extension_fails_it_too(tiny_bert, tmp_path):
+    out = made("exbert-s3", tmp_path / "m", tiny_bert, write_text(tmp_path / "t.txt"))
+    edit = Edit(open_model(tiny_bert), open_model(out))
+    edit.after.network.bert.extra = torch.nn.Linear(2, 2)
+    assert not run_check("other tensors", edit).passed
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [("token", ("O", "B")), ("sequence", ("no", "yes")), ("question", ("start", "end"))],
+)
+def test_a_fresh_head_is_put_on_it_and_the_body_stays(head, names, exbert):
+    model = open_model(exbert)
+    network = with_fresh_head(model, head, names, seed=1)
+    body = {name: value for name, value in model.network.bert.state_dict().items()}
+    found = network.bert.state_dict()
+    assert (
+        all(torch.equal(found[name], value) for name, value in body.items())
+        and len(gates(network)) == 2
+    )
+    ids = torch.tensor([[1, 2, 3]])
+    assert network(ids)[0].shape[-1] == (2 if head != "question" else 3)
+
+
+def test_vectors_in_context_come_from_the_mixed_layers(exbert, tmp_path):
+    model = open_model(exbert)
+    sentences = tmp_path / "s.txt"
+    sentences.write_text("the aspirin was high\n" * 3, encoding="utf-8")
+    settings = ContextualSettings(layer=-1, length=16, min_count=1)
+    targets = find_targets(
+        {"the": 3, "aspirin": 3, "was": 3, "high": 3}, model.vocabulary, settings, ["aspirin"]
+    )
+    space = vectors_in_context(sentences, targets, model, settings).space
+    ids = torch.tensor([model.fast_tokenizer.encode("the aspirin was high").ids])
+    with torch.no_grad():
+        expected = model.network.bert(ids).last_hidden_state[0, 2]
+    np.testing.assert_allclose(space["aspirin"], expected.numpy(), atol=1e-5)
+
+
+def test_it_is_fine_tuned_and_predicts_like_any_other_folder(exbert, tmp_path):
+    train = write_conll(tmp_path / "train.txt", sentences(10))
+    out, given = (
+        tmp_path / "run",
+        [
+            "--train",
+            str(train),
+            "--test",
+            str(train),
+            "--epochs",
+            "1",
+            "--batch",
+            "5",
+            "--lr",
+            "5e-3",
+        ],
+    )
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(exbert),
+                "--task",
+                "ner",
+                *given,
+                "--freeze",
+                "top-1",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
+    run = runs_in(out)[0]
+    assert set(run.kept.said) == {"base", "adapted", "pooled"}
+    tuned, before = open_model(run.folder).network, open_model(exbert).network
+    assert type(tuned).__name__ == "ExBertForTokenClassification"
+    moved = {
+        name
+        for name, value in tuned.bert.state_dict().items()
+        if not torch.equal(value, before.bert.state_dict()[name])
+    }
+    assert moved and all(".layer.1." in name for name in moved)
+    assert any(of_extension(name) for name in moved) and not all(
+        of_extension(name) for name in moved
+    )
+
+
+def test_its_masked_word_head_scores_old_and_new_tokens(exbert):
+    network = open_model(exbert).network
+    assert head_on(network)(torch.zeros(1, 16)).shape == (1, len(open_model(exbert).vocabulary))
+
+
+def test_the_size_and_the_gate_are_given_on_the_command_line(tiny_bert, tmp_path, capsys):
+    text, out = write_text(tmp_path / "t.txt"), tmp_path / "m"
+    command = [
+        "adapt",
+        "--preset",
+        "exbert-s1",
+        "--model",
+        str(tiny_bert),
+        "--corpus",
+        str(text),
+        "--extension-size",
+        "7",
+        "--gate",
+        ".98",
+        "--no-certificate",
+        "--out",
+        str(out),
+        "--json",
+    ]
+    assert main(command) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["numbers"]["added"] == 7 and answer["numbers"]["preset"] == "exbert-s1, changed"
+    network = open_model(out).network
+    assert (
+        network.config.gate_start == 0.98
+        and abs(torch.sigmoid(gates(network)[0].bias).item() - 0.98) < 1e-6
+    )
+    made_by = json.loads((out / "manifest.json").read_text())["command"]
+    assert "--recipe" in made_by and "recipe.toml" in made_by
+
+
+def test_a_preset_is_named_in_the_command_line(tiny_bert, tmp_path):
+    spec = Spec("model", ModelStep(preset("exbert-s2")), {"model": str(tiny_bert), "text": "t.txt"})
+    assert "--preset exbert-s2" in command_of(spec, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--preset", "exbert-s3"], "needs a text"),
+        (["--preset", "exbert-s6"], "Did you mean"),
+        (["--preset", "green-bert", "--corpus", "{text}", "--gate", ".9"], "no module with a gate"),
+        (["--preset", "exbert-s3", "--corpus", "{text}", "--gate", "1"], "above 0 and below 1"),
+        (["--preset", "exbert-no-vocabulary", "--corpus", "{text}"], "has no use for"),
+    ],
+)
+def test_mistakes_are_said(given, said, tiny_bert, tmp_path, capsys):
+    text = str(write_text(tmp_path / "t.txt"))
+    given = [part.replace("{text}", text) for part in given]
+    assert main(["adapt", "--model", str(tiny_bert), "--out", str(tmp_path / "m"), *given]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / "m").exists()
+
+
+def test_another_architecture_is_refused_before_anything_long(tiny_bert, tmp_path, exbert):
+    with pytest.raises(InputError, match="this is a ExBertForMaskedLM"):
+        made("exbert-no-vocabulary", tmp_path / "m", exbert)
+
+
+def test_a_module_goes_with_any_recipe():
+    recipe = replace(preset("green-bert"), module=ModuleSettings("s1"))
+    assert recipe.to_dict()["module"] == {"size": "s1", "gate": 0.5, "seed": 1}
+    assert (
+        Recipe("x", vocabulary=PlanSettings("same"), module=ModuleSettings("s5")).module.size
+        == "s5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "said"), [("Model", True), ("ForTokenClassification", True), ("ForMaskedLM", False)]
+)
+def test_an_extension_that_cannot_be_pretrained_is_said(head, said, make_bert, tmp_path, capsys):
+    command = [
+        "adapt",
+        "--preset",
+        "exbert-s3",
+        "--model",
+        str(make_bert(head=f"Bert{head}")),
+        "--no-certificate",
+        "--corpus",
+        str(write_text(tmp_path / "text.txt")),
+        "--out",
+        str(tmp_path / "m"),
+    ]
+    assert main(command) == 0
+    assert ("cannot be pretrained" in capsys.readouterr().out) is said

@@ -1,0 +1,235 @@
+"""Keyword in context: every place is found and counted as the words are, whatever the word, the
+splitter and the block.
+"""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import TINY_TOKENS
+from tests.material.articles import PUBMED
+from tests.material.lab import write_text
+from vocadapt.errors import InputError
+from vocadapt.lab.reports.word_lookup import look_up
+from vocadapt.text.corpus import Corpus, CorpusSettings, open_corpus
+from vocadapt.text.keyword_in_context import (
+    Context,
+    ContextSettings,
+    any_in_context,
+    in_context,
+    one_word,
+)
+from vocadapt.text.splitter import Splitter
+from vocadapt.text.words import count_words
+from vocadapt.vocabulary.families.wordpiece import tokenizer_of_tokens, vocabulary_of
+
+UNCASED, CASED = Splitter.bert(), Splitter.bert(lowercase=False)
+WHITESPACE = Splitter.from_tokenizer(
+    {"normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "WhitespaceSplit"}}
+)
+FIRST = ContextSettings(sample=False)
+TEXT = """Aspirin helps; aspirin, ASPIRIN!
+no hit: aspirins paraaspirin aspirin2 aspirinα áspirin\u00adx
+
+x<aspirin>y café Cafe CAFÉ a\x01spirin na\u00adïve
+与aspirin与 µg ≥5-aspirin e\u0301e
+"""
+EVERY = ContextSettings(limit=1000, sample=False)
+
+
+def corpus_of(folder: Path, text: str = TEXT, **settings: object) -> Corpus:
+    (folder / "a.txt").write_bytes(text.encode())
+    return open_corpus([folder / "a.txt"], CorpusSettings(**settings))  # type: ignore[arg-type]
+
+
+def shown(found: Context) -> list[tuple[str, str, str, int]]:
+    return [(hit.left, hit.match, hit.right, hit.line) for hit in found.hits]
+
+
+def test_places_by_hand(tmp_path):
+    (tmp_path / "a.txt").write_text("We gave Aspirin, and aspirin.\naspirins\n\nAspirin\n")
+    found = in_context(
+        open_corpus([tmp_path]), "ASPIRIN", UNCASED, ContextSettings(width=5, sample=False)
+    )
+    assert (
+        found.word == "aspirin"
+        and found.of == 3
+        and {hit.file for hit in found.hits} == {(tmp_path / "a.txt").resolve()}
+    )
+    assert shown(found) == [
+        ("gave ", "Aspirin", ", and", 1),
+        (" and ", "aspirin", ".", 1),
+        ("", "Aspirin", "", 4),
+    ]
+    cased = in_context(open_corpus([tmp_path]), "aspirin", CASED, FIRST)
+    assert shown(cased) == [("We gave Aspirin, and ", "aspirin", ".", 1)]
+
+
+@pytest.mark.parametrize(
+    "splitter", [UNCASED, CASED, WHITESPACE], ids=["uncased", "cased", "whitespace"]
+)
+def test_every_word_of_a_text_is_found_as_often_as_it_is_counted(splitter, tmp_path, monkeypatch):
+    marks = [
+        "\u00adx",
+        "İ",
+        "ß",
+        "\u2003",
+        "与",
+        "\x85",
+        "\x0b",
+        "\r",
+        "é",
+        "e\u0301",
+        "\u200d",
+        "ﬁ",
+        "\u212a",
+        "≠",
+        "\x7f",
+        "-",
+    ]
+    rng = random.Random(3)
+    drawn = [
+        rng.choice([*marks, "0", "٣", "a", "B", "ab", " ", " ", ".", "'"]) for _ in range(4000)
+    ]
+    noise = "".join("".join(drawn[at : at + 40]) + "\n" for at in range(0, 4000, 40))
+    corpus = corpus_of(tmp_path, TEXT + noise)
+    counts = count_words(corpus, splitter).counts
+    assert len(counts) > 60
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 500)
+    for word, count in counts.items():
+        found = any_in_context(corpus, word, [word], word, splitter, EVERY)
+        assert found.of == count == len(found.hits), word
+        for hit in found.hits:
+            assert word in splitter.words(hit.match) and "\n" not in hit.left + hit.right
+    together = any_in_context(corpus, "", [word for word in counts if "a" in word], "a", splitter)
+    assert together.of == sum(count for word, count in counts.items() if "a" in word)
+
+
+def test_the_lines_are_those_of_the_text(tmp_path):
+    lines = TEXT.split("\n")
+    for hit in in_context(corpus_of(tmp_path), "aspirin", UNCASED, EVERY).hits:
+        assert f"{hit.left}{hit.match}{hit.right}" == lines[hit.line - 1]
+
+
+def test_spans_are_the_words_and_where_they_stand():
+    for splitter in (UNCASED, CASED, WHITESPACE, Splitter("null", "null")):
+        for line in TEXT.split("\n"):
+            assert [word for word, _, _ in splitter.spans(line)] == splitter.words(line)
+    assert UNCASED.spans("Café 与b") == [("cafe", 0, 4), ("与", 5, 6), ("b", 6, 7)]
+
+
+def test_n_of_n_is_exact_and_the_draw_is_seeded_and_ignores_blocks(tmp_path, monkeypatch):
+    corpus = corpus_of(tmp_path, "".join(f"{number} drug and\n" for number in range(5000)))
+
+    def lines(seed: int = 1, **more: object) -> list[int]:
+        found = in_context(corpus, "drug", UNCASED, ContextSettings(limit=50, seed=seed, **more))  # type: ignore[arg-type]
+        assert (found.of, len(found.hits)) == (5000, 50)
+        return [hit.line for hit in found.hits]
+
+    drawn = lines()
+    assert (
+        drawn == sorted(drawn)
+        and len(set(drawn)) == 50
+        and drawn != lines(2)
+        and 1500 < sum(drawn) / 50 < 3500
+    )
+    monkeypatch.setattr("vocadapt.text.formats.text_file.BLOCK", 1000)
+    assert lines() == drawn
+    assert lines(sample=False) == list(range(1, 51))
+
+
+def test_every_place_has_the_same_chance(tmp_path):
+    corpus = corpus_of(tmp_path, "drug\n" * 10)
+    seen = [
+        hit.line
+        for seed in range(500)
+        for hit in in_context(corpus, "drug", UNCASED, ContextSettings(2, seed=seed)).hits
+    ]
+    assert len(seen) == 1000 and all(60 < seen.count(line) < 140 for line in range(1, 11))
+
+
+def test_lines_keep_their_number_where_others_are_dropped(tmp_path):
+    corpus = corpus_of(
+        tmp_path, "drug\nthe drug is long enough\ndrug\nanother drug of many\n", min_length=10
+    )
+    assert [hit.line for hit in in_context(corpus, "drug", UNCASED, FIRST).hits] == [2, 4]
+
+
+def test_articles_are_looked_through_too(tmp_path):
+    (tmp_path / "a.xml").write_text(PUBMED, encoding="utf-8")
+    assert shown(in_context(open_corpus([tmp_path]), "aspirin", UNCASED)) == [
+        ("", "Aspirin", " was given to 100 patients.", 1)
+    ]
+
+
+@pytest.mark.parametrize("typed", ["<script>", "$x$", ".*", "two words", "", " ", "a-b", "[UNK]"])
+def test_what_is_not_one_word_is_refused(typed, tmp_path):
+    with pytest.raises(InputError, match=r"words to this model"):
+        in_context(corpus_of(tmp_path), typed, UNCASED)
+
+
+@pytest.mark.parametrize("typed", ["x" * 500, "nosuchword", "*", "\\", "与", "(", "é" * 300])
+def test_odd_words_that_are_not_there_are_not_found(typed, tmp_path):
+    found = in_context(corpus_of(tmp_path, "only this line\n"), typed, UNCASED)
+    assert (found.of, found.hits) == (0, ())
+
+
+def test_a_word_of_bytes_that_are_no_text_is_refused():
+    with pytest.raises(InputError, match="not valid UTF-8"):
+        one_word("a\udcff", UNCASED)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"limit": 0}, {"limit": 10**6}, {"width": -1}, {"width": 10**6}, {"seed": -1}]
+)
+def test_settings_are_checked(settings):
+    with pytest.raises(InputError, match="expected a whole number from"):
+        ContextSettings(**settings)
+
+
+def test_a_line_of_megabytes_is_no_trouble(tmp_path):
+    corpus = corpus_of(
+        tmp_path, "naïve" * 400_000 + " drug " + "与" * 300_000 + "drug" * 300_000 + "\n"
+    )
+    found = in_context(corpus, "drug", UNCASED, ContextSettings(width=3))
+    assert shown(found)[0] == ("ve ", "drug", " 与与", 1) and found.of == 1
+    assert in_context(corpus, "与", UNCASED).of == 300_000
+
+
+def test_a_wordpiece_is_found_through_the_words_that_hold_it(tmp_path):
+    vocabulary = vocabulary_of(tokenizer_of_tokens(tuple(TINY_TOKENS)))
+    corpus = corpus_of(
+        tmp_path, "Tachycardia and hypercard; cardoma, card.\nhyper hypertension tachycarditis\n"
+    )
+    assert vocabulary.cut("tachycarditis") == ("tachy", "##card", "##itis")
+    found = look_up(corpus, "##card", UNCASED, vocabulary, FIRST)
+    assert found.word == "##card" and [hit.match for hit in found.hits] == [
+        "Tachycardia",
+        "hypercard",
+        "tachycarditis",
+    ]
+    begins = look_up(corpus, "hyper", UNCASED, vocabulary, FIRST, piece=True)
+    assert [hit.match for hit in begins.hits] == ["hypercard", "hyper", "hypertension"]
+    assert [hit.match for hit in look_up(corpus, "hyper", UNCASED, vocabulary, FIRST).hits] == [
+        "hyper"
+    ]
+    for piece, given, said in (
+        ("##zzz", vocabulary, "none of the model's"),
+        ("##card", None, "no model says"),
+    ):
+        with pytest.raises(InputError, match=said):
+            look_up(corpus, piece, UNCASED, given)
+
+
+def test_what_is_shown_is_said():
+    found = Context("x", 9, ())
+    assert found.describe(FIRST) == "0 of 9, the first"
+    assert found.describe(ContextSettings()) == "0 of 9, drawn at random with seed 1"
+    assert Context("x", 0, ()).describe(FIRST) == "0 of 0"
+
+
+def test_counts_agree_on_a_larger_text(tmp_path):
+    corpus = open_corpus([write_text(tmp_path / "a.txt", 3000)])
+    counts = count_words(corpus, UNCASED).counts
+    assert {word: in_context(corpus, word, UNCASED).of for word in counts} == counts

@@ -1,0 +1,554 @@
+"""Further pretraining by stages: what moves and what does not, to the bit; budgets, parts,
+resuming, the folder it leaves.
+"""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import torch
+
+from tests.models.test_exbert_adapt import made
+from vocadapt.cli import main
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.lab.steps.command_lines import arguments_of
+from vocadapt.lab.steps.spec import FurtherStep, Spec
+from vocadapt.models.adapted_model import before_of
+from vocadapt.models.certificate.certificate import Edit, run_check
+from vocadapt.models.contextual.masked_loss import masked_word_loss, windows
+from vocadapt.models.exbert.embedding_rows import Apart
+from vocadapt.models.extension_size import of_extension
+from vocadapt.models.language_model import open_model
+from vocadapt.models.layers import input_rows
+from vocadapt.text.corpus import open_corpus
+from vocadapt.training.masked.continued import FurtherSettings, further_in, pretrain_further
+from vocadapt.training.masked.stages import STAGES, begin, new_ids, pretraining_preset
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.validation import Listener
+from vocadapt.training.tasks.seen_examples import read_seen, write_seen
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QUICK = MaskedSettings(length=16, batch=8, lr=3e-3, tokens=16 * 8 * 12)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, tiny_bert, long_text):
+    """tiny-bert, and what the presets make of it; read only."""
+    place = tmp_path_factory.mktemp("models")
+    names = ("exbert-s3", "exbert-no-module", "exbert-no-vocabulary")
+    return {"bert": tiny_bert} | {
+        name: made(name, place / name, tiny_bert, long_text) for name in names
+    }
+
+
+def trained(folder, long_text, out, stage, **options):
+    training = options.pop("training", QUICK)
+    out.mkdir()
+    return further_in(
+        open_model(folder),
+        open_corpus([long_text]),
+        FurtherSettings(stage, training=training, **options),
+        out,
+    )
+
+
+def tensors(folder):
+    return {
+        name: value.detach().clone()
+        for name, value in open_model(folder).network.state_dict().items()
+    }
+
+
+def moved(before, after):
+    """Names of the tensors that moved, and of one entry for each token the ids of those that
+    did.
+    """
+    old, new = tensors(before), tensors(after)
+    names = {name for name in old if not torch.equal(old[name], new[name])}
+    rows = "bert.embeddings.word_embeddings.weight"
+    ids = set((old[rows] != new[rows]).any(dim=1).nonzero().flatten().tolist())
+    return {name for name in names if not name.startswith("cls.predictions.decoder")}, ids
+
+
+ROWS, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
+
+
+def test_the_stage_extension_leaves_all_of_bert_bit_equal(folders, long_text, tmp_path):
+    source, out = folders["exbert-s3"], tmp_path / "m"
+    done = trained(source, long_text, out, "extension")
+    names, ids = moved(source, out)
+    assert {name for name in names if not of_extension(name)} == {ROWS, BIAS}
+    assert {name for name in tensors(source) if of_extension(name)} <= names
+    new = set(new_ids(open_model(source)))
+    assert ids and ids <= new == set(
+        range(len(before_of(open_model(source)).vocabulary), len(open_model(source).vocabulary))
+    )
+    biases = (tensors(source)[BIAS] != tensors(out)[BIAS]).nonzero().flatten().tolist()
+    assert set(biases) <= new
+    by_hand = sum(v.numel() for n, v in tensors(source).items() if of_extension(n)) + len(new) * 17
+    assert done.trained.trainable == by_hand
+    assert (
+        done.trained.trainable + done.trained.frozen == open_model(source).network.num_parameters()
+    )
+    assert done.losses.after.per_character < done.losses.before.per_character
+    edit = Edit(open_model(folders["bert"]), open_model(out))
+    checks = (
+        "kept rows",
+        "token ids",
+        "tied head",
+        "output bias",
+        "other tensors",
+        "outputs",
+        "new rows",
+        "vocabulary size",
+    )
+    assert [name for name in checks if not run_check(name, edit).passed] == []
+
+
+def test_the_heads_are_trained_where_they_are_asked_for(folders, long_text, tmp_path):
+    source, out = folders["exbert-s3"], tmp_path / "m"
+    trained(source, long_text, out, "extension", train_heads=True)
+    names, ids = moved(source, out)
+    heads = {name for name in names if name.startswith("cls.predictions.transform")}
+    assert {name for name in names if not of_extension(name)} == {ROWS, BIAS} | heads and len(
+        heads
+    ) == 4
+    assert ids <= set(new_ids(open_model(source)))
+    assert (tensors(source)[BIAS] != tensors(out)[BIAS]).float().mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [
+        ("exbert-s3", "whole"),
+        ("bert", "continued"),
+        ("exbert-no-module", "whole"),
+        ("exbert-no-vocabulary", "extension"),
+        ("exbert-no-module", "embeddings"),
+        ("bert", "embeddings"),
+    ],
+)
+def test_what_each_stage_trains(name, stage, folders, long_text, tmp_path):
+    source, out = folders[name], tmp_path / "m"
+    done = trained(source, long_text, out, stage)
+    names, ids = moved(source, out)
+    everything = {n for n in tensors(source) if not n.startswith("cls.predictions.decoder")}
+    if stage in ("whole", "continued"):
+        assert names == everything and done.trained.frozen == 0
+    elif name == "exbert-no-vocabulary":
+        assert names and all(of_extension(n) for n in names) and not ids
+    else:
+        assert names == {ROWS, BIAS}
+        assert ids <= set(new_ids(open_model(source)) or range(10**6)) and ids
+    assert done.losses.after.per_character < done.losses.before.per_character
+    assert type(open_model(out).network) is type(open_model(source).network)
+
+
+def test_rows_apart_give_what_they_gave_and_come_back(folders):
+    network = open_model(folders["exbert-s3"]).network
+    ids, head = torch.tensor([[2, 60, 120, 121, 3]]), torch.tensor([121, 60])
+    with torch.no_grad():
+        before = network(ids).logits
+        rows = input_rows(network).detach().clone()
+        apart = Apart(network, head)
+        apart.take_apart()
+        assert torch.allclose(network(ids).logits, before, atol=1e-6)
+        apart.rows.weight += 1
+        with apart.together():
+            assert torch.equal(input_rows(network)[head], rows[head] + 1)
+            assert network.get_output_embeddings().weight is input_rows(network)
+        apart.put_together()
+    same = [i for i in range(len(rows)) if i not in (121, 60)]
+    assert torch.equal(input_rows(network)[same], rows[same])
+
+
+@pytest.mark.parametrize(
+    "behind", [False, True]
+)  # the others, as exBERT's new tokens are, or among them
+def test_rows_apart_have_the_gradients_of_the_whole_matrix(behind, folders):
+    whole = open_model(folders["exbert-s3"]).network
+    size = whole.config.vocab_size
+    ids, new = (
+        torch.tensor([[2, 60, 120, size - 1, 3]]),
+        ([size - 2, size - 1] if behind else [60, size - 1]),
+    )
+    whole(ids, labels=ids).loss.backward()
+    parts = open_model(folders["exbert-s3"]).network
+    apart = begin(parts, "extension", new)
+    parts(ids, labels=ids).loss.backward()
+    assert torch.allclose(apart.rows.weight.grad, input_rows(whole).grad[new], atol=1e-6)
+    assert torch.allclose(apart.scores.bias.grad, whole.cls.predictions.bias.grad[new], atol=1e-6)
+    assert apart.rows.fixed.grad is None
+    moving = {name for name, value in parts.named_parameters() if value.grad is not None}
+    assert all(
+        of_extension(name) or name.endswith(("word_embeddings.weight", "decoder.bias"))
+        for name in moving
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "how"),
+    [
+        ("exbert-s3", "extension", {}),
+        ("bert", "continued", {}),
+        ("exbert-s3", "extension", {"dropout": 0.3, "parts": 4}),
+    ],
+)
+def test_a_run_stopped_twice_ends_as_one_that_was_not(
+    name, stage, how, folders, long_text, tmp_path
+):
+    settings = FurtherSettings(stage, training=replace(QUICK, save_minutes=1e-6, **how))
+    model, corpus = folders[name], open_corpus([long_text])
+    (tmp_path / "whole").mkdir()
+    expected = pretrain_further(
+        open_model(model), corpus, settings, tmp_path / "whole"
+    ).loaded.network.state_dict()
+    folder = tmp_path / "stopped"
+    folder.mkdir()
+    for stop in (4, 9, None):
+
+        def progress(fraction, message="", stop=stop):
+            if stop is not None and f"step {stop} " in message:
+                raise Cancelled
+
+        try:
+            done = pretrain_further(open_model(model), corpus, settings, folder, progress)
+        except Cancelled:
+            assert list(folder.glob("checkpoint-*/moving.safetensors"))
+    for key, value in done.loaded.network.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), expected[key].numpy(), err_msg=key)
+
+
+def test_models_saved_on_the_way_outlive_a_save_that_fails(
+    folders, long_text, tmp_path, monkeypatch
+):
+    settings = FurtherSettings(
+        "continued", keep_minutes=1e-6, training=replace(QUICK, tokens=16 * 8 * 2)
+    )
+    for name in ("work", "full", "out"):
+        (tmp_path / name).mkdir()
+    done = pretrain_further(
+        open_model(folders["bert"]), open_corpus([long_text]), settings, tmp_path / "work"
+    )
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="full"):
+        patched.setattr(shutil, "copytree", Mock(side_effect=OSError("full")))
+        done.save(tmp_path / "full")
+    shutil.rmtree(tmp_path / "full")
+    done.save(tmp_path / "out")
+    shutil.rmtree(tmp_path / "work")  # what the job does in the end
+    for step in (1, 2):
+        assert (
+            open_model(tmp_path / "out" / "checkpoints" / f"step-{step}").network.num_parameters()
+            > 0
+        )
+
+
+def test_a_step_read_in_parts_is_the_same_step(folders, long_text, tmp_path):
+    steps = replace(QUICK, tokens=16 * 8 * 3, lr=1e-3)
+    whole = trained(folders["bert"], long_text, tmp_path / "a", "continued", training=steps)
+    parts = trained(
+        folders["bert"], long_text, tmp_path / "b", "continued", training=replace(steps, parts=4)
+    )
+    assert (
+        parts.trained.steps == whole.trained.steps == 3
+        and parts.trained.tokens == whole.trained.tokens
+    )
+    assert parts.losses.after.per_character == pytest.approx(
+        whole.losses.after.per_character, rel=1e-4
+    )
+    assert parts.trained.curve[0][1] == pytest.approx(whole.trained.curve[0][1], rel=1e-4)
+    for (
+        key,
+        value,
+    ) in (
+        parts.loaded.network.state_dict().items()
+    ):  # AdamW's first steps are by sign: a mean of means shows here
+        np.testing.assert_allclose(
+            value.numpy(), whole.loaded.network.state_dict()[key].numpy(), atol=2e-4, err_msg=key
+        )
+
+
+def test_the_folder_is_the_same_kind_of_folder_and_tells_of_the_training(
+    folders, long_text, tmp_path
+):
+    source, out = tmp_path / "source", tmp_path / "m"
+    shutil.copytree(folders["exbert-s3"], source)
+    write_seen(["0123456789abcdef"], source)
+    first = trained(source, long_text, out, "extension", keep_minutes=1e-6)
+    model = open_model(out)
+    assert read_seen(out) == {
+        "0123456789abcdef"
+    }  # what it was fine-tuned on before is not forgotten
+    assert (
+        model.vocabulary.tokens == open_model(source).vocabulary.tokens
+        and before_of(model) is not None
+    )
+    record = json.loads((out / "vocadapt.json").read_text())
+    assert [told["stage"] for told in record["pretraining"]] == ["extension"] and record[
+        "certificate"
+    ] is None
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert (
+        "trained further: stage `extension`, 1,536 wordpieces; loss per character" in card
+        and "No certificate" in card
+    )
+    kept = first.to_dict()["checkpoints"]
+    assert kept == [f"checkpoints/step-{step}" for step in range(1, 13)]
+    last, early = tensors(out / kept[-1]), tensors(out / kept[0])
+    assert all(torch.equal(last[name], value) for name, value in tensors(out).items())
+    assert not torch.equal(early[ROWS], last[ROWS])
+    trained(out, long_text, tmp_path / "again", "whole")
+    stages = [
+        told["stage"]
+        for told in json.loads((tmp_path / "again" / "vocadapt.json").read_text())["pretraining"]
+    ]
+    assert stages == ["extension", "whole"]
+
+
+def test_the_loss_before_is_that_of_the_model_as_it_was(folders, long_text, tmp_path):
+    done = trained(folders["bert"], long_text, tmp_path / "m", "continued")
+    model = open_model(tmp_path / "m")
+    assert done.losses.before.words == done.losses.after.words > 0
+    lines = [line for line in long_text.read_text().splitlines()[:20]]
+    asked = list(windows(lines, model.splitter, model.vocabulary))
+    old = masked_word_loss(open_model(folders["bert"]).network, model.vocabulary, asked)
+    assert (
+        masked_word_loss(model.network, model.vocabulary, asked).per_character < old.per_character
+    )
+
+
+def test_a_model_of_half_precision_is_saved_as_one(make_bert, long_text, tmp_path):
+    source = make_bert()
+    open_model(source).network.half().save_pretrained(source)
+    out = tmp_path / "m"
+    trained(source, long_text, out, "embeddings")
+    assert {value.dtype for value in open_model(out).network.state_dict().values()} == {
+        torch.float16
+    }
+    assert moved(source, out)[0] == {ROWS, BIAS}
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"), [(6, "loss is nan at step 2 of 6"), (1, "weights is nan at step 1 of 1")]
+)
+def test_a_training_that_diverges_is_said_and_leaves_nothing(
+    steps, said, folders, long_text, tmp_path
+):
+    wild = replace(QUICK, lr=1e38, tokens=16 * 8 * steps, warm_up=0.0, schedule="constant")
+    with pytest.raises(InputError, match=said):
+        trained(folders["bert"], long_text, tmp_path / "m", "continued", training=wild)
+    assert not list((tmp_path / "m").iterdir())
+
+
+def test_the_command_answers_in_json(folders, long_text, tmp_path, capsys):
+    out = tmp_path / "m"
+    command = [
+        "pretrain",
+        "--model",
+        str(folders["exbert-s3"]),
+        "--corpus",
+        str(long_text),
+        "--stage",
+        "extension",
+        "--out",
+        str(out),
+        "--tokens",
+        "512",
+        "--length",
+        "16",
+        "--batch",
+        "8",
+        "--keep-minutes",
+        "0.000001",
+        "--json",
+    ]
+    assert main(command) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["stage"], answer["tokens"], answer["steps"]) == ("extension", 512, 4)
+    assert (
+        set(answer["loss_per_character"]) == {"before", "after", "unigram"}
+        and answer["tokens_per_second"] > 0
+    )
+    assert answer["checkpoints"] == [f"{out}/checkpoints/step-{step}" for step in range(1, 5)]
+    assert answer["trainable"] + answer["frozen"] == open_model(out).network.num_parameters()
+    assert "--stage extension" in json.loads((out / "manifest.json").read_text())["command"]
+
+
+def test_a_command_that_was_killed_goes_on_from_its_checkpoints(
+    folders, long_text, tmp_path, capsys, monkeypatch
+):
+    command = [
+        "pretrain",
+        "--model",
+        str(folders["bert"]),
+        "--corpus",
+        str(long_text),
+        "--stage",
+        "continued",
+        "--length",
+        "16",
+        "--batch",
+        "8",
+        "--tokens",
+        "1536",
+        "--save-minutes",
+        "0.000001",
+    ]
+    assert main([*command, "--out", str(tmp_path / "whole")]) == 0
+    kept, once, ask = [*command, "--checkpoints", str(tmp_path / "kept")], Listener.__call__, []
+
+    def stop(self, step):
+        once(self, step)
+        ask.append(step)
+        if step == 7:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Listener, "__call__", stop)
+        assert main([*kept, "--out", str(tmp_path / "m")]) != 0
+    assert not (tmp_path / "m").exists() and list((tmp_path / "kept").glob("checkpoint-*"))
+    capsys.readouterr()
+    assert main([*kept, "--lr", "0.5", "--out", str(tmp_path / "m")]) == 2
+    assert "does not hold the checkpoints of this command" in capsys.readouterr().err
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Listener, "__call__", lambda self, step: (once(self, step), ask.append(step))[0]
+        )
+        assert main([*kept, "--out", str(tmp_path / "m")]) == 0
+    assert ask == [*range(1, 8), *range(7, 13)] and not (tmp_path / "kept").exists()
+    for key, value in tensors(tmp_path / "whole").items():
+        assert torch.equal(value, tensors(tmp_path / "m")[key]), key
+
+
+def test_few_steps_are_said_and_losses_have_three_decimals(folders, long_text, tmp_path, capsys):
+    command = [
+        "pretrain",
+        "--model",
+        str(folders["bert"]),
+        "--corpus",
+        str(long_text),
+        "--stage",
+        "continued",
+        "--length",
+        "16",
+        "--tokens",
+        "512",
+        "--out",
+        str(tmp_path / "m"),
+    ]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "Few steps" in told and re.search(
+        r"loss a character, after +\d\.\d{3} \(95% interval", told
+    )
+
+
+def test_its_command_line_is_the_step(tmp_path):
+    further = FurtherSettings(
+        "whole", keep_minutes=2.5, training=pretraining_preset("exbert", hours=1.0)
+    )
+    spec = Spec("further", FurtherStep(further=further), {"model": "m", "text": "t.txt"})
+    arguments = arguments_of(spec, tmp_path / "m")
+    assert arguments[3:] == [
+        "pretrain",
+        "--model",
+        "m",
+        "--corpus",
+        "t.txt",
+        "--stage",
+        "whole",
+        "--batch",
+        "256",
+        "--hours",
+        "1.0",
+        "--dropout",
+        "0.1",
+        "--warm-up",
+        "0.0",
+        "--parts",
+        "16",
+        "--keep-minutes",
+        "2.5",
+        "--out",
+        str(tmp_path / "m"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        ("bert", ["--stage", "extension"], "no extension"),
+        ("exbert-s3", ["--stage", "continued"], "is an exBERT"),
+        ("bert", [], "--stage"),
+        ("bert", ["--stage", "whole", "--train-heads"], "no use for --train-heads"),
+        ("bert", ["--stage", "whole", "--layers", "3"], "--layers says nothing"),
+        ("bert", ["--stage", "whole", "--length", "128"], "64 wordpieces at most"),
+        ("bert", ["--stage", "whole", "--from-scratch"], "Say what is to be trained"),
+        (
+            "bert",
+            ["--stage", "whole", "--length", "16", "--batch", "6", "--parts", "4"],
+            "equal parts",
+        ),
+        (
+            "bert",
+            ["--stage", "whole", "--keep-minutes", "-1"],
+            "--keep-minutes: expected a number from 0 ",
+        ),
+        ("bert", ["--stage", "half"], "choose"),
+        (
+            "bert",
+            ["--stage", "whole", "--length", "16", "--hours", "0"],
+            "--hours must be above 0, got 0.0",
+        ),
+        (
+            "bert",
+            ["--stage", "whole", "--length", "16", "--tokens", "-5"],
+            "--tokens: expected a whole number from 0 ",
+        ),
+        (
+            "bert",
+            ["--stage", "whole", "--length", "16", "--batch", "16", "--parts", "5"],
+            "one of: 1, 2, 4, 8, 16",
+        ),
+    ],
+)
+def test_mistakes_are_one_message_and_leave_nothing(
+    model, given, said, folders, long_text, tmp_path, capsys
+):
+    command = [
+        "pretrain",
+        "--model",
+        str(folders[model]),
+        "--corpus",
+        str(long_text),
+        "--out",
+        str(tmp_path / "w" / "m"),
+        *given,
+    ]
+    assert main(command) == 2
+    found = capsys.readouterr()
+    assert said in found.err and not found.out and len(found.err.splitlines()) <= 3
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_model_without_a_masked_word_head_is_refused(make_bert, long_text, tmp_path):
+    source = make_bert(head="BertModel")
+    for stage in ("continued", "embeddings"):
+        with pytest.raises(InputError, match="no masked-word head"):
+            pretrain_further(
+                open_model(source),
+                open_corpus([long_text]),
+                FurtherSettings(stage, training=QUICK),
+                tmp_path,
+            )
+
+
+def test_every_stage_says_what_it_trains():
+    assert list(STAGES) == ["extension", "whole", "continued", "embeddings"]
+    with pytest.raises(InputError, match="There are no pretraining settings"):
+        pretraining_preset("thesis")

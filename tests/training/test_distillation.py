@@ -1,0 +1,361 @@
+"""Distilled rows: contexts and places by hand, a known answer recovered, reproducible, in a recipe
+and in a leaderboard.
+"""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.conftest import TINY_TOKENS
+from tests.material.lab import QUICK
+from vocadapt.analysis.leaderboard.leaderboard import LeaderboardSettings, compare_initialisers
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.steps.spec import ModelStep, Spec
+from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.language_model import open_model
+from vocadapt.pipeline import Sources, adapt
+from vocadapt.recipe import Recipe
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.text.corpus import open_corpus
+from vocadapt.training.distillation import Distiller, Fitting, Reader, contexts_of, schedule
+from vocadapt.training.masked.continued import FurtherSettings
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.vocabulary.initializers.initialize import (
+    DistilSettings,
+    Materials,
+    RowSettings,
+    initialise,
+)
+from vocadapt.vocabulary.plan.plan import AddedWord, PlanSettings, VocabularyPlan
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SETTINGS = DistilSettings(contexts=8, passes=4, length=16, batch=4, lr=0.02)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_bert):
+    """tiny-bert, whose random layers tell something of a token: its rows are as long as a trained
+    model's.
+    """
+    return open_model(tiny_bert)
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    file = tmp_path / "words.txt"
+    rng = np.random.default_rng(0)
+    known = ["the", "patients", "drug", "heart", "cancer", "with", "pain", "trial"]
+    lines = [[*rng.choice(known, 4), "hypertension", *rng.choice(known, 3)] for _ in range(40)]
+    lines += [["the", "tachycard", "of", "the", "heart"], ["a", "drug"]]
+    file.write_text("".join(" ".join(line) + "\n" for line in lines), encoding="utf-8")
+    return file
+
+
+def plan_of(model, *tokens):
+    return VocabularyPlan(
+        model.vocabulary, tuple(AddedWord(token, model.vocabulary.cut(token)) for token in tokens)
+    )
+
+
+def test_a_context_is_read_twice_and_its_places_are_where_pieces_end(model):
+    plan = plan_of(model, "hypertension", "##tensions")
+    reader = Reader(model, plan, whole=False, length=32)
+    ids, new = model.vocabulary.ids, len(model.vocabulary)
+    found = reader.reading(["the", "hypertension", "drugs"], 1)
+    assert found.old == [
+        ids[token] for token in ("[CLS]", "the", "hyper", "##tension", "drugs", "[SEP]")
+    ]
+    assert found.new == [ids["[CLS]"], ids["the"], new, ids["drugs"], ids["[SEP]"]]
+    assert found.places == [(0, 0), (1, 1), (3, 2), (4, 3), (5, 4)]
+    other = reader.reading(["hypotensions"], 0)  # hypo ##tension ##s, then hypo ##tensions
+    assert other.new == [ids["[CLS]"], ids["hypo"], new + 1, ids["[SEP]"]] and other.places == [
+        (0, 0),
+        (1, 1),
+        (3, 2),
+        (4, 3),
+    ]
+    assert (
+        reader.carried("hypertension") == [0]
+        and reader.carried("hypotensions") == [1]
+        and reader.carried("the") == []
+    )
+    assert Reader(model, plan, whole=True, length=32).carried("hypotensions") == []
+    assert (
+        Reader(model, plan, whole=False, length=3).carried("hypertension") == []
+    )  # its old pieces do not fit
+
+
+def test_words_round_a_new_one_fill_the_length_from_both_sides(model):
+    reader = Reader(model, plan_of(model, "hypertension"), whole=True, length=8)
+    words = ["a", "the", "drug", "hypertension", "heart", "pain", "trial"]
+    found = reader.reading(words, 3)
+    assert [model.vocabulary.tokens[i] for i in found.old[1:-1]] == [
+        "the",
+        "drug",
+        "hyper",
+        "##tension",
+        "heart",
+        "pain",
+    ]
+    short = reader.reading(["a", "hypertension"], 1)
+    assert len(short.old) == 5
+
+
+def test_every_token_is_met_equally_often_and_rare_ones_again(model, sentences):
+    plan = plan_of(model, "hypertension", "tachycard", "lymphoma")
+    found = contexts_of(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
+    assert [len(own) for own in found] == [8, 1, 0]  # of 40, 1 and 0
+    batches = list(schedule(found, SETTINGS))
+    met = [reading for batch in batches for reading in batch]
+    assert len(met) == 2 * SETTINGS.contexts * SETTINGS.passes
+    assert (
+        sum(reading is found[1][0] for reading in met)
+        == sum(reading in found[0] for reading in met)
+        == 32
+    )
+    again = contexts_of(sentences, Reader(model, plan, True, 16), 3, SETTINGS)
+    assert [[own.old for own in token] for token in again] == [
+        [own.old for own in token] for token in found
+    ]
+
+
+def test_a_token_whose_old_cut_is_one_piece_gets_that_row_back(model, sentences):
+    plan = VocabularyPlan(model.vocabulary, (), replaced=("drug", "heart"))
+    true = model.space.matrix[model.space.rows(["drug", "heart"])]
+    start = np.random.default_rng(1).normal(scale=0.02, size=true.shape).astype(np.float32)
+    settings = DistilSettings(contexts=20, passes=20, length=16, batch=2, lr=0.01)
+    rows, contexts = Distiller(model, sentences, True)(plan, start, settings)
+    assert contexts.tolist() == [20, 20]
+    centred, truth = (
+        value - value.mean(axis=1, keepdims=True) for value in (rows, true)
+    )  # the norm behind takes the mean away
+    cosines = (
+        np.einsum("ij,ij->i", centred, truth)
+        / np.linalg.norm(centred, axis=1)
+        / np.linalg.norm(truth, axis=1)
+    )
+    assert cosines.min() > 0.98 and np.linalg.norm(rows - true) < 0.3 * np.linalg.norm(start - true)
+
+
+def test_the_distance_falls_and_is_nothing_at_the_true_row(model, sentences):
+    from vocadapt.models.contextual.word_vectors import network_until
+
+    plan = VocabularyPlan(model.vocabulary, (), replaced=("drug",))
+    reading = contexts_of(sentences, Reader(model, plan, True, 16), 1, SETTINGS)[0]
+    true = model.space.matrix[model.space.rows(["drug"])]
+    size = len(model.vocabulary)
+    assert Fitting(network_until(model, 2), 2, true, size, 0).step(reading, 0.0) < 1e-10
+    fitting = Fitting(network_until(model, 2), 2, np.flip(true, axis=1).copy(), size, 0)
+    losses = [fitting.step(reading, 0.005) for _ in range(30)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("more", [1, 64])
+def test_padding_rows_of_the_matrix_are_no_new_tokens(more, model, sentences, tiny_bert, tmp_path):
+    """A model whose matrix has more rows than its vocabulary has tokens gives the rows of one
+    without them.
+    """
+    network = open_model(tiny_bert).network
+    network.resize_token_embeddings(len(model.vocabulary) + more, mean_resizing=False)
+    padded = shutil.copytree(tiny_bert, tmp_path / "padded")
+    network.save_pretrained(padded)
+    plan, start = plan_of(model, "hypertension", "tachycard"), np.zeros((2, model.dim), np.float32)
+    wanted, made = (
+        Distiller(open_model(path), sentences, True)(plan, start, SETTINGS)[0]
+        for path in (tiny_bert, padded)
+    )
+    assert (
+        open_model(padded).network.get_input_embeddings().num_embeddings
+        == len(model.vocabulary) + more
+    )
+    assert np.array_equal(made, wanted) and np.abs(made).max(axis=1).min() > 0
+
+
+def test_it_is_the_same_whatever_the_global_seeds(model, sentences):
+    plan, start = plan_of(model, "hypertension", "tachycard"), np.zeros((2, model.dim), np.float32)
+    made = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        made.append(Distiller(model, sentences, True)(plan, start, SETTINGS)[0])
+    assert np.array_equal(*made) and np.abs(made[0]).max() > 0
+
+
+def test_tokens_without_a_context_keep_the_mean_of_their_pieces_and_say_so(model, sentences):
+    plan = plan_of(model, "hypertension", "lymphoma")
+    materials = Materials(plan, model.space, distiller=Distiller(model, sentences, True))
+    rows, plain = (
+        initialise(materials, RowSettings(method, distil=SETTINGS))
+        for method in ("distilled", "syntactic")
+    )
+    assert np.array_equal(rows.matrix[1], plain.matrix[1]) and not np.array_equal(
+        rows.matrix[0], plain.matrix[0]
+    )
+    assert (
+        rows.fallbacks == 1
+        and "no context" in rows.provenance[1].how
+        and "8 of 8 contexts" in rows.provenance[0].how
+    )
+    with pytest.raises(InputError, match="no text was given"):
+        initialise(Materials(plan, model.space), RowSettings("distilled"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"contexts": 0},
+        {"passes": 0},
+        {"length": 3},
+        {"batch": 0},
+        {"lr": 0.0},
+        {"layer": 0},
+        {"layer": -2},
+        {"seed": -1},
+    ],
+)
+def test_settings_without_sense_are_refused(wrong):
+    with pytest.raises(InputError, match="Distilled rows"):
+        DistilSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"layer": 3}, "has 2 layers"), ({"length": 65}, "64 wordpieces at most")],
+)
+def test_what_the_model_lacks_is_said(settings, said, model, sentences):
+    start, asked = np.zeros((1, 16), np.float32), DistilSettings(**settings)
+    with pytest.raises(InputError, match=said):
+        Distiller(model, sentences, True)(plan_of(model, "hypertension"), start, asked)
+
+
+RECIPE = Recipe(
+    "mine",
+    vocabulary=PlanSettings("extend", refill="words", max_added=2),
+    tokenizer="insertion",
+    rows=RowSettings("distilled", distil=SETTINGS),
+)
+
+
+class Bar:
+    """What a Progress is told."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, fraction, message=""):
+        self.seen.append((fraction, message))
+
+    def share_of_distilling(self):
+        """How much of the bar it takes to fit rows; the bar never goes back, and is full at the end
+        of the work alone.
+        """
+        fractions = [fraction for fraction, _ in self.seen]
+        assert fractions == sorted(fractions) and all(fraction < 1 for fraction in fractions[:-1])
+        fitting = [
+            fraction
+            for fraction, message in self.seen
+            if "fitting" in message or "step" in message.split(",")[0]
+        ]
+        return fitting[-1] - fitting[0]
+
+
+def test_a_recipe_walks_with_it_and_fitting_rows_is_most_of_the_bar(model, sentences):
+    bar = Bar()
+    assert RECIPE.needs == {"counts", "text"} and RECIPE.distils
+    adapted = adapt(RECIPE, model, Sources(corpus=open_corpus([sentences])), bar)
+    assert bar.share_of_distilling() > 0.5
+    assert "hypertension" in adapted.plan.added_tokens and adapted.rows.fallbacks == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"), [("append", ""), ("extend", "embeddings"), ("append", "continued")]
+)
+def test_the_bar_of_the_step_with_and_without_vectors_and_training(
+    kind, stage, tiny_bert, text, tmp_path
+):
+    vocabulary = PlanSettings(kind, max_added=2) if kind == "append" else RECIPE.vocabulary
+    recipe = replace(RECIPE, vocabulary=vocabulary, vectors=QUICK)
+    further = FurtherSettings(stage, training=MaskedSettings(length=16, batch=8, tokens=256))
+    step = ModelStep(replace(recipe, further=further), certify=stage == "continued")
+    spec = Spec("model", step, {"model": str(tiny_bert), "text": str(text)})
+    bar = Bar()
+    run_step(spec, tmp_path / "m", bar)
+    steps = [
+        (fraction, message)
+        for fraction, message in bar.seen
+        if "distance" in message or "fitting" in message
+    ]
+    assert steps[-1][0] - steps[0][0] > (
+        0.5 if not stage else 0.4
+    )  # the training takes its own part
+    fractions = [fraction for fraction, _ in bar.seen]
+    assert fractions == sorted(fractions) and max(fractions) < 1 and fractions[-1] > 0.9
+
+
+def test_the_bar_of_a_leaderboard_never_goes_back(model, sentences):
+    plan, bar = plan_of(model, "hypertension", "tachycard"), Bar()
+    words = (*model.vocabulary.tokens, *plan.new_rows)
+    target = EmbeddingSpace(
+        words, np.random.default_rng(1).normal(size=(len(words), model.dim)).astype(np.float32)
+    )
+    materials = Materials(
+        plan, model.space, target=target, distiller=Distiller(model, sentences, True)
+    )
+    rows = RowSettings(distil=SETTINGS)
+    compare_initialisers(
+        materials,
+        LeaderboardSettings(("syntactic", "distilled"), held_out=4, rows=rows),
+        progress=bar,
+    )
+    assert bar.share_of_distilling() > 0.5
+    assert any(message.startswith("distilled: step") for _, message in bar.seen)
+
+
+def test_the_command_makes_them_and_a_leaderboard_judges_them(
+    tiny_bert, make_bert, sentences, tmp_path, capsys
+):
+    target = make_bert("b", tokens=[*TINY_TOKENS, "hypertension"])
+    given = [
+        "--model",
+        str(tiny_bert),
+        "--target",
+        str(target),
+        "--corpus",
+        str(sentences),
+        "--json",
+    ]
+    out = tmp_path / "m"
+    assert (
+        main(
+            [
+                "adapt",
+                "--preset",
+                "transfer-syntactic",
+                "--initialiser",
+                "distilled",
+                *given,
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["numbers"]["certificate"] is True
+    assert "distilled from the mean" in (out / "vocadapt.json").read_text()
+    board = ["initialisers", *given, "--held-out", "4", "--methods"]
+    assert main([*board, "distilled", "syntactic"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"distilled", "syntactic"} <= {
+        row["initialiser"] for row in found["rows"]
+    } and "distilled" not in found["skipped"]
+    assert main([*board, "syntactic"]) == 2  # nothing asks for the text
+    assert "--corpus trains vectors" in capsys.readouterr().err
+    bare = ["adapt", "--preset", "transfer-syntactic", "--initialiser", "distilled", *given[:4]]
+    assert main([*bare, "--out", str(tmp_path / "n")]) == 2
+    assert "needs a text" in capsys.readouterr().err

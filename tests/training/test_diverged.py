@@ -1,0 +1,209 @@
+"""A training whose loss is not finite ends as diverged: the step, the remedy, exit 2, and nothing
+where it was to write.
+"""
+
+import json
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.training.test_pretraining_from_scratch import QUICK, SMALL
+from tests.training.test_pretraining_from_scratch import text as text  # a fixture
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.lab.jobs import queue as jobs
+from vocadapt.lab.jobs import worker
+from vocadapt.lab.jobs.job import FLAG
+from vocadapt.lab.jobs.status import read_status, write_status
+from vocadapt.lab.steps.spec import CorpusStep, FinetuneStep, PretrainStep, Spec
+from vocadapt.lab.workspace.workspace import Workspace
+from vocadapt.models.contextual.masked_loss import MaskedLoss
+from vocadapt.text.corpus import open_corpus
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.masked import from_scratch as pretrain_module
+
+WILD = ["--lr", "1e20"]
+
+
+@pytest.fixture
+def tagged(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("heart\tB-X\nof\tO\n\nthe\tO\ndrug\tB-X\n\n" * 20)
+    return path
+
+
+def assert_diverged(capsys, command, out):
+    code = main([*map(str, command), "--out", str(out), "--json"])
+    printed, err = capsys.readouterr()
+    assert (code, printed) == (2, "")
+    assert "the training diverged" in err and "step" in err
+    assert "Lower the learning rate (it is 1e+20)" in err and "warmup" in err
+    assert len(err.splitlines()) <= 3
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("tokens", [128, 512, 8192])
+def test_pretraining_from_scratch(capsys, text, tmp_path, tokens):
+    command = [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        text,
+        "--vocabulary",
+        "90",
+        "--layers",
+        "1",
+        "--hidden",
+        "64",
+    ]
+    sizes = ["--length", "16", "--batch", "8", "--tokens", tokens, "--random-rows"]
+    assert_diverged(capsys, [*command, *sizes, *WILD], tmp_path / "out")
+
+
+@pytest.mark.parametrize("stage", ["continued", "embeddings"])
+def test_continued_pretraining(capsys, tiny_bert, long_text, tmp_path, stage):
+    command = [
+        "pretrain",
+        "--model",
+        tiny_bert,
+        "--stage",
+        stage,
+        "--corpus",
+        long_text,
+        "--length",
+        "16",
+        "--batch",
+        "8",
+    ]
+    assert_diverged(capsys, [*command, "--tokens", "2048", *WILD], tmp_path / "out")
+
+
+def test_fine_tuning(capsys, tiny_bert, tagged, tmp_path):
+    command = [
+        "finetune",
+        "--model",
+        tiny_bert,
+        "--task",
+        "ner",
+        "--train",
+        tagged,
+        "--test",
+        tagged,
+        "--epochs",
+        "3",
+    ]
+    assert_diverged(capsys, [*command, "--batch", "4", *WILD], tmp_path / "out")
+
+
+def test_fine_tuning_that_diverges_in_its_only_step(capsys, tiny_bert, tagged, tmp_path):
+    command = [
+        "finetune",
+        "--model",
+        tiny_bert,
+        "--task",
+        "ner",
+        "--train",
+        tagged,
+        "--test",
+        tagged,
+        "--dev",
+        tagged,
+    ]
+    assert_diverged(capsys, [*command, "--epochs", "1", "--batch", "40", *WILD], tmp_path / "out")
+
+
+def test_a_loss_that_is_not_finite_on_the_held_out_lines_alone(text, monkeypatch):
+    """The report of such a training had no figure to print."""
+    losses = iter([MaskedLoss(10.0, 5, 20, 2), MaskedLoss(float("nan"), 5, 20, 2)])
+    monkeypatch.setattr(pretrain_module, "masked_word_loss", lambda *given: next(losses))
+    settings = replace(SMALL, random_rows=True, training=replace(QUICK, tokens=16 * 8 * 2))
+    with pytest.raises(
+        InputError, match="held-out loss is nan at step 2, the last: the training diverged"
+    ):
+        pretrain_module.pretrain_from_scratch(open_corpus([text]), settings)
+
+
+def test_word_vectors_that_are_not_finite(tmp_path, monkeypatch):
+    from tests.spaces.test_word2vec import words_file
+    from vocadapt.spaces.word2vec import trainer
+
+    def ruin(model, *given):
+        model.wv.vectors[0, 0] = np.nan
+
+    monkeypatch.setattr(trainer, "_train", ruin)
+    with pytest.raises(InputError, match="diverged"):
+        trainer.train_word2vec(*words_file(tmp_path, [["a"] * 9]), trainer.Word2VecSettings(dim=4))
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    """Start a job whose process is this one: gives the job and how it ended."""
+    monkeypatch.setattr(jobs, "_launch", lambda folder, status: write_status(folder, status))
+
+    def run(spec, name, cancelled=False):
+        job = jobs.start(Workspace(tmp_path / "w"), spec, name)
+        if cancelled:
+            (job.folder / FLAG).touch()
+        reporter = worker.Reporter(job, threading.Event())
+        ending = worker._run(job, reporter)
+        reporter.change(**ending)
+        return job, ending
+
+    return run
+
+
+def test_a_job_that_diverges_is_failed_with_the_error(queue, text, tmp_path):
+    training = replace(QUICK, lr=1e20)
+    settings = PretrainStep(scratch=replace(SMALL, random_rows=True, training=training))
+    job, ending = queue(Spec("pretrain", settings, {"text": str(text)}), "m")
+    assert ending["state"] == "failed" and "the training diverged" in ending["error"]
+    assert "Lower the learning rate" in ending["remedy"]
+    assert read_status(job.folder).state == "failed"
+    assert not job.target.exists()
+
+
+def test_a_fine_tuning_job_that_diverges_is_failed_too(queue, tiny_bert, tagged):
+    settings = FinetuneStep(FinetuneSettings(epochs=1, batch=8, lr=1e20), kind="ner")
+    job, ending = queue(
+        Spec(
+            "finetune",
+            settings,
+            {"model": str(tiny_bert), "train": str(tagged), "test": str(tagged)},
+        ),
+        "r",
+    )
+    assert ending["state"] == "failed" and "the training diverged" in ending["error"]
+    assert not job.target.exists()
+
+
+def test_a_job_cancelled_before_it_starts_does_not_run(queue, text, monkeypatch):
+    """A short step is over before its progress looks at the flag."""
+    ran = []
+    monkeypatch.setattr(worker, "run_step", lambda *given: ran.append(given))
+    job, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "c", cancelled=True)
+    assert ending == {"state": "cancelled"}
+    assert not ran and not job.target.exists()
+    _, ending = queue(Spec("corpus", CorpusStep(), {"text": str(text)}), "d")
+    assert ending["state"] == "done" and len(ran) == 1
+
+
+def test_the_answer_of_a_training_holds_no_missing_figure(capsys, text, tmp_path):
+    """What a finite training answers is finite throughout."""
+    command = [
+        "pretrain",
+        "--from-scratch",
+        "--corpus",
+        str(text),
+        "--vocabulary",
+        "90",
+        "--layers",
+        "1",
+        "--hidden",
+        "64",
+    ]
+    sizes = ["--length", "16", "--batch", "8", "--tokens", "512", "--random-rows"]
+    assert main([*command, *sizes, "--out", str(tmp_path / "m"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert None not in answer["loss_per_character"].values()

@@ -1,0 +1,501 @@
+"""Fine-tuning: that it learns, goes on after a stop as if there had been none, freezes what it
+should, and says what is wrong.
+"""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.material.finetuning import ner_task, sentences, texts, tiny_adapted
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.models.heads import begin_at, with_fresh_head
+from vocadapt.models.language_model import open_model
+from vocadapt.training.callbacks import read_live
+from vocadapt.training.finetune import trainer
+from vocadapt.training.finetune.finetune import finetune, freeze, prepare
+from vocadapt.training.finetune.run_files import load_logits, load_run, runs_in, save_run
+from vocadapt.training.finetune.settings import TRAININGS, FinetuneSettings, training_preset
+from vocadapt.training.finetune.trainer import loss_of
+from vocadapt.training.finetune.used_embeddings import rows_in_use
+from vocadapt.training.tasks.base import Sentence, Split, Task, Text
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+FAST = FinetuneSettings(epochs=20, batch=5, lr=1e-2)
+SHORT = FinetuneSettings(epochs=2, batch=4, lr=1e-3)
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory):
+    return open_model(tiny_adapted(tmp_path_factory.mktemp("adapted")))
+
+
+@pytest.fixture(scope="module")
+def learned(adapted):
+    prepared = prepare(
+        adapted,
+        replace(ner_task(), splits={"train": Split(sentences(10)), "test": Split(sentences(10))}),
+        FAST,
+    )
+    return prepared, finetune(prepared)
+
+
+def test_ten_sentences_are_learned_by_heart_under_both_cuts(learned):
+    _, run = learned
+    assert {cut: score.value for cut, score in run.scores.items()} == {
+        "base": 1.0,
+        "adapted": 1.0,
+        "pooled": 1.0,
+    }
+    assert run.tokenization == "mixed" and run.cut == "pooled" and not run.collapsed
+    assert run.examples == 200 and run.curve[-1][1] < run.curve[0][1]
+
+
+@pytest.mark.parametrize("tokenization", ["base", "adapted", "both"])
+def test_every_tokenization_trains_and_is_scored_three_ways(adapted, tokenization):
+    run = finetune(prepare(adapted, ner_task(), SHORT, tokenization))
+    assert list(run.scores) == ["base", "adapted", "pooled"]
+    assert run.examples == (40 if tokenization == "both" else 20)
+
+
+def test_a_plain_model_has_the_base_cut_only(tiny_bert):
+    run = finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
+    assert list(run.logits) == list(run.scores) == ["base"] and run.cut == "base"
+    with pytest.raises(InputError, match="no adapted cut: no token was added to it"):
+        prepare(open_model(tiny_bert), ner_task(), SHORT, "mixed")
+
+
+def test_pooled_logits_are_the_mean(learned):
+    _, run = learned
+    for base, adapted, both in zip(
+        *(run.logits[cut] for cut in ("base", "adapted", "pooled")), strict=True
+    ):
+        np.testing.assert_array_equal(both, (base + adapted) / 2)
+    assert any(
+        not np.array_equal(a, b)
+        for a, b in zip(run.logits["base"], run.logits["adapted"], strict=True)
+    )
+
+
+def test_what_a_training_writes_while_it_runs_is_what_the_run_says_in_the_end(adapted, tmp_path):
+    run = finetune(prepare(adapted, ner_task(), SHORT), folder=tmp_path)
+    live = read_live(tmp_path)
+    assert live.curve == run.curve and live.dev == run.dev and len(live.dev) == 2
+    assert (live.epoch, live.steps) == (3, 6)  # ten sentences, four a step, twice
+
+
+@pytest.mark.parametrize("stops", [(3,), (2, 7), (5, 6, 11)])
+def test_a_stopped_training_goes_on_to_byte_equal_predictions(adapted, tmp_path, stops):
+    settings = FinetuneSettings(
+        epochs=4, batch=3, lr=1e-3, save_minutes=1e-9
+    )  # 16 steps, a checkpoint after each
+    whole = finetune(prepare(adapted, ner_task(), settings), 5)
+    folder = tmp_path / "stopped"
+    folder.mkdir()
+    for stop in (*stops, None):
+        torch.manual_seed(stop or 99)  # what happens elsewhere must not matter
+        np.random.seed(stop or 99)  # noqa: NPY002
+
+        def progress(fraction, message="", stop=stop):
+            if stop is not None and f"step {stop} " in message:
+                raise Cancelled
+
+        try:
+            run = finetune(prepare(adapted, ner_task(), settings), 5, folder, progress)
+        except Cancelled:
+            assert (folder / f"checkpoint-{stop - 1}").is_dir()
+            shutil.copytree(
+                folder / f"checkpoint-{stop - 1}", folder / f"checkpoint-{stop}"
+            )  # and one was being written
+            (folder / f"checkpoint-{stop}" / "trainer_state.json").write_text("{", encoding="utf-8")
+    assert run.dev == whole.dev and len(run.dev) == 4
+    for cut in whole.logits:
+        assert b"".join(map(np.ndarray.tobytes, run.logits[cut])) == b"".join(
+            map(np.ndarray.tobytes, whole.logits[cut])
+        )
+
+
+def test_the_same_seed_gives_the_same_run_and_leaves_the_random_state_alone(adapted):
+    prepared = prepare(adapted, ner_task(), SHORT)
+    first = finetune(prepared, 7)
+    torch.manual_seed(123)
+    np.random.seed(123)  # noqa: NPY002
+    before = torch.random.get_rng_state()
+    again, other = finetune(prepared, 7), finetune(prepared, 8)
+    assert torch.equal(before, torch.random.get_rng_state()) and np.random.randint(1000) == 510  # noqa: NPY002
+    equal = [
+        np.array_equal(a, b)
+        for a, b in zip(first.logits["pooled"], again.logits["pooled"], strict=True)
+    ]
+    assert all(equal)
+    assert not np.array_equal(first.logits["pooled"][0], other.logits["pooled"][0])
+
+
+@pytest.mark.parametrize(
+    ("how", "still"),
+    [
+        ("all", lambda name: False),
+        ("embeddings", lambda name: ".embeddings." in name),
+        ("top-1", lambda name: name.startswith("bert.") and ".layer.1." not in name),
+        ("head", lambda name: name.startswith("bert.")),
+    ],
+)
+def test_frozen_parts_stay_bit_equal_and_the_others_move(adapted, how, still):
+    prepared = prepare(adapted, ner_task(), replace(SHORT, freeze=how))
+    before = {name: value.detach().clone() for name, value in adapted.network.named_parameters()}
+    run = finetune(prepared, 1)
+    for name, value in run.network.named_parameters():
+        if still(name):
+            assert torch.equal(value.detach(), before[name]), name
+        elif name in before and not name.endswith("key.bias"):  # which softmax makes no use of
+            assert not torch.equal(value.detach(), before[name]), name
+    frozen = sum(value.numel() for name, value in run.network.named_parameters() if still(name))
+    assert run.frozen == frozen
+
+
+def test_rows_that_no_example_uses_stay_bit_equal(adapted):
+    before = adapted.network.get_input_embeddings().weight.detach().clone()
+    run = finetune(prepare(adapted, ner_task(), replace(SHORT, weight_decay=0.1)))
+    after = run.network.get_input_embeddings().weight.detach()
+    used = {adapted.vocabulary.ids[token] for token in ("heart", "tachycardia", "[CLS]")}
+    unused = {adapted.vocabulary.ids[token] for token in ("hypertension", "blood", "[MASK]")}
+    assert all(not torch.equal(before[row], after[row]) for row in used)
+    assert all(torch.equal(before[row], after[row]) for row in unused)
+    assert len(after) == len(before) == run.network.config.vocab_size
+
+
+def test_rows_in_use_give_the_same_outputs(adapted):
+    network = adapted.network
+    ids = torch.tensor([[2, 50, 60, 3]])
+    with torch.inference_mode():
+        whole = network(ids).logits
+    embeddings = network.get_input_embeddings()
+    with rows_in_use(network, ids.numpy(), 0) as renamed, torch.inference_mode():
+        assert network.get_input_embeddings().num_embeddings == 5
+        hidden = network.base_model(torch.from_numpy(renamed)[ids])[0]
+    assert network.get_input_embeddings() is embeddings
+    with torch.inference_mode():
+        assert torch.equal(network(ids).logits, whole) and torch.equal(
+            network.base_model(ids)[0], hidden
+        )
+
+
+def test_the_body_is_as_stored_and_the_head_is_by_the_seed(tiny_bert):
+    torch.manual_seed(4)
+    state = torch.random.get_rng_state()
+    first, again, other = (
+        with_fresh_head(open_model(tiny_bert), "sequence", ("a", "b", "c"), seed)
+        for seed in (1, 1, 2)
+    )
+    assert torch.equal(torch.random.get_rng_state(), state)
+    stored = load_file(tiny_bert / "model.safetensors")
+    body = [
+        name
+        for name, _ in first.named_parameters()
+        if name.startswith("bert.") and ".pooler." not in name
+    ]
+    assert len(body) == 37 and all(
+        torch.equal(first.get_parameter(name), stored[name]) for name in body
+    )
+    assert first.config.id2label == {0: "a", 1: "b", 2: "c"}
+    assert torch.equal(first.classifier.weight, again.classifier.weight)
+    assert torch.equal(first.bert.pooler.dense.weight, again.bert.pooler.dense.weight)
+    assert not torch.equal(first.classifier.weight, other.classifier.weight)
+    assert first.classifier.bias.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_outputs_begin_at_their_shares(tiny_bert):
+    network = with_fresh_head(open_model(tiny_bert), "sequence", ("a", "b"), 1, several=True)
+    begin_at(network, np.array([0.2, 0.5]))
+    assert network.classifier.bias.tolist() == pytest.approx(
+        [-1.3863, 0.0], abs=1e-4
+    )  # log(.2 / .8)
+    assert not network.bert.pooler.dense.bias.any()
+
+
+def test_a_head_of_another_task_is_replaced(make_bert):
+    network = with_fresh_head(
+        open_model(make_bert(head="BertForTokenClassification")), "token", ("O", "B", "I"), 1
+    )
+    assert network.classifier.weight.shape == (3, 16)
+    same = open_model(make_bert("same", head="BertForTokenClassification", num_labels=3))
+    fresh = with_fresh_head(same, "token", ("O", "B", "I"), 1)
+    assert torch.equal(fresh.classifier.weight, network.classifier.weight)
+
+
+def test_a_network_without_segments_is_trained_too(tiny_bert, tmp_path):
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_bert)
+    config = transformers.DistilBertConfig(
+        vocab_size=len(tokenizer),
+        dim=16,
+        n_layers=2,
+        n_heads=2,
+        hidden_dim=32,
+        max_position_embeddings=64,
+    )
+    transformers.DistilBertForMaskedLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    run = finetune(
+        prepare(open_model(tmp_path), ner_task(), replace(FAST, freeze="top-1", epochs=2))
+    )
+    assert list(run.scores) == ["base"] and 0 < run.trainable < run.frozen
+
+
+def test_a_body_without_its_weights_is_refused(make_bert):
+    from safetensors.torch import save_file
+
+    folder = make_bert()
+    tensors = load_file(folder / "model.safetensors")
+    save_file(
+        {name: value for name, value in tensors.items() if "layer.1" not in name},
+        folder / "model.safetensors",
+    )
+    with pytest.raises(InputError, match="num_hidden_layers is 2, but the weights have 1 layers"):
+        with_fresh_head(open_model(folder), "token", ("O", "B"), 1)
+
+
+def test_the_best_epoch_is_kept_and_a_flat_dev_score_ends_the_training(tiny_bert, monkeypatch):
+    scores = iter([0.1, 0.5, 0.3, 0.4])
+    kept = {}
+
+    class Scripted(trainer.Epochs):
+        def __init__(self, network, reading, settings, folder, score):
+            super().__init__(network, reading, settings, folder, lambda: next(scores))
+
+        def ended(self, step):
+            ends = super().ended(step)
+            if step == 6:
+                kept.update(
+                    {
+                        name: value.clone()
+                        for name, value in self.network.state_dict().items()
+                        if "classifier" in name
+                    }
+                )
+            return ends
+
+    monkeypatch.setattr(trainer, "Epochs", Scripted)
+    run = finetune(
+        prepare(
+            open_model(tiny_bert),
+            ner_task(),
+            FinetuneSettings(epochs=9, batch=4, lr=1e-3, patience=2),
+        )
+    )
+    assert run.dev == (0.1, 0.5, 0.3, 0.4) and run.examples == 40
+    assert (
+        all(torch.equal(run.network.state_dict()[name], value) for name, value in kept.items())
+        and kept
+    )
+    assert "Stopped after epoch 4 of 9: 2 without a better dev score." in run.findings
+    assert "The weights are those of epoch 2, the best on dev." in run.findings
+
+
+def test_dev_is_trained_on_where_asked(tiny_bert):
+    prepared = prepare(open_model(tiny_bert), ner_task(), replace(SHORT, with_dev=True))
+    assert len(prepared.train) == 16 and prepared.dev is None
+
+
+def test_a_diverging_loss_is_said(make_bert):
+    folder = make_bert()
+    tensors = load_file(folder / "model.safetensors")
+    tensors["bert.encoder.layer.0.output.dense.bias"][0] = float("nan")
+    from safetensors.torch import save_file
+
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"The loss is nan at step 1 of 6: the training diverged"):
+        finetune(prepare(open_model(folder), ner_task(), SHORT))
+
+
+def test_short_memory_halves_the_batch_to_the_same_gradient(make_bert, monkeypatch):
+    model = open_model(make_bert(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
+    plain = FinetuneSettings(epochs=1, batch=4, lr=1e-3)
+    whole = finetune(prepare(model, ner_task(12), plain))
+    calls = []
+
+    def short(logits, labels, whole):
+        calls.append(len(labels))
+        if len(labels) > 2:
+            raise RuntimeError(
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+            )
+        return loss_of(logits, labels, whole)
+
+    monkeypatch.setattr(trainer, "loss_of", short)
+    halved = finetune(prepare(model, ner_task(12), plain))
+    assert calls[:3] == [4, 2, 2]
+    assert "Memory was short: batches of 4 were read in 2 parts." in halved.findings
+    for ours, theirs in zip(whole.logits["base"], halved.logits["base"], strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_one_example_too_much_for_the_memory_is_said(tiny_bert, monkeypatch):
+    def full(logits, labels, whole):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    monkeypatch.setattr(trainer, "loss_of", full)
+    with pytest.raises(InputError, match="One example alone needs more memory"):
+        finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
+
+
+def test_other_runtime_errors_are_bugs(tiny_bert, monkeypatch):
+    def broken(logits, labels, whole):
+        raise RuntimeError("shape")
+
+    monkeypatch.setattr(trainer, "loss_of", broken)
+    with pytest.raises(RuntimeError, match="shape"):
+        finetune(prepare(open_model(tiny_bert), ner_task(), SHORT))
+
+
+def test_parts_of_a_batch_add_up_to_its_loss():
+    logits, labels = (
+        torch.randn(4, 5, 3, generator=torch.manual_seed(0)),
+        torch.tensor([[0, -100, 1, 2, -100]] * 4),
+    )
+    whole = loss_of(logits, labels, 12)
+    assert torch.allclose(
+        whole, loss_of(logits[:1], labels[:1], 12) + loss_of(logits[1:], labels[1:], 12)
+    )
+    assert torch.allclose(
+        whole, torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    )
+
+
+def test_an_unlabelled_test_split_is_predicted_and_not_scored(tiny_bert, tmp_path):
+    task = ner_task()
+    bare = Split(tuple(Sentence(example.words, None) for example in task.split("test").examples))
+    prepared = prepare(
+        open_model(tiny_bert), replace(task, splits={**task.splits, "test": bare}), SHORT
+    )
+    run = finetune(prepared)
+    assert run.scores == {} and [len(tags) for tags in run.said(bare.examples)] == [8] * 6
+    save_run(run, prepared, tmp_path / "run")
+    assert load_run(tmp_path / "run").kept.split.labelled is False
+
+
+def test_labels_unseen_in_training_are_missed_and_said(tiny_bert):
+    strange = Split((Sentence(("aspirin", "was", "cancer"), ("B-Drug", "O", "B-Disease")),))
+    task = Task("toy", "ner", {"train": Split(sentences(10)), "test": strange}, ("Disease", "Drug"))
+    run = finetune(prepare(open_model(tiny_bert), task, FAST))
+    assert "test holds labels that train lacks, so no model can find them: Drug." in run.findings
+    assert run.scores["base"].values["recall"] <= 0.5 and set(run.outputs.names) == {
+        "O",
+        "B-Disease",
+        "I-Disease",
+    }
+
+
+def test_one_label_only_cannot_be_trained_on(tiny_bert):
+    task = Task(
+        "toy", "classification", {"train": Split((Text("1", "a trial", ("yes",)),))}, ("yes",)
+    )
+    with pytest.raises(InputError, match="one label only"):
+        prepare(open_model(tiny_bert), task, SHORT)
+    with pytest.raises(InputError, match="no labels to train on"):
+        prepare(
+            open_model(tiny_bert),
+            replace(task, splits={"train": Split((Text("1", "a trial", None),))}),
+            SHORT,
+        )
+
+
+@pytest.mark.parametrize("kind", ["classification", "relations", "multilabel", "nli"])
+def test_texts_of_every_kind_are_learned(adapted, kind):
+    pair = "the heart" if kind == "nli" else ""
+    split = Split(tuple(replace(text, pair=pair) for text in texts(12)))
+    task = Task("toy", kind, {"train": split, "test": split}, ("ill", "well"))
+    run = finetune(prepare(adapted, task, replace(FAST, epochs=30)))
+    assert all(score.value == 1.0 for score in run.scores.values()), run.scores
+    assert [rows.shape for rows in run.logits["pooled"]] == [(1, 2)] * 12
+
+
+def test_a_run_is_saved_and_predicts_the_same_again(learned, tmp_path):
+    prepared, run = learned
+    save_run(run, prepared, tmp_path / "run")
+    again = load_run(tmp_path / "run")
+    assert (
+        again.outputs == run.outputs
+        and again.seed == 1
+        and again.record["scores"]["pooled"]["f1"] == 1.0
+    )
+    stored, fresh = (
+        load_logits(tmp_path / "run"),
+        again.logits(prepared.task.split("test").examples),
+    )
+    for cut, own in run.logits.items():
+        for kept, found, rows in zip(stored[cut], fresh[cut], own, strict=True):
+            np.testing.assert_array_equal(kept, rows)
+            np.testing.assert_array_equal(found, rows)
+    assert again.kept.said["base"] == list(run.said(prepared.task.split("test").examples, "base"))
+    assert again.said([Sentence(("the", "tachycardia"), None)])[0][1] == "B-Disease"
+    with pytest.raises(InputError, match="no 'other' cut"):
+        again.said([Sentence(("the",), None)], "other")
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(InputError, match="expected a run"):
+        runs_in(tmp_path)
+    (tmp_path / "run.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match="not valid JSON"):
+        load_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"batch": -1},
+        {"lr": float("nan")},
+        {"length": 4},
+        {"freeze": "nothing"},
+        {"freeze": "top-0"},
+        {"freeze": "top-K"},
+        {"schedule": "wild"},
+        {"warm_up": 1.0},
+        {"patience": -1},
+    ],
+)
+def test_settings_without_sense_are_refused(wrong):
+    with pytest.raises(InputError):
+        FinetuneSettings(**wrong)
+
+
+def test_presets_are_the_papers():
+    poerner, exbert, thesis = (TRAININGS[name].settings for name in ("poerner", "exbert", "thesis"))
+    assert (poerner.epochs, poerner.batch, poerner.lr, poerner.warm_up, poerner.chunk) == (
+        100,
+        32,
+        1e-5,
+        0.1,
+        30,
+    )
+    assert poerner.with_dev and len(TRAININGS["poerner"].seeds) == 8
+    assert (exbert.epochs, exbert.batch, exbert.lr, exbert.top) == (3, 20, 1e-5, 3)
+    assert (thesis.epochs, thesis.batch, thesis.lr, thesis.length) == (10, 8, 2e-5, 512)
+    assert TRAININGS["thesis"].seeds == (142,)
+    assert training_preset("quick", epochs=2).epochs == 2
+    with pytest.raises(InputError, match="no training settings 'slow'"):
+        training_preset("slow")
+
+
+def test_more_top_layers_than_there_are(adapted):
+    with pytest.raises(InputError, match="has 2 layers, not 3"):
+        freeze(with_fresh_head(adapted, "token", ("O", "B"), 1), replace(SHORT, freeze="top-3"))
+
+
+def test_the_record_is_strict_json(learned, tmp_path):
+    prepared, run = learned
+    save_run(run, prepared, tmp_path / "run")
+    record = json.loads(
+        (tmp_path / "run" / "run.json").read_text(encoding="utf-8"), parse_constant=pytest.fail
+    )
+    assert (
+        record["outputs"] == ["O", "B-Disease", "I-Disease"] and record["tokenization"] == "mixed"
+    )

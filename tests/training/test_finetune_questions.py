@@ -1,0 +1,301 @@
+"""Questions: windows and chunks, the highest piece of a word, answers learned, and the zero-shot
+path end to end.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from transformers.utils import ModelOutput
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import tiny_adapted
+from tests.models.test_adapted_model import adapted_folder
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import open_model
+from vocadapt.training.finetune.encoding import EncodingSettings, cuts_of
+from vocadapt.training.finetune.finetune import finetune, prepare
+from vocadapt.training.finetune.mixture import batch_of
+from vocadapt.training.finetune.outputs import QUESTION, Outputs
+from vocadapt.training.finetune.question_encoding import (
+    answer_words,
+    encode_for_training,
+    encode_questions,
+)
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.prediction.predict import LOWEST, logits_of
+from vocadapt.training.tasks.base import Answer, Question, Split, Task
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QA = Outputs("qa", ("start", "end"))
+LONG = " ".join(["the patients with tachycardia, and placebo"] * 30)  # 7 words each
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory):
+    return open_model(tiny_adapted(tmp_path_factory.mktemp("adapted")))
+
+
+@pytest.fixture(scope="module")
+def cuts(adapted):
+    return cuts_of(adapted)
+
+
+class Echo(torch.nn.Module):
+    """Says the id it reads as start, and its place as end."""
+
+    device = torch.device("cpu")
+
+    def forward(self, input_ids, **rest):
+        places = torch.arange(input_ids.shape[1]).expand_as(input_ids)
+        return ModelOutput(start_logits=input_ids.float(), end_logits=places.float())
+
+
+def test_a_word_has_the_highest_of_its_pieces_start_and_end_apart(adapted, cuts):
+    asked = [Question("1", "the drug", "Heart tachycardia, trial", None)]
+    logits = logits_of(Echo(), encode_questions(asked, cuts, EncodingSettings()), 0)
+    ids = adapted.vocabulary.ids
+    # [CLS] the drug [SEP] heart tachy ##card ##i ##a , trial [SEP]; words: heart, tachycardia, the
+    # comma, trial
+    highest = max(ids[piece] for piece in ("tachy", "##card", "##i", "##a"))
+    assert logits["base"][0].tolist() == [
+        [ids["heart"], 4],
+        [highest, 8],
+        [ids[","], 9],
+        [ids["trial"], 10],
+    ]
+    assert logits["adapted"][0][:, 0].tolist() == [
+        ids["heart"],
+        ids["tachycardia"],
+        ids[","],
+        ids["trial"],
+    ]
+
+
+def test_every_piece_of_a_long_context_is_scored_once(cuts):
+    encoded = encode_questions([Question("1", "the drug", LONG, None)], cuts, EncodingSettings(40))
+    for name, views in encoded.views.items():
+        assert max(len(view.ids) for view in views) == 40 and len(views) > 3
+        assert sum(len(view.places) for view in views) == len(cuts[name].ids([LONG])[LONG])
+    assert encoded.sizes == (210,)
+    assert all(
+        not np.isclose(rows, LOWEST).any()
+        for own in logits_of(Echo(), encoded, 0).values()
+        for rows in own
+    )
+
+
+def test_words_that_are_cut_into_nothing_are_no_answer(cuts):
+    question = Question("1", "the", "heart \u200b placebo", None)
+    rows = logits_of(Echo(), encode_questions([question], cuts, EncodingSettings()), 0)["base"][0]
+    assert rows[1].tolist() == [LOWEST, LOWEST] and QA.said(rows, question) in ("heart", "placebo")
+    assert QA.said(np.zeros((0, 2), dtype=np.float32), Question("2", "the", "", None)) == ""
+
+
+def test_what_is_said_stands_in_the_context():
+    question = Question("1", "?", "Fever, in  patients.", None)
+    rows = np.array(
+        [[0, 0], [0, 0], [5, 1], [0, 4], [0, 0]], dtype=np.float32
+    )  # Fever | , | in | patients | .
+    assert QA.said(rows, question) == "in  patients"
+
+
+def test_training_chunks_are_alike_under_every_cut_and_hold_the_answer(cuts):
+    place = LONG.index("tachycardia", 600)
+    question = Question("1", "who", LONG, (Answer("tachycardia", place),))
+    encoded = encode_for_training([question], cuts, EncodingSettings(40))
+    assert {len(views) for views in encoded.views.values()} == {len(encoded)}
+    for base, own in zip(encoded.views["base"], encoded.views["adapted"], strict=True):
+        assert set(base.rows) == set(own.rows) and len(base.ids) <= 40
+    words = np.array(answer_words(question))
+    holding = 0
+    for view in encoded.views["base"]:
+        start, end = batch_of([view], 0, [words], QUESTION)["labels"][0].tolist()
+        assert (start == 0) == (end == 0) == (words[0] not in view.rows)
+        if start:
+            holding += 1
+            assert end - start == 3 and set(
+                view.rows[(view.places >= start) & (view.places <= end)]
+            ) == set(words)
+    assert 1 <= holding <= 2
+
+
+def questions(count):
+    """Contexts of four words in an order of their own; the answer is the one disease."""
+    rng, found = np.random.default_rng(0), []
+    for place in range(count):
+        words = ["placebo", "trial", "group"]
+        at = int(rng.integers(4))
+        words.insert(at, ("tachycardia", "cancer")[place % 2])
+        start = len(" ".join([*words[:at], ""])) if at else 0
+        found.append(
+            Question(str(place), "the disease", " ".join(words), (Answer(words[at], start),))
+        )
+    return tuple(found)
+
+
+def test_answers_are_learned_by_heart(adapted):
+    split = Split(questions(12))
+    task = Task("toy", "qa", {"train": split, "test": split}, ())
+    run = finetune(prepare(adapted, task, FinetuneSettings(epochs=40, batch=6, lr=1e-2)))
+    assert {cut: score.values["exact"] for cut, score in run.scores.items()} == {
+        "base": 1,
+        "adapted": 1,
+        "pooled": 1,
+    }
+
+
+def test_answers_that_stand_nowhere_are_not_trained_on(adapted):
+    lost = Question("x", "who", "a trial", (Answer("nobody", None),))
+    prepared = prepare(
+        adapted, Task("toy", "qa", {"train": Split((*questions(3), lost))}, ()), FinetuneSettings()
+    )
+    assert len(prepared.train) == 3
+    with pytest.raises(InputError, match="No answer stands in its context"):
+        prepare(adapted, Task("toy", "qa", {"train": Split((lost,))}, ()), FinetuneSettings())
+
+
+def test_a_question_longer_than_the_window_is_named(cuts):
+    asked = [Question("q7", "the " * 61, "a trial", None)]
+    for encode in (encode_questions, encode_for_training):
+        with pytest.raises(InputError, match="q7"):
+            encode(asked, cuts, EncodingSettings(64))
+
+
+def squad(path, asked):
+    paragraphs = [
+        {
+            "context": q.context,
+            "qas": [
+                {
+                    "id": q.id,
+                    "question": q.question,
+                    "answers": [{"text": a.text, "answer_start": a.start} for a in q.answers],
+                }
+            ],
+        }
+        for q in asked
+    ]
+    path.write_text(
+        json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--preset", "transfer-target"], "needs a target model"),
+        (["--preset", "green-bert"], "needs word vectors or a text"),
+        (["--vectors", "nowhere"], "nowhere"),
+        (["--corpus", "nowhere.txt"], "nowhere.txt"),
+        (["--corpus", "text.txt", "--vectors", "text.txt"], "got both"),
+        (["--corpus", "text.txt", "--test", "unanswered.json"], "holds no answers"),
+        (["--corpus", "text.txt", "--out", "taken"], "adapted already exists"),
+        (
+            ["--corpus", "text.txt", "--preset", "exbert-s3", "--model", "distil"],
+            "and this is a DistilBert",
+        ),
+        (
+            ["--corpus", "text.txt", "--preset", "green-bert+mlm"],
+            "goes on with masked-word training",
+        ),
+    ],
+)
+def test_zero_shot_refuses_before_anything_is_trained(given, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "vocadapt.lab.steps.zero_shot.run_step", lambda *_: pytest.fail("a step was run")
+    )
+    squad(tmp_path / "general.json", questions(8))
+    own = Question("d", "which drug", "patients with placebo", (Answer("placebo", 14),))
+    answered = squad(tmp_path / "domain.json", [own]).read_text(encoding="utf-8")
+    (tmp_path / "unanswered.json").write_text(
+        re.sub(r', "answers": \[[^]]*\]', "", answered), encoding="utf-8"
+    )
+    build_tiny_bert(tmp_path / "base")
+    config = {
+        "model_type": "distilbert",
+        "architectures": ["DistilBertForMaskedLM"],
+        "vocab_size": 30,
+    }
+    build_tiny_bert(tmp_path / "distil")
+    (tmp_path / "distil" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "text.txt").write_text("tachycardia of the heart\n", encoding="utf-8")
+    (tmp_path / "taken" / "adapted").mkdir(parents=True)
+    (tmp_path / "taken" / "adapted" / "a").write_text("mine", encoding="utf-8")
+    usual = ["--model", "base", "--train", "general.json", "--test", "domain.json", "--out", "out"]
+    assert main(["zero-shot", *usual, *given]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_zero_shot_a_run_is_adapted_and_then_tested_on_what_it_never_saw(tmp_path, capsys):
+    general, domain = (
+        squad(tmp_path / "general.json", questions(8)),
+        squad(tmp_path / "domain.json", questions(5)),
+    )
+    base = build_tiny_bert(tmp_path / "base")
+    train = ["--train", str(general), "--epochs", "2", "--lr", "1e-2"]
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(base),
+                "--task",
+                "qa",
+                *train,
+                "--out",
+                str(tmp_path / "run"),
+            ]
+        )
+        == 0
+    )
+    folder = adapted_folder(tmp_path / "run", tmp_path / "adapted")
+    capsys.readouterr()
+    assert main(["evaluate", "--run", str(folder), "--test", str(domain), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["scorer"] == "squad" and list(answer["seeds"][0]["scores"]) == [
+        "base",
+        "adapted",
+        "pooled",
+    ]
+    assert (
+        main(
+            [
+                "predict",
+                "--model",
+                str(folder),
+                str(domain),
+                "--out",
+                str(tmp_path / "said.json"),
+                "--json",
+            ]
+        )
+        == 0
+    )
+    capsys.readouterr()
+    assert (
+        main(
+            [
+                "score",
+                "--gold",
+                str(domain),
+                "--predicted",
+                str(tmp_path / "said.json"),
+                "--kind",
+                "qa",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["f1"] == answer["mean"]["f1"]
+    head = [
+        dict(open_model(path).network.named_parameters()) for path in (tmp_path / "run", folder)
+    ]
+    assert torch.equal(head[0]["qa_outputs.weight"], head[1]["qa_outputs.weight"])

@@ -1,0 +1,276 @@
+"""All folds in one call, documents as examples, long texts: from the command line, on a tiny
+model.
+"""
+
+import json
+
+import pytest
+
+from tests.conftest import build_tiny_bert
+from tests.material.finetuning import texts
+from vocadapt.cli import main
+from vocadapt.cli.training.finetune import shown
+from vocadapt.lab.artifacts.run_sources import training_examples
+from vocadapt.lab.artifacts.runs import open_runs
+from vocadapt.lab.reports.results import entry_of
+from vocadapt.lab.steps.command_lines import command_of
+from vocadapt.lab.steps.spec import ALL_FOLDS, FinetuneStep, Spec
+from vocadapt.training.finetune.run_files import runs_in
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QUICK = ["--epochs", "1", "--batch", "4", "--lr", "1e-2"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return build_tiny_bert(tmp_path_factory.mktemp("model") / "base")
+
+
+@pytest.fixture
+def ask(capsys):
+    def run(*arguments, code=0):
+        capsys.readouterr()
+        assert main([*map(str, arguments), "--json"]) == code
+        out, err = capsys.readouterr()
+        return err if code else json.loads(out, parse_constant=pytest.fail)
+
+    return run
+
+
+def rows(count, seed=0):
+    return "index\tsentence\tlabel\n" + "".join(
+        f"{text.id}\t{text.text}\t{text.labels[0]}\n" for text in texts(count, seed)
+    )
+
+
+@pytest.fixture
+def folded(tmp_path):
+    """A task of three folds; only the second has a label in its test that train lacks."""
+    for fold in (1, 2, 3):
+        (tmp_path / str(fold)).mkdir()
+        (tmp_path / str(fold) / "train.tsv").write_text(rows(8, fold), encoding="utf-8")
+        (tmp_path / str(fold) / "test.tsv").write_text(rows(6, 10 + fold), encoding="utf-8")
+    strange = (tmp_path / "2" / "test.tsv").read_text(encoding="utf-8") + "9\tthe heart\todd\n"
+    (tmp_path / "2" / "test.tsv").write_text(strange, encoding="utf-8")
+    path = tmp_path / "task.toml"
+    splits = 'train = "{fold}/train.tsv"\ntest = "{fold}/test.tsv"\n'
+    path.write_text(
+        f'name = "k"\nkind = "classification"\nfolds = 3\n[splits]\n{splits}', encoding="utf-8"
+    )
+    return path
+
+
+def test_all_folds_in_one_call_with_mean_and_deviation(model, folded, ask, tmp_path):
+    out = tmp_path / "out"
+    answer = ask(
+        "finetune",
+        "--model",
+        model,
+        "--task",
+        folded,
+        "--fold",
+        "all",
+        "--seeds",
+        1,
+        2,
+        *QUICK,
+        "--out",
+        out,
+    )
+    assert [(one["seed"], one["fold"]) for one in answer["seeds"]] == [
+        (1, 1),
+        (2, 1),
+        (1, 2),
+        (2, 2),
+        (1, 3),
+        (2, 3),
+    ]
+    values = [one["scores"]["base"]["f1"] for one in answer["seeds"]]
+    mean = sum(values) / 6
+    assert answer["mean"]["f1"] == pytest.approx(mean) and answer["task"] == "k"
+    first, second = (
+        sum(values[0::2]) / 3,
+        sum(values[1::2]) / 3,
+    )  # of either seed the mean over its folds
+    assert answer["sd"]["f1"] == pytest.approx(abs(first - second) / 2**0.5)
+    unseen = [
+        any("labels that train lacks" in said for said in one["findings"])
+        for one in answer["seeds"]
+    ]
+    assert unseen == [False, False, True, True, False, False] and not any(
+        "lacks" in said for said in answer["findings"]
+    )
+    runs = runs_in(out)
+    assert [(run.seed, run.record["fold"]) for run in runs] == [
+        (1, 1),
+        (1, 2),
+        (1, 3),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+    ]
+    entry = entry_of(
+        "k", open_runs(out), runs[0].scorer("accuracy")
+    )  # on the leaderboard: all folds together
+    own = entry.tallies["base"][0]
+    assert (
+        entry.seeds == (1, 2)
+        and len(entry.examples) == 19
+        and sum(len(tally.rows) for tally in own) == 19
+    )
+    right = sum(
+        run.kept.said["base"][place] == gold
+        for run in runs[:3]
+        for place, gold in enumerate(run.kept.split.gold)
+    )
+    assert sum(tally.rows[:, 0, 0].sum() for tally in own) == right
+    assert [run.called for run in runs[2:4]] == ["seed 1, fold 3", "seed 2, fold 1"]
+    assert open_runs(out).summary(figure="f1").sd == pytest.approx(
+        answer["sd"]["f1"]
+    )  # as Results tell it
+    assert "(base, 2 seeds, of each the mean over 3 folds)" in shown(answer)
+    again = ask("evaluate", "--run", out)
+    assert again["mean"]["f1"] == pytest.approx(mean) and len(again["seeds"]) == 6
+    assert [[text.text for text in training_examples(run)] for run in runs[:3]] == [
+        [text.text for text in texts(8, fold)] for fold in (1, 2, 3)
+    ]
+    third = [
+        "--test",
+        folded.parent / "3" / "train.tsv",
+    ]  # which the runs of the third fold were trained on
+    assert ask("evaluate", "--run", out, *third)["seen"] == 8
+    assert "of 8" in ask("evaluate", "--run", out, *third, "--unseen", code=2)
+
+
+def test_one_fold_is_as_it_was(model, folded, ask, tmp_path):
+    answer = ask(
+        "finetune",
+        "--model",
+        model,
+        "--task",
+        folded,
+        "--fold",
+        3,
+        *QUICK,
+        "--out",
+        tmp_path / "out",
+    )
+    assert (
+        answer["task"] == "k, fold 3"
+        and len(answer["seeds"]) == 1
+        and (tmp_path / "out" / "run.json").is_file()
+    )
+
+
+def test_a_task_without_folds_has_no_all(model, tmp_path, ask):
+    (tmp_path / "train.tsv").write_text(rows(8), encoding="utf-8")
+    given = ["--model", model, "--train", tmp_path / "train.tsv", "--out", tmp_path / "out"]
+    assert "no folds" in ask(
+        "finetune", *given, "--task", "classification", "--fold", "all", code=2
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_folds_as_a_command_line(tmp_path):
+    spec = Spec("finetune", FinetuneStep(fold=ALL_FOLDS), {"model": "m", "task": "t.toml"})
+    assert "--fold all" in command_of(spec, tmp_path / "out")
+    assert "--fold 2" in command_of(
+        Spec("finetune", FinetuneStep(fold=2), {"model": "m", "task": "t.toml"}), tmp_path / "out"
+    )
+
+
+HALLMARKS = """index\tsentence\tlabels
+1_s0\tthe heart was tachycardia\t0_1,1_0
+1_s1\tthe placebo and trials\t0_0,1_0
+2_s0\tpatients with placebo\t0_0,1_1
+2_s1\tcancer disease cancer\t0_1,1_0
+3_s0\tthe heart\t0_0,1_0
+"""
+
+
+def test_documents_are_trained_on_and_scored_as_documents(model, tmp_path, ask):
+    (tmp_path / "h.tsv").write_text(HALLMARKS, encoding="utf-8")
+    given = [
+        "--task",
+        "multilabel",
+        "--train",
+        tmp_path / "h.tsv",
+        "--test",
+        tmp_path / "h.tsv",
+        *QUICK,
+    ]
+    answer = ask(
+        "finetune", "--model", model, *given, "--unit", "document", "--out", tmp_path / "out"
+    )
+    (run,) = runs_in(tmp_path / "out")
+    assert [example.id for example in run.kept.split.examples] == ["1", "2", "3"]
+    assert run.kept.split.gold == (("0",), ("0", "1"), ()) and run.unit == "document"
+    again = ask("evaluate", "--run", tmp_path / "out", "--test", tmp_path / "h.tsv")
+    assert again["seeds"][0]["scores"] == answer["seeds"][0]["scores"] and again["of"] == 3
+    said = tmp_path / "said.jsonl"
+    assert (
+        ask("predict", "--model", tmp_path / "out", tmp_path / "h.tsv", "--out", said)["examples"]
+        == 3
+    )
+
+    toml = tmp_path / "task.toml"
+    toml.write_text(
+        'kind = "multilabel"\nunit = "document"\n[splits]\ntrain = "h.tsv"\ntest = "h.tsv"\n',
+        encoding="utf-8",
+    )
+    same = ask("finetune", "--model", model, "--task", toml, *QUICK, "--out", tmp_path / "toml")
+    assert same["seeds"][0]["scores"] == answer["seeds"][0]["scores"]
+
+
+def test_documents_where_there_are_none(model, tmp_path, ask):
+    (tmp_path / "t.tsv").write_text(rows(8), encoding="utf-8")
+    given = [
+        "--model",
+        model,
+        "--train",
+        tmp_path / "t.tsv",
+        "--unit",
+        "document",
+        "--out",
+        tmp_path / "out",
+    ]
+    assert "Only multilabel" in ask("finetune", *given, "--task", "classification", code=2)
+    (tmp_path / "t.tsv").write_text("a\tx\nb\ty\n", encoding="utf-8")
+    assert "which document" in ask("finetune", *given, "--task", "multilabel", code=2)
+    (tmp_path / "u.toml").write_text(
+        'kind = "ner"\nunit = "page"\n[splits]\ntrain = "t.tsv"\n', encoding="utf-8"
+    )
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(model),
+                "--task",
+                str(tmp_path / "u.toml"),
+                "--out",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 2
+    )
+
+
+def test_a_long_document_is_read_in_parts_and_said(model, tmp_path, ask):
+    long = " ".join(
+        ["the heart was tachycardia"] * 40
+    )  # 160 words; the tiny model reads 64 pieces at once
+    (tmp_path / "l.tsv").write_text(f"{long}\tx\nthe heart\ty\n", encoding="utf-8")
+    given = [
+        "--task",
+        "classification",
+        "--train",
+        tmp_path / "l.tsv",
+        "--test",
+        tmp_path / "l.tsv",
+        *QUICK,
+    ]
+    answer = ask("finetune", "--model", model, *given, "--out", tmp_path / "out")
+    wanted = "1 of 2 texts longer than the window, read in parts whose outputs are averaged."
+    assert {f"train: {wanted}", f"test: {wanted}"} <= set(answer["findings"])

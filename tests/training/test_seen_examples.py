@@ -1,0 +1,218 @@
+"""What a model was trained on is known wherever its folder goes, and zero-shot means that none of
+it is in the test.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.conftest import TINY_TOKENS, build_tiny_bert
+from tests.material.finetuning import sentences, tiny_adapted
+from tests.models.test_adapted_model import adapted_folder
+from tests.training.test_finetune_questions import questions, squad
+from vocadapt.cli import main
+from vocadapt.errors import InputError
+from vocadapt.models.language_model import open_model
+from vocadapt.spaces.io.storage import save_space
+from vocadapt.spaces.space import EmbeddingSpace
+from vocadapt.training.finetune.finetune import prepare
+from vocadapt.training.finetune.settings import FinetuneSettings
+from vocadapt.training.tasks.base import Answer, Question, Sentence, Split, Task, Text
+from vocadapt.training.tasks.kinds.qa import read_questions
+from vocadapt.training.tasks.seen_examples import (
+    count_seen,
+    fingerprints,
+    read_seen,
+    seen_in,
+    write_seen,
+)
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_what_is_read_counts_and_neither_case_nor_blanks_nor_labels():
+    assert fingerprints(Sentence(("A", "drug"), ("O", "B"))) == fingerprints(
+        Sentence(("a", "Drug"), None, "d1")
+    )
+    assert fingerprints(Text("1", "A  drug\n", ("x",))) == fingerprints(Text("2", "a drug", ("y",)))
+    assert fingerprints(Text("1", "a", None, "b")) != fingerprints(Text("1", "a b", None))
+    assert fingerprints(Text("1", "a drug", None)) != fingerprints(Sentence(("a", "drug"), None))
+    seen = seen_in([Question("1", "Who?", "A long context.", ())])
+    asked = [("Who?", "Another."), ("What?", "A long  context."), ("Why?", "Another.")]
+    assert [count_seen([Question("2", *one, ())], seen) for one in asked] == [1, 1, 0]
+
+
+def test_fingerprints_are_read_back_and_hold_no_text(tmp_path):
+    assert read_seen(tmp_path) is None
+    seen = seen_in([Text("1", "a secret", None)])
+    write_seen(seen, tmp_path)
+    assert read_seen(tmp_path) == seen and "secret" not in (tmp_path / "trained_on.txt").read_text(
+        encoding="utf-8"
+    )
+    (tmp_path / "trained_on.txt").write_text("a secret\n", encoding="utf-8")
+    with pytest.raises(InputError, match="fingerprint"):
+        read_seen(tmp_path)
+
+
+def test_test_sentences_that_are_trained_on_are_counted_before_training(tmp_path):
+    train, test = Split(sentences(6)), Split((*sentences(2), *sentences(3, seed=7)))
+    task = Task(
+        "toy",
+        "ner",
+        {"train": train, "dev": Split(sentences(2, seed=8)), "test": test},
+        ("Disease",),
+    )
+    found = prepare(open_model(tiny_adapted(tmp_path)), task, FinetuneSettings()).findings
+    assert [said[:43] for said in found if "trained on" in said] == [
+        "test: 2 of 5 sentences were trained on, so "
+    ]
+
+
+def evaluate(capsys, *arguments):
+    """The exit code, the answer where there is one, and what was said of a mistake."""
+    capsys.readouterr()
+    code = main(["evaluate", *map(str, arguments), "--json"])
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if out else None, err
+
+
+def test_zero_shot_no_example_of_the_test_was_ever_trained_on(tmp_path, capsys):
+    pool = questions(20)
+    general, domain = (
+        squad(tmp_path / "general.json", pool[:8]),
+        squad(tmp_path / "domain.json", asked(pool[8:])),
+    )
+    mixed = squad(tmp_path / "mixed.json", (*pool[:8], *asked(pool[8:10])))
+    base, train = build_tiny_bert(tmp_path / "base"), ["--task", "qa", "--epochs", "1"]
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(base),
+                *train,
+                "--train",
+                str(general),
+                "--out",
+                str(tmp_path / "clean"),
+            ]
+        )
+        == 0
+    )
+    folder = adapted_folder(tmp_path / "clean", tmp_path / "adapted")
+    code, answer, _ = evaluate(capsys, "--run", folder, "--test", domain, "--unseen")
+    assert (code, answer["seen"], answer["examples"], answer["of"]) == (0, 0, 12, 12)
+    assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
+
+    # Two of the test's questions in training, and a second training without them: the folder
+    # remembers.
+    assert (
+        main(
+            [
+                "finetune",
+                "--model",
+                str(base),
+                *train,
+                "--train",
+                str(mixed),
+                "--out",
+                str(tmp_path / "mixed"),
+            ]
+        )
+        == 0
+    )
+    again = ["--train", str(general), "--out", str(tmp_path / "again")]
+    assert main(["finetune", "--model", str(tmp_path / "mixed"), *train, *again]) == 0
+    folder = adapted_folder(tmp_path / "again", tmp_path / "tainted")
+    code, _, said = evaluate(capsys, "--run", folder, "--test", domain, "--unseen")
+    assert code == 2 and "2 of 12 questions, or their contexts, were trained on" in said
+    code, answer, _ = evaluate(capsys, "--run", folder, "--test", domain)
+    assert (code, answer["seen"]) == (0, 2)
+
+
+def test_zero_shot_in_one_command(tmp_path, capsys):
+    pool = questions(20)
+    general, domain = (
+        squad(tmp_path / "general.json", pool[:8]),
+        squad(tmp_path / "domain.json", asked(pool[8:])),
+    )
+    words = [
+        "tachycardia",
+        "euthymia",
+        "hypertension",
+        *(token for token in TINY_TOKENS if token.isalpha()),
+    ]
+    rng = np.random.default_rng(0)
+    save_space(
+        EmbeddingSpace(tuple(words), rng.normal(size=(len(words), 16)).astype(np.float32)),
+        tmp_path / "vectors",
+    )
+    given = [
+        "--model",
+        str(build_tiny_bert(tmp_path / "base")),
+        "--train",
+        str(general),
+        "--epochs",
+        "1",
+    ]
+    given = ["zero-shot", *given, "--vectors", str(tmp_path / "vectors"), "--json", "--test"]
+    capsys.readouterr()
+    assert main([*given, str(domain), "--limit", "5", "--out", str(tmp_path / "out")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["seen"], answer["examples"], answer["of"]) == (0, 5, 12)
+    assert list(answer["seeds"][0]["scores"]) == ["base", "adapted", "pooled"]
+    kept = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
+    assert kept["mean"] == answer["mean"] and kept["findings"] == [
+        "test: 5 of 12 examples, drawn at random."
+    ]
+    head = [
+        open_model(tmp_path / "out" / name).network.state_dict()["qa_outputs.weight"]
+        for name in ("general", "adapted")
+    ]
+    assert head[0].equal(head[1])
+
+    # One context of the general questions in the test: refused before anything is trained.
+    tainted = squad(tmp_path / "tainted.json", (*asked(pool[8:]), pool[0]))
+    assert main([*given, str(tainted), "--out", str(tmp_path / "no")]) == 2
+    assert "of 13 questions" in capsys.readouterr().err and not (tmp_path / "no").exists()
+
+
+def asked(found):
+    """Questions of their own on contexts of their own."""
+    return tuple(
+        Question(
+            q.id,
+            f"question {q.id}",
+            f"{q.context} {q.id}",
+            (Answer(q.answers[0].text, q.answers[0].start),),
+        )
+        for q in found
+    )
+
+
+def test_a_folder_that_does_not_say_what_it_was_trained_on(tmp_path, capsys):
+    general = squad(tmp_path / "general.json", questions(6))
+    base = build_tiny_bert(tmp_path / "base", head="BertForQuestionAnswering")
+    code, answer, _ = evaluate(capsys, "--run", base, "--test", general)
+    assert code == 0 and answer["seen"] is None
+    code, _, said = evaluate(capsys, "--run", base, "--test", general, "--unseen")
+    assert code == 2 and "does not say" in said
+
+
+def test_a_sample_of_the_test_is_said(tmp_path, capsys):
+    general = squad(tmp_path / "general.json", questions(6))
+    base = build_tiny_bert(tmp_path / "base", head="BertForQuestionAnswering")
+    code, answer, _ = evaluate(capsys, "--run", base, "--test", general, "--limit", 4)
+    assert (code, answer["examples"], answer["of"]) == (0, 4, 6)
+    assert "test: 4 of 6 examples, drawn at random." in answer["findings"]
+    assert evaluate(capsys, "--run", base, "--limit", 4)[0] == 2
+
+
+def test_no_covid_question_is_among_the_general_ones(shared):
+    general, covid = (
+        read_questions(shared / "data/qa" / name)
+        for name in ("xquad.en.json", "200423_covidQA.json")
+    )
+    assert (len(general), len(covid)) == (1190, 1380)
+    assert count_seen(covid.examples, seen_in(general.examples)) == 0

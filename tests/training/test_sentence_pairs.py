@@ -1,0 +1,296 @@
+"""Pairs of sentences: how they are packed, by hand; training on them with both heads, its losses
+told apart.
+"""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from tests.material.lab import KNOWN, NEW
+from tests.models.test_exbert_adapt import made
+from tests.training.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
+from vocadapt.cli import main
+from vocadapt.errors import Cancelled, InputError
+from vocadapt.models.exbert.extend import extended
+from vocadapt.models.extension_size import ModuleSettings, of_extension
+from vocadapt.models.language_model import open_model
+from vocadapt.text.corpus import open_corpus
+from vocadapt.text.splitter import Splitter
+from vocadapt.training.masked.blocks import NOT_ASKED, MaskedReading
+from vocadapt.training.masked.continued import FurtherSettings, pretrain_further
+from vocadapt.training.masked.losses import losses
+from vocadapt.training.masked.sentence_pairs import NEXT, OTHER, _pairs, pack_pairs
+from vocadapt.training.masked.trainer import MaskedSettings
+from vocadapt.training.masked.training_text import gather
+from vocadapt.vocabulary.families.wordpiece import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+QUICK = MaskedSettings(length=32, batch=8, lr=3e-3, tokens=32 * 8 * 6)
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    """Forty documents of eight sentences, parted by empty lines."""
+    rng = np.random.default_rng(1)
+    sentences = [
+        [" ".join(rng.choice([*KNOWN, *NEW], size=6)) + " ." for _ in range(8)] for _ in range(40)
+    ]
+    file = tmp_path_factory.mktemp("text") / "documents.txt"
+    file.write_text("\n\n".join("\n".join(own) for own in sentences) + "\n", encoding="utf-8")
+    return file
+
+
+def packed(tmp_path, text, length=9, **more):
+    file = tmp_path / "words.txt"
+    file.write_text(text, encoding="utf-8")
+    return pack_pairs(file, VOCABULARY, length, **more)
+
+
+def test_what_follows_is_cut_in_the_middle_and_half_of_it_swapped(tmp_path):
+    pairs = packed(tmp_path, "a a\nheart\n\npains\npainful\n")
+    assert len(pairs) == pairs.documents == 2 and sorted(pairs.next.tolist()) == [NEXT, OTHER]
+    own = {0: ([A, A], [HEART]), 1: ([PAIN, S], [PAIN, FUL])}
+    for row, following in enumerate(pairs.next.tolist()):
+        first, second = own[row][0], own[row if following == NEXT else 1 - row][1]
+        whole = [CLS, *first, SEP, *second, SEP]
+        assert pairs.ids[row].tolist() == whole + [0] * (9 - len(whole))
+        assert pairs.segments[row].tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1) + [
+            0
+        ] * (9 - len(whole))
+    assert pairs.counts[0] == 0 and pairs.counts.sum() == int((pairs.ids != 0).sum())
+    assert pairs.to_dict()["true_next"] == 0.5 and pairs.to_dict()["padding"] == pytest.approx(
+        (pairs.ids == 0).mean()
+    )
+
+
+def test_blocks_hold_as_many_sentences_as_fit_and_too_long_ones_are_cut_at_their_ends(tmp_path):
+    many = packed(tmp_path, "a\n" * 9 + "\n" + "heart\nheart\n", length=9)  # six wordpieces of text
+    mine = [row for row in range(len(many)) if many.ids[row, 1] == A]
+    assert len(mine) == 2 and many.ids[mine[0]].tolist()[1:4] == [A, A, A]
+    long = packed(tmp_path, "a " * 50 + "\nheart\n\n" + "heart\n" + "a " * 50 + "\n", length=9)
+    assert ((long.ids == SEP).sum(axis=1) == 2).all() and (long.ids[:, 0] == CLS).all()
+    assert all(HEART in row or list(row).count(A) == 6 for row in long.ids.tolist())
+
+
+def test_half_is_true_and_the_seed_says_which(tmp_path):
+    text = "\n\n".join("heart\npain\na\na" for _ in range(51))
+    pairs, again, other = (packed(tmp_path, text, seed=seed) for seed in (1, 1, 2))
+    assert len(pairs) == 51 and int((pairs.next == NEXT).sum()) == 26
+    assert np.array_equal(pairs.next, again.next) and not np.array_equal(pairs.next, other.next)
+
+
+def test_a_document_of_many_sentences_is_read_in_one_go_and_told(tmp_path):
+    """Its sentences come into one list, not into a new one for each, and the lines that were read
+    are told.
+    """
+    seen = []
+    text = "heart ?\n" * 20_000 + "\n" + "pain ?\n" * 20_000
+    vocabulary = Vocabulary((*VOCABULARY.tokens, "?"), VOCABULARY.special)
+    file = tmp_path / "words.txt"
+    file.write_text(text, encoding="utf-8")
+    made = pack_pairs(
+        file, vocabulary, 11, progress=lambda fraction, message="": seen.append((fraction, message))
+    )
+    assert (len(made), made.documents) == (10_000, 2)  # four sentences of two wordpieces a pair
+    assert (
+        len(seen) == 4
+        and seen == sorted(seen)
+        and 0.99 < seen[-1][0] <= 1
+        and "40,000 lines" in seen[-1][1]
+    )
+
+
+def test_without_an_empty_line_every_line_is_a_document_of_sentences(tmp_path):
+    pairs = packed(tmp_path, "heart . heart .\npain . pain .\n".replace(".", "?"))
+    assert pairs.documents == 2 and len(pairs) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["heart\npain\n", "heart\npain\n\n", "\n\n", "heart\n\npain\n\na\n"]
+)
+def test_too_few_documents_are_said(text, tmp_path):
+    with pytest.raises(InputError, match="two documents of two sentences"):
+        packed(tmp_path, text)
+
+
+def test_padding_is_never_asked_and_parts_are_told(tmp_path):
+    pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(10)), length=12)
+    reading = MaskedReading(pairs, 20, 0.5, 1)
+    for place in range(20):
+        found = reading[place]
+        padding = found["attention_mask"] == 0
+        assert padding.sum() == 7 and (found["labels"][padding] == NOT_ASKED).all()
+        assert found["token_type_ids"].sum() == 2 and int(found["next"]) in (NEXT, OTHER)
+
+
+def test_files_are_documents_and_empty_lines_part_them(tmp_path):
+    for name, text in (("a.txt", "heart pain\n\nacid trial\n"), ("b.txt", "drug drug\n" * 300)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    made = gather(
+        open_corpus([tmp_path / "a.txt", tmp_path / "b.txt"]),
+        Splitter.bert(True),
+        tmp_path,
+        documents=True,
+    )
+    lines = made.sentences.read_text().split("\n")
+    assert lines[:5] == ["heart pain", "", "acid trial", "", "drug drug"] and all(made.held_out)
+
+
+def test_looking_for_empty_lines_is_told_and_can_be_stopped(tmp_path):
+    (tmp_path / "a.txt").write_text("heart . pain .\n" * 400, encoding="utf-8")
+    corpus, splitter, seen = open_corpus([tmp_path / "a.txt"]), Splitter.bert(True), []
+    gather(
+        corpus,
+        splitter,
+        tmp_path,
+        1,
+        lambda fraction, message="": seen.append((fraction, message)),
+        documents=True,
+    )
+    assert (
+        seen == sorted(seen, key=lambda told: told[0])
+        and seen[0] == (0.3, "looking for empty lines")
+        and seen[-1][0] == 1
+    )
+
+    def stop(fraction, message=""):
+        raise Cancelled
+
+    (tmp_path / "sentences.txt").unlink()
+    with pytest.raises(Cancelled):
+        gather(corpus, splitter, tmp_path, 1, stop, documents=True)
+    assert not (tmp_path / "sentences.txt").exists()
+
+
+@pytest.mark.parametrize("end", ["", "\n\n"])
+def test_several_files_of_a_document_a_line_stay_a_document_a_line(end, tmp_path):
+    """Between files nothing is parted where the text has no empty line between lines: one at the
+    end of a file is none.
+    """
+    lines = "heart . pain .\n" * 200
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(lines + end, encoding="utf-8")
+    made = gather(
+        open_corpus([tmp_path / "a.txt", tmp_path / "b.txt"]),
+        Splitter.bert(True),
+        tmp_path,
+        documents=True,
+    )
+    written = made.sentences.read_text().splitlines()
+    assert len(written) == 400 - len(made.held_out) and set(written) == {"heart . pain ."}
+    vocabulary = Vocabulary((*VOCABULARY.tokens, "."), VOCABULARY.special)
+    assert pack_pairs(made.sentences, vocabulary, 12).documents == len(written)
+
+
+@pytest.mark.parametrize("kind", ["bert", "exbert"])
+def test_the_loss_is_that_of_the_heads_of_transformers(kind, make_bert, tmp_path):
+    network = open_model(make_bert(head="BertForPreTraining")).network
+    network = extended(network, ModuleSettings("s3")) if kind == "exbert" else network
+    network.eval()
+    pairs = packed(tmp_path, "\n\n".join("heart\npain" for _ in range(4)), length=10)
+    reading = MaskedReading(pairs, 4, 0.5, 1)
+    inputs = {key: torch.stack([reading[place][key] for place in range(4)]) for key in reading[0]}
+    masked, following = losses(network, inputs)
+    named = {
+        name: inputs[name] for name in ("input_ids", "attention_mask", "token_type_ids", "labels")
+    }
+    expected = network(**named, next_sentence_label=inputs["next"]).loss
+    assert float(masked + following) == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("stage", ["continued", "embeddings"])
+def test_training_on_pairs_counts_their_loss_apart(stage, make_bert, documents, tmp_path):
+    source = make_bert(head="BertForPreTraining")
+    settings = FurtherSettings(stage, nsp=True, training=QUICK)
+    done = pretrain_further(open_model(source), open_corpus([documents]), settings, tmp_path)
+    told = done.to_dict()
+    assert [step for step, _ in told["next_curve"]] == [step for step, _ in told["curve"]] and len(
+        told["curve"]
+    ) == 6
+    assert abs(told["next_curve"][0][1] - np.log(2)) < 0.5 < told["curve"][0][1]
+    assert (
+        told["of_documents"] == 40
+        and told["true_next"] == pytest.approx(0.5, abs=0.02)
+        and 0 < told["padding"] < 0.5
+    )
+    head = "cls.seq_relationship.weight"
+    before, after = (
+        open_model(source).network.state_dict()[head],
+        done.loaded.network.state_dict()[head],
+    )
+    assert torch.equal(before, after) == (stage == "embeddings")
+
+
+@pytest.mark.parametrize("train_heads", [False, True])
+def test_the_stage_extension_on_pairs_moves_no_head_unless_asked(
+    train_heads, make_bert, documents, tmp_path
+):
+    source = made("exbert-s3", tmp_path / "e", make_bert(head="BertForPreTraining"), documents)
+    settings = FurtherSettings("extension", train_heads, nsp=True, training=QUICK)
+    (tmp_path / "f").mkdir()
+    done = pretrain_further(open_model(source), open_corpus([documents]), settings, tmp_path / "f")
+    before, after = open_model(source).network.state_dict(), done.loaded.network.state_dict()
+    moved = {
+        name
+        for name in before
+        if not torch.equal(before[name], after[name]) and "decoder" not in name
+    }
+    kept = {name for name in moved if not of_extension(name) and not name.startswith("cls.")}
+    assert kept == {"bert.embeddings.word_embeddings.weight"} and any(
+        of_extension(name) for name in moved
+    )
+    assert (
+        ("cls.seq_relationship.weight" in moved)
+        == train_heads
+        == ("cls.predictions.transform.dense.weight" in moved)
+    )
+
+
+def test_the_command_and_a_model_without_such_a_head(
+    make_bert, tiny_bert, documents, tmp_path, capsys
+):
+    source = make_bert(head="BertForPreTraining")
+    command = [
+        "pretrain",
+        "--corpus",
+        str(documents),
+        "--stage",
+        "continued",
+        "--nsp",
+        "--length",
+        "32",
+        "--batch",
+        "8",
+        "--tokens",
+        "512",
+        "--json",
+        "--out",
+        str(tmp_path / "m"),
+        "--model",
+    ]
+    assert main([*command, str(source)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["of_documents"] == 40 and answer["next_sentence_loss"] > 0
+    assert "--nsp" in json.loads((tmp_path / "m" / "manifest.json").read_text())["command"]
+    assert type(open_model(tmp_path / "m").network).__name__ == "BertForPreTraining"
+    command[-2] = str(tmp_path / "n")
+    assert main([*command, str(tiny_bert)]) == 2
+    assert "no next-sentence head" in capsys.readouterr().err
+
+
+def test_a_strange_second_half_is_drawn_at_once_from_all_other_documents() -> None:
+    """Of 5 000 pairs of one document, two of another and one of a third, every strange half is of
+    another document.
+    """
+    documents = [0] * 5_000 + [1, 1, 2]
+    found = [(document, ([place], [place])) for place, document in enumerate(documents)]
+    drawn = list(_pairs(found, [False] * len(found), np.random.default_rng(1)))
+    assert [first for first, _ in drawn] == [[place] for place in range(5_003)]
+    assert {second[0] for _, second in drawn[:5_000]} == {5_000, 5_001, 5_002}
+    assert all(
+        documents[second[0]] != document
+        for document, (_, second) in zip(documents, drawn, strict=True)
+    )

@@ -1,0 +1,132 @@
+"""Models that know exact-word tokens already, reduced, refilled, extended; targets that have some,
+or another order or size.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SPECIAL, TINY_TOKENS
+from tests.models.test_adapted_model import adapted_folder
+from vocadapt.errors import InputError
+from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
+from vocadapt.models.language_model import LanguageModel, open_model
+from vocadapt.pipeline import Sources, adapt
+from vocadapt.recipe import Recipe, preset
+from vocadapt.vocabulary.families.wordpiece import vocabulary_of
+from vocadapt.vocabulary.initializers.initialize import RowSettings
+from vocadapt.vocabulary.plan.plan import PlanSettings
+
+COUNTS = {"semaglutide": 40, "metformin": 30, "insulin": 20, "obesity": 20}
+PERMUTED = [*SPECIAL, *reversed(TINY_TOKENS[5:])]
+
+
+def after(recipe: Recipe, model: LanguageModel, sources: Sources, out: Path) -> LanguageModel:
+    """The saved model; its certificate holds, and every token has the id of the plan."""
+    adapted = adapt(recipe, model, sources)
+    made = open_model(adapted.save(out))
+    edit = Edit(open_model(model.path), made)
+    assert [name for name in CHECKS if name != "reload" and not run_check(name, edit).passed] == []
+    assert made.vocabulary.tokens == adapted.plan.tokens
+    if recipe.tokenizer == "replacement":
+        assert made.vocabulary.whole == adapted.plan.after.whole
+    return made
+
+
+def refill(heuristic: str) -> Recipe:
+    plan = PlanSettings("combined", cut="random", removed=0.05, refill=heuristic)
+    return Recipe("r", vocabulary=plan, rows=RowSettings("syntactic"), tokenizer="replacement")
+
+
+@pytest.mark.parametrize("heuristic", ["words", "bpe-merges"])
+def test_new_wordpieces_come_before_exact_words_and_every_id_is_the_plans(
+    tiny_bert: Path, tmp_path: Path, heuristic: str
+) -> None:
+    once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
+    made = after(refill(heuristic), once, Sources(counts=COUNTS), tmp_path / "twice")
+    word = sorted(made.vocabulary.whole)[0]
+    assert made.fast_tokenizer.encode(word, add_special_tokens=False).tokens == [word]
+    assert (
+        len(made.fast_tokenizer.encode(f"{word}s", add_special_tokens=False).tokens) > 1
+    )  # no beginning of longer words
+
+
+def test_no_wordpieces_are_inserted_behind_exact_words(tiny_bert: Path, tmp_path: Path) -> None:
+    once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
+    plan = PlanSettings("extend", refill="words")
+    with pytest.raises(InputError, match="exact-word tokens"):
+        adapt(
+            Recipe("r", vocabulary=plan, rows=RowSettings("syntactic"), tokenizer="insertion"),
+            once,
+            Sources(counts=COUNTS),
+        )
+    after(
+        Recipe("r", vocabulary=plan, rows=RowSettings("syntactic")),
+        once,
+        Sources(counts=COUNTS),
+        tmp_path / "twice",
+    )
+
+
+def test_the_exact_words_of_a_target_stay_such(tiny_bert: Path, tmp_path: Path) -> None:
+    target = open_model(adapted_folder(tiny_bert, tmp_path / "target"))
+    made = after(
+        preset("transfer-syntactic"),
+        open_model(tiny_bert),
+        Sources(target=target),
+        tmp_path / "out",
+    )
+    for text in ("tachycardia", "tachycardias", "hypertension patients"):
+        assert made.fast_tokenizer.encode(text).ids == target.fast_tokenizer.encode(text).ids
+
+
+def test_an_exact_word_that_is_a_wordpiece_of_the_target_becomes_one(
+    tiny_bert: Path, make_bert: Callable[..., Path], tmp_path: Path
+) -> None:
+    once = open_model(adapted_folder(tiny_bert, tmp_path / "once"))
+    target = open_model(make_bert(tokens=[*SPECIAL, "tachycardia", *TINY_TOKENS[5:]]))
+    made = after(preset("transfer-syntactic"), once, Sources(target=target), tmp_path / "out")
+    assert made.vocabulary.whole == frozenset()
+    assert (
+        made.fast_tokenizer.encode("tachycardias").ids
+        == target.fast_tokenizer.encode("tachycardias").ids
+    )
+
+
+@pytest.mark.parametrize("more", [[], ["##emic"]])
+def test_a_target_that_only_orders_the_tokens_otherwise_is_certified(
+    tiny_bert: Path, make_bert: Callable[..., Path], tmp_path: Path, more: list[str]
+) -> None:
+    target = open_model(make_bert(tokens=[*PERMUTED, *more]))
+    after(
+        preset("transfer-syntactic"),
+        open_model(tiny_bert),
+        Sources(target=target),
+        tmp_path / "out",
+    )
+
+
+def test_a_token_added_to_a_tokenizer_that_has_it_as_a_wordpiece_is_one(tiny_bert: Path) -> None:
+    tokenizer = open_model(tiny_bert).fast_tokenizer
+    tokenizer.add_tokens(["drug", "ozempic"])
+    assert vocabulary_of(tokenizer).whole == {"ozempic"}
+
+
+@pytest.mark.parametrize(("size", "note"), [(60, "smaller"), (160, "The first 151")])
+def test_a_target_of_another_size_is_said(
+    tiny_bert: Path, make_bert: Callable[..., Path], size: int, note: str
+) -> None:
+    target = open_model(make_bert(tokens=[*TINY_TOKENS, *(f"term{i}" for i in range(9))][:size]))
+    assert note in str(
+        adapt(
+            preset("combined-last-100"), open_model(tiny_bert), Sources(target=target)
+        ).plan.summary()["note"]
+    )
+
+
+def test_a_refill_that_runs_out_is_said(tiny_bert: Path) -> None:
+    summary = adapt(
+        refill("words"), open_model(tiny_bert), Sources(counts={"insulin": 3})
+    ).plan.summary()
+    assert "1 of the 8 tokens asked for" in str(summary["note"]) and summary["tokens_after"] == 144
