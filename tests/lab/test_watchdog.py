@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.material import stuck_tokenizer
 from tests.material.lab import wait_for
 from vocadapt.lab.jobs import queue
 from vocadapt.lab.jobs.watchdog import watch
@@ -88,7 +89,7 @@ def test_inside_a_block_that_names_the_file_nothing_else_is_reported():
 def test_a_job_whose_tokenizer_never_comes_back_fails_and_names_the_lines(
     tmp_path, text, tiny_bert, monkeypatch
 ):
-    monkeypatch.setattr(queue, "WORKER", (str(Path(__file__).with_name("stuck_tokenizer.py")),))
+    monkeypatch.setattr(queue, "WORKER", (stuck_tokenizer.__file__,))
     job = queue.start(
         Workspace(tmp_path / "w"),
         Spec("vectors", VectorsStep(), {"text": text, "model": tiny_bert}),

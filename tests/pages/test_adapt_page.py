@@ -35,7 +35,7 @@ def pair(make_bert, monkeypatch):
 
 def in_use(monkeypatch, names):
     """Let these be the models that the workspace has used."""
-    for module in ("names", "choose"):
+    for module in ("frame.names", "components.pickers"):
         monkeypatch.setattr(f"vocadapt.ui.{module}.models_in_use", lambda workspace: names)
 
 

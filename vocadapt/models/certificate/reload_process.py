@@ -89,7 +89,7 @@ def _ask(folder: str, texts: list[str], module: str) -> Any:
 
     command, package = (
         [sys.executable, "-I", "-c", SCRIPT],
-        str(Path(__file__).resolve().parents[2]),
+        str(Path(__file__).resolve().parents[3]),
     )
     asked = json.dumps([folder, texts, package, module, torch.get_num_threads()])
     done = subprocess.run(
