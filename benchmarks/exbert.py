@@ -27,7 +27,7 @@ import torch
 import transformers
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
-from vocadapt.models.exbert.extend import extended
+from vocadapt.models.add_extension import extended
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.masked.blocks import NOT_ASKED, MaskedReading, pack
 from vocadapt.training.masked.losses import masked_loss

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 # Lowest first. Names on one floor may import each other, except across a set: cli and ui do not
 # know each other.
 FLOORS = [
-    {"errors", "progress", "files", "settings"},
+    {"errors", "progress", "files", "settings", "cores"},
     {"text"},
     {"spaces"},
     {"vocabulary"},

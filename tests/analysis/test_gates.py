@@ -16,7 +16,7 @@ from vocadapt.analysis.gates import KINDS, gate_shares, kinds_of
 from vocadapt.cli import main
 from vocadapt.errors import InputError
 from vocadapt.lab.reports.gates import GateSettings, drawn_lines, gates_on
-from vocadapt.models.exbert.extend import gates
+from vocadapt.models.add_extension import gates
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus
 from vocadapt.training.masked.stages import new_ids

@@ -12,8 +12,8 @@ import transformers
 
 from tests.material.finetuning import one_thread
 from vocadapt.errors import InputError
+from vocadapt.models.add_extension import extended, gates, open_gates
 from vocadapt.models.exbert import AUTO, HEADS, ExBertConfig, ExBertForMaskedLM, ExBertModel
-from vocadapt.models.exbert.extend import extended, gates, open_gates
 from vocadapt.models.extension_size import (
     SIZES,
     ModuleSettings,

@@ -17,11 +17,11 @@ from vocadapt.errors import InputError
 from vocadapt.lab.steps.command_lines import command_of
 from vocadapt.lab.steps.spec import ModelStep, Spec
 from vocadapt.lab.steps.steps import run_step
+from vocadapt.models.add_extension import gates
 from vocadapt.models.certificate.certificate import CHECKS, Edit, run_check
 from vocadapt.models.contextual.masked_loss import head_on
 from vocadapt.models.contextual.occurrences import ContextualSettings, find_targets
 from vocadapt.models.contextual.word_vectors import vectors_in_context
-from vocadapt.models.exbert.extend import gates
 from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.heads import with_fresh_head
 from vocadapt.models.language_model import open_model

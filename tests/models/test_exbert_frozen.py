@@ -10,8 +10,8 @@ from tests.conftest import build_tiny_bert
 from tests.material.finetuning import one_thread, sentences, texts
 from tests.models.test_exbert_adapt import made
 from tests.training.test_sentence_pairs import QUICK, documents  # noqa: F401 (a fixture)
+from vocadapt.models.add_extension import gates, open_gates
 from vocadapt.models.exbert import AUTO
-from vocadapt.models.exbert.extend import gates, open_gates
 from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import align_memory

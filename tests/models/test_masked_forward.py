@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers
 
+from vocadapt.models.add_extension import extended
 from vocadapt.models.contextual.masked_forward import states_at
-from vocadapt.models.exbert.extend import extended
 from vocadapt.models.extension_size import ModuleSettings
 from vocadapt.training.masked.trainer import dropping_out
 

@@ -57,23 +57,12 @@ PREFIXES = {
     ERRORS: "errors",
     TRY: "try",
 }
-MODULES = {  # files of ui/ whose name does not begin with the prefix of their page
-    "model_view": "adapt",
-    "plan_view": "adapt",
-    "extension_view": "adapt",
-    "leaderboard_view": "initialisers",
-    "relations_view": "diagnostics",
-    "null_view": "change",
-    "contextual_view": "change",
-    "gates_view": "pretraining",
-    "confusion_view": "results",
-    "comparable": "errors",
-    "task_intake": "finetune",
-    "making": "vectors",
-    "job_view": "jobs",
-    "job_panel": "jobs",
+FOLDERS = {  # folders of ui/ that are not named as the prefix of their page
+    "projection": "map",
+    "try_it": "try",
     "frame": "workspace",
 }
+MODULES = {"vectors/contextual": "change"}  # files that belong to another page than their folder
 PICKERS = {  # function → the place of its key among the arguments
     "pick": 2,
     "pick_name": 2,
@@ -91,9 +80,14 @@ PICKERS = {  # function → the place of its key among the arguments
     "write": 0,
     "choose_models": 1,
 }
-HELPERS = {"choose", "address", "probe", "lens_view"}  # they are given the key
+HELPERS = {
+    "components/pickers",
+    "frame/address",
+    "components/word_query",
+    "lens/view",
+}  # they are given the key
 SOURCES = [
-    *sorted((ROOT / "vocadapt" / "ui").glob("*.py")),
+    *sorted((ROOT / "vocadapt" / "ui").rglob("*.py")),
     *sorted((ROOT / "pages").rglob("*.py")),
 ]
 
@@ -140,14 +134,20 @@ def page_of(path):
     """The prefix of the page that a file belongs to."""
     if path.parent.parent.name == "pages":
         return PREFIXES.get(path.relative_to(ROOT).as_posix(), "")
-    return MODULES.get(path.stem, path.stem.split("_")[0])
+    folder = path.parent.name
+    return MODULES.get(place_of(path), FOLDERS.get(folder, folder))
+
+
+def place_of(path):
+    """Folder and name of a file, as in HELPERS and MODULES."""
+    return f"{path.parent.name}/{path.stem}"
 
 
 def test_every_key_of_the_address_begins_with_the_name_of_its_page():
     found = {
         (key, page_of(path))
         for path in SOURCES
-        if path.stem not in HELPERS
+        if place_of(path) not in HELPERS
         for key in keys_of(path)
     }
     assert len(found) > 60

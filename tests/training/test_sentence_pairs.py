@@ -13,7 +13,7 @@ from tests.models.test_exbert_adapt import made
 from tests.training.test_blocks import CLS, FUL, HEART, PAIN, SEP, VOCABULARY, A, S
 from vocadapt.cli import main
 from vocadapt.errors import Cancelled, InputError
-from vocadapt.models.exbert.extend import extended
+from vocadapt.models.add_extension import extended
 from vocadapt.models.extension_size import ModuleSettings, of_extension
 from vocadapt.models.language_model import open_model
 from vocadapt.text.corpus import open_corpus

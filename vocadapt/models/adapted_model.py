@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tokenizers import Tokenizer
 
 from vocadapt import __version__
+from vocadapt.models.add_extension import extended
 from vocadapt.models.card import model_card
-from vocadapt.models.exbert.extend import extended
 from vocadapt.models.extension_size import ModuleSettings, ModuleSize
 from vocadapt.models.language_model import LanguageModel, weight_files
 from vocadapt.models.layers import input_rows, is_tied, output_bias, output_layer

@@ -13,10 +13,10 @@ from vocadapt.lab.steps.context import Numbers, Task, size_of
 from vocadapt.lab.steps.spec import ModelStep
 from vocadapt.lab.workspace.manifest import Input
 from vocadapt.models.adapted_model import RECORD, AdaptedModel, add_to_record
+from vocadapt.models.add_extension import check_extendable
 from vocadapt.models.card import NOT_COUNTED
 from vocadapt.models.contextual.masked_loss import head_on
 from vocadapt.models.contextual.word_vectors import layers_of
-from vocadapt.models.exbert.extend import check_extendable
 from vocadapt.models.extension_size import is_extended
 from vocadapt.models.language_model import open_model
 from vocadapt.models.loading import network_class

@@ -14,9 +14,9 @@ import numpy as np
 from vocadapt.errors import InputError
 from vocadapt.models import layers
 from vocadapt.models.adapted_model import digest_of
+from vocadapt.models.add_extension import open_gates
 from vocadapt.models.certificate.edit import LINES, Edit
 from vocadapt.models.certificate.reload_process import reload_elsewhere, tensors_of
-from vocadapt.models.exbert.extend import open_gates
 from vocadapt.models.extension_size import of_extension
 from vocadapt.models.language_model import LanguageModel, find_rows
 from vocadapt.models.layers import input_rows
